@@ -1,0 +1,162 @@
+//! What a peer can want. Commands are data: they can be logged, replayed, compared and fuzzed; the answer comes as
+//! an event that carries the same tag.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::names::Family;
+use crate::{
+    Answer, AskId, CompactionPolicy, Gate, ItemId, Json, LanePolicy, Mode, Part, PeerId, RetryPolicy, SessionId, Tag,
+};
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Command {
+    pub tag: Tag,
+    pub target: Target,
+    pub verb: Verb,
+}
+
+/// Which session a command is for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The one the peer is on when the command is carried out. A one-session dialect needs this: after `/clear` it
+    /// may hear a prompt before it has learned the new id.
+    Current,
+    Session(SessionId),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Verb {
+    /// Start, resume or join a session and be on it.
+    Open(Open),
+    /// Stop being told; the session lives on.
+    Leave,
+    Prompt {
+        parts: Vec<Part>,
+        delivery: Delivery,
+    },
+    Answer {
+        ask: AskId,
+        answer: Answer,
+    },
+    /// News from a controller's tool that is still running.
+    Progress {
+        ask: AskId,
+        parts: Vec<Part>,
+    },
+    Interrupt,
+    /// End a retry wait at once; the turn fails with the error it was waiting on.
+    AbortRetry,
+    Slash {
+        name: String,
+        args: String,
+    },
+    Queue(QueueVerb),
+    Set(Change),
+    Compact {
+        instructions: Option<Arc<str>>,
+    },
+    /// A new session with everything before the user message `at`.
+    Fork {
+        at: u64,
+    },
+    /// Replaces the controller's own tools in this session.
+    OfferTools {
+        tools: Vec<HostTool>,
+    },
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Open {
+    pub which: Which,
+    /// `None` = what the engine's defaults or the resumed session say.
+    pub workspace: Option<PathBuf>,
+    pub model: Option<Arc<str>>,
+    pub mode: Option<Mode>,
+    pub gate: Option<Gate>,
+    pub family: Option<Family>,
+    /// Replay entries after this seq before going live. `None` = live only.
+    pub after: Option<u64>,
+}
+
+impl Open {
+    pub fn new(which: Which) -> Self {
+        Self { which, workspace: None, model: None, mode: None, gate: None, family: None, after: None }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Which {
+    New,
+    /// Create under a chosen id, or join it when it exists.
+    Named(SessionId),
+    /// An id or a unique prefix of one.
+    Id(String),
+    /// The newest non-empty session of the workspace.
+    Latest,
+    /// A session file.
+    Path(PathBuf),
+}
+
+/// How a message wants to be treated when a turn is running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delivery {
+    RejectIfBusy,
+    /// Into the running turn at its next safe point; waits for the next turn when none runs.
+    Steer,
+    /// After everything else the running turn wants to do.
+    FollowUp,
+    /// A turn of its own, first in first out, also after an interrupt.
+    Enqueue,
+    /// As `Enqueue`, but an interrupt cancels it.
+    Queue,
+    /// As the lane's policy says.
+    Policy,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum QueueVerb {
+    List,
+    TakeBack(ItemId),
+    Clear,
+}
+
+/// One message in a lane.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Item {
+    pub id: ItemId,
+    pub parts: Vec<Part>,
+    pub delivery: Delivery,
+    pub at_ms: i64,
+    /// Who sent it and with which tag, so that its end can be told. Does not survive a restart.
+    pub sender: Option<(PeerId, Tag)>,
+}
+
+/// Each item ends in exactly one of these.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ItemEnd {
+    Consumed,
+    Superseded,
+    Dropped,
+    Cancelled,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Change {
+    Model(Arc<str>),
+    Mode(Mode),
+    Thinking(Option<Arc<str>>),
+    Title(Arc<str>),
+    Lane(LanePolicy),
+    Retry(RetryPolicy),
+    Compaction(CompactionPolicy),
+    Gadget { name: Arc<str>, on: bool },
+}
+
+/// A tool that lives with the controller.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostTool {
+    pub name: Arc<str>,
+    pub description: Arc<str>,
+    pub schema: Json,
+}

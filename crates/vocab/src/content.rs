@@ -1,0 +1,203 @@
+//! What is said: by the user, by the model, by tools.
+
+use std::sync::Arc;
+
+use crate::{CallId, ModelFault, Usage};
+
+/// Well-formed JSON text. The engine carries it and never looks inside; edges parse it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Json(Arc<str>);
+
+impl Json {
+    /// Wraps text that the caller knows to be well-formed JSON.
+    pub fn trusted(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+    pub fn empty_object() -> Self {
+        Self("{}".into())
+    }
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A picture: media type and base64 text, as every wire carries it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Image {
+    pub mime: Arc<str>,
+    pub base64: Arc<str>,
+}
+
+/// A piece of a user message or a tool result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    Text(Arc<str>),
+    Image(Image),
+}
+
+impl Part {
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Part::Text(text.into())
+    }
+}
+
+/// All text parts joined with nothing between them.
+pub fn parts_text(parts: &[Part]) -> String {
+    parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            Part::Image(_) => None,
+        })
+        .collect()
+}
+
+/// A block of an assistant message, in the order the model produced them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Block {
+    Text(Arc<str>),
+    /// Reasoning. `opaque` is the provider's own signature or sealed form, replayed byte for byte.
+    Thinking {
+        text: Arc<str>,
+        opaque: Option<Arc<str>>,
+    },
+    Call(Call),
+}
+
+/// A tool call as the model wrote it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    pub id: CallId,
+    /// The name as the model spelled it; [`crate::names`] resolves it.
+    pub name: Arc<str>,
+    pub input: CallInput,
+}
+
+/// Tool arguments: a JSON object, or text that is none (kept to show it to the model again).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CallInput {
+    Object(Json),
+    Broken { text: Arc<str>, detail: Arc<str> },
+}
+
+impl CallInput {
+    /// The object, or `{}` for broken arguments.
+    pub fn json(&self) -> Json {
+        match self {
+            CallInput::Object(json) => json.clone(),
+            CallInput::Broken { .. } => Json::empty_object(),
+        }
+    }
+}
+
+/// Why a model call stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finish {
+    Stop,
+    Length,
+    ToolUse,
+    Refusal,
+}
+
+/// How an assistant message ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MessageEnd {
+    Finished(Finish),
+    /// Cut short by an interrupt; the blocks are what had arrived.
+    Interrupted,
+    /// Cut short by a failure; the blocks are what had arrived.
+    Failed(ModelFault),
+}
+
+/// One answer of the model: one model call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AssistantMessage {
+    pub blocks: Vec<Block>,
+    pub model: Arc<str>,
+    pub end: MessageEnd,
+    pub usage: Usage,
+}
+
+impl AssistantMessage {
+    pub fn text(&self) -> String {
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(&**text),
+                _ => None,
+            })
+            .collect()
+    }
+    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Call(call) => Some(call),
+            _ => None,
+        })
+    }
+}
+
+/// Why a call has the result it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallEnd {
+    Ran,
+    Denied,
+    Unknown,
+    Invalid,
+    Interrupted,
+    Skipped,
+    /// The process died between call and result; recorded on resume.
+    Lost,
+}
+
+/// The one result of a call.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallResult {
+    pub call: CallId,
+    /// Canonical tool name, or the model's spelling when nothing resolved.
+    pub tool: Arc<str>,
+    pub end: CallEnd,
+    pub parts: Vec<Part>,
+    pub is_error: bool,
+    /// Tool time only; waiting for a permission does not count.
+    pub duration_ms: u64,
+    /// `(tool, target)` when the call changed something.
+    pub mutation: Option<Arc<str>>,
+    pub edits: Vec<FileEdit>,
+    /// Structured extras for dialects that have a place for them.
+    pub details: Option<Json>,
+}
+
+impl CallResult {
+    pub fn text(&self) -> String {
+        parts_text(&self.parts)
+    }
+}
+
+/// One file as it was before and after a call, kept for `/undo` and `/diff`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileEdit {
+    /// Relative to the workspace with `/`, absolute when outside.
+    pub path: Arc<str>,
+    /// `None`: the file did not exist.
+    pub before: Snapshot,
+    pub after: Snapshot,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Snapshot {
+    Absent,
+    Text(Arc<str>),
+    /// Binary or larger than [`SNAPSHOT_BYTES_MAX`]: cannot be restored, and `/undo` says so.
+    NotKept,
+}
+
+/// Files larger than this are not kept for `/undo`.
+pub const SNAPSHOT_BYTES_MAX: usize = 256 * 1024;
+
+/// A message as the model sees it: the unit a [`crate::Chat`] encodes once.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Message {
+    User(Vec<Part>),
+    Assistant(AssistantMessage),
+    Result(CallResult),
+}

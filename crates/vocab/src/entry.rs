@@ -1,0 +1,148 @@
+//! The log. Everything that must survive is an entry; every dialect is a projection of entries plus live deltas.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::{
+    Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId,
+    TurnId, Usage,
+};
+
+/// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
+/// (0 for the first), so that a log is a tree whose active branch ends at the newest entry.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    pub seq: u64,
+    pub parent: u64,
+    pub at_ms: i64,
+    pub body: Body,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Body {
+    /// Always the first entry.
+    Opened {
+        workspace: PathBuf,
+        model: Arc<str>,
+        mode: Mode,
+        forked_from: Option<(SessionId, u64)>,
+    },
+    TurnStarted {
+        turn: TurnId,
+    },
+    User {
+        turn: Option<TurnId>,
+        parts: Vec<Part>,
+        from: UserFrom,
+    },
+    Assistant {
+        turn: Option<TurnId>,
+        message: AssistantMessage,
+    },
+    /// A call is about to be judged and run.
+    CallStarted {
+        turn: TurnId,
+        call: Call,
+        tool: Arc<str>,
+    },
+    CallEnded {
+        turn: TurnId,
+        result: CallResult,
+    },
+    TurnEnded(TurnEnd),
+    AskOpened(Ask),
+    AskClosed {
+        ask: AskId,
+        end: AskEnd,
+    },
+    Queued(Item),
+    Settled {
+        item: ItemId,
+        end: ItemEnd,
+    },
+    /// A model call failed and will be tried again.
+    Retrying {
+        turn: TurnId,
+        attempt: u32,
+        attempts_max: u32,
+        wait_ms: u64,
+        fault: Fault,
+    },
+    /// Everything before `first_kept` is replaced by the summary in what the model sees.
+    Compacted(Compaction),
+    /// The active branch goes on from `to` (0 = from the beginning).
+    Moved {
+        to: u64,
+    },
+    Model {
+        model: Arc<str>,
+    },
+    Mode {
+        mode: Mode,
+    },
+    Thinking {
+        level: Option<Arc<str>>,
+    },
+    Gadgets {
+        off: Vec<Arc<str>>,
+    },
+    Title {
+        title: Arc<str>,
+    },
+    /// The log was found damaged and cut back, or a call was found open; said once, in words.
+    Recovered {
+        text: Arc<str>,
+    },
+}
+
+/// Where a user message came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserFrom {
+    Prompt,
+    Steer,
+    FollowUp,
+    /// Written by us for the model, such as a note about dropped messages.
+    Note,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct TurnEnd {
+    pub turn: TurnId,
+    pub stop: Stop,
+    /// Completed tool rounds.
+    pub iterations: u32,
+    pub usage: Usage,
+    /// `(tool, target)` of each call that changed something, in order.
+    pub mutations: Vec<(Arc<str>, Arc<str>)>,
+    pub fault: Option<Fault>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Stop {
+    EndTurn,
+    MaxTokens,
+    MaxIterations,
+    Refusal,
+    Interrupted,
+    Error,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Compaction {
+    pub reason: CompactReason,
+    pub summary: Arc<str>,
+    /// First entry that the model still sees word for word.
+    pub first_kept: u64,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+    pub messages_before: u64,
+    pub messages_after: u64,
+    pub usage: Usage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompactReason {
+    Manual,
+    Threshold,
+    Overflow,
+}

@@ -1,0 +1,154 @@
+//! What a peer is told. Durable things are log entries; the rest lives only as long as it is news.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::{CallId, CompactReason, Data, Entry, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId, Tag, TurnId};
+
+/// An event and the session it belongs to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Told {
+    pub session: SessionId,
+    pub event: Event,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Event {
+    /// A log entry, in `seq` order, without gap or repeat from the attach point on.
+    Logged(Arc<Entry>),
+    /// Text of the running model call. Unsent neighbours may be merged; concatenation loses nothing.
+    Text {
+        turn: TurnId,
+        delta: String,
+    },
+    Thinking {
+        turn: TurnId,
+        delta: String,
+    },
+    /// Argument text of a call that the model is still writing.
+    CallInput {
+        turn: TurnId,
+        index: u32,
+        id: Option<CallId>,
+        name: Option<Arc<str>>,
+        delta: String,
+    },
+    /// Output of a running tool so far (the tail of it).
+    CallProgress {
+        turn: TurnId,
+        call: CallId,
+        parts: Vec<Part>,
+    },
+    /// The session's state, whole. Sent whenever something in it may have changed; dialects tell the difference.
+    State(Arc<State>),
+    CompactionStarted {
+        reason: CompactReason,
+    },
+    CompactionFailed {
+        reason: CompactReason,
+        fault: Fault,
+    },
+    RetryEnded {
+        turn: TurnId,
+        attempt: u32,
+        ok: bool,
+    },
+    /// The lane's waiting items, whole.
+    Queue(Vec<Item>),
+    /// An item of this peer ended.
+    ItemEnded {
+        tag: Tag,
+        item: ItemId,
+        end: ItemEnd,
+    },
+    /// The replay asked for with `after` is complete; from here on it is live.
+    Live {
+        seq: u64,
+    },
+    Reply {
+        tag: Tag,
+        result: Result<Reply, Fault>,
+    },
+    /// The session is gone (deleted, or its lease was lost); nothing follows.
+    Gone {
+        fault: Fault,
+    },
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reply {
+    Done,
+    Opened(Box<Opened>),
+    /// The prompt starts this turn, or waits as this item.
+    Started {
+        turn: TurnId,
+    },
+    Waiting {
+        item: ItemId,
+        position: usize,
+    },
+    Interrupted {
+        was_running: bool,
+    },
+    Slash(Box<SlashReply>),
+    Queue(Vec<Item>),
+    Compacted(Box<crate::Compaction>),
+    Forked {
+        session: SessionId,
+        text: String,
+    },
+}
+
+/// What a peer needs to know about the session it is on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Opened {
+    pub session: SessionId,
+    pub resumed: bool,
+    pub state: State,
+    /// Canonical names of the tools offered.
+    pub tools: Vec<Arc<str>>,
+    /// One line to show: what was repaired, which model was chosen and why.
+    pub notices: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    pub session: SessionId,
+    pub workspace: PathBuf,
+    pub model: Arc<str>,
+    pub mode: Mode,
+    pub thinking: Option<Arc<str>>,
+    pub context_window: u64,
+    pub max_tokens: u64,
+    /// Tokens of the last model call, or an estimate of what the next one would send.
+    pub context_tokens: u64,
+    /// Names of the gadgets that are switched on.
+    pub gadgets: Vec<Arc<str>>,
+    pub title: Option<Arc<str>>,
+    pub turn: Option<TurnId>,
+    pub messages: u64,
+    pub last_seq: u64,
+}
+
+impl State {
+    /// 0..100 with one decimal.
+    pub fn context_pct(&self) -> f64 {
+        if self.context_window == 0 {
+            return 0.0;
+        }
+        let pct = self.context_tokens as f64 * 100.0 / self.context_window as f64;
+        (pct.min(100.0) * 10.0).round() / 10.0
+    }
+}
+
+/// The outcome of a slash command. Failures are outcomes too: `data.ok` is false.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SlashReply {
+    /// The name without its slash, lower case.
+    pub command: String,
+    pub text: String,
+    pub data: Data,
+    /// The peer is on this other session now.
+    pub moved_to: Option<SessionId>,
+    pub exit: bool,
+}

@@ -1,0 +1,91 @@
+//! What crosses a boundary when something goes wrong.
+
+use std::fmt;
+
+/// Who is to blame, as far as we can tell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    Local,
+    Remote,
+    Unknown,
+}
+
+/// The closed list of kinds. Each dialect maps it in one exhaustive table (`faults.rs`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FaultKind {
+    /// The frame was understood but makes no sense.
+    Invalid,
+    EmptyPrompt,
+    /// A turn is running and the delivery said not to wait.
+    TurnInProgress,
+    QueueFull,
+    /// Nothing of that name: session, model, command, mode, item, entry.
+    NotFound,
+    UnknownSession,
+    UnknownAsk,
+    UnknownModel,
+    UnknownCommand,
+    /// Another process owns the session.
+    SessionBusy,
+    ShuttingDown,
+    /// There is nothing to do, and saying so is the answer (nothing to compact).
+    NothingToDo,
+    Unsupported,
+    /// The session log could not be read or written.
+    Store,
+    Cancelled,
+    Internal,
+    // The model's side.
+    Auth,
+    RateLimited,
+    ContextOverflow,
+    /// The provider refused the request itself (4xx).
+    BadRequest,
+    /// The provider failed (5xx, an error object in the stream, a chunk we cannot read).
+    Provider,
+    /// The stream ended without a finish.
+    StreamCut,
+    /// No connection, no name, or no model event for too long.
+    Network,
+}
+
+impl FaultKind {
+    pub fn origin(self) -> Origin {
+        use FaultKind::*;
+        match self {
+            Auth | RateLimited | ContextOverflow | BadRequest | Provider | StreamCut => Origin::Remote,
+            Network => Origin::Unknown,
+            Invalid | EmptyPrompt | TurnInProgress | QueueFull | NotFound | UnknownSession | UnknownAsk
+            | UnknownModel | UnknownCommand | SessionBusy | ShuttingDown | NothingToDo | Unsupported | Store
+            | Cancelled | Internal => Origin::Local,
+        }
+    }
+}
+
+/// Kind for machines, message for people, hints for whoever can fix it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub message: String,
+    pub hints: Vec<String>,
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hints: Vec::new() }
+    }
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+    pub fn origin(&self) -> Origin {
+        self.kind.origin()
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+impl std::error::Error for Fault {}

@@ -1,0 +1,80 @@
+//! Ids are newtypes over shared text: cheap to clone, impossible to mix up, minted only through the [`Ids`] port.
+
+use std::fmt;
+use std::sync::Arc;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+    };
+}
+
+id! { /// One conversation.
+SessionId }
+id! { /// One run of the agent.
+TurnId }
+id! { /// One tool call; chosen by the model, made unique within its turn by the engine.
+CallId }
+id! { /// One question of the engine.
+AskId }
+id! { /// One message waiting in a lane.
+ItemId }
+
+/// One attached controller, numbered by the engine that it is attached to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct PeerId(pub u64);
+
+/// Joins a reply to the command that caused it. Chosen by the dialect, echoed by the engine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Tag(pub u64);
+
+/// What an id is for; lets a test mint readable ones (`t1`, `ask2`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IdKind {
+    Session,
+    Turn,
+    Call,
+    Ask,
+    Item,
+}
+
+/// Mints ids. A port, so that tests count instead of rolling dice.
+pub trait Ids: Send + Sync {
+    fn mint(&self, kind: IdKind) -> String;
+}
+
+/// Wall-clock time, for stamps only: durations and timeouts use the monotonic clock.
+pub trait Clock: Send + Sync {
+    fn now_ms(&self) -> i64;
+}

@@ -1,0 +1,41 @@
+//! The words every other crate shares. No I/O, no JSON, no runtime, no dialect.
+//!
+//! Glossary, one word per idea:
+//!
+//! * **session**: one conversation and its log. It outlives connections.
+//! * **entry**: one durable record of a session's log, numbered by a gap-free `seq`.
+//! * **turn**: one run of the agent, from a user message until it stops. At most one per session at a time.
+//! * **round**: one model call of a turn plus the tool calls it asked for.
+//! * **lane**: the waiting room in front of a session's turns.
+//! * **item**: one message waiting in a lane.
+//! * **call**: one tool call; it gets exactly one result.
+//! * **ask / answer**: the engine asks somebody something; it is answered once or withdrawn.
+//! * **peer**: one attached controller, speaking one dialect.
+//! * **command**: what a peer wants; **event**: what a peer is told; **tag** joins a reply to its command.
+//! * **fault**: anything that went wrong, with a closed kind and hints.
+//! * **frame**: one message on a wire. **dialect**: a way of speaking frames.
+
+mod ask;
+mod command;
+mod content;
+mod data;
+mod entry;
+mod event;
+mod fault;
+mod ids;
+pub mod names;
+mod ports;
+mod settings;
+mod usage;
+
+pub use ask::*;
+pub use command::*;
+pub use content::*;
+pub use data::*;
+pub use entry::*;
+pub use event::*;
+pub use fault::*;
+pub use ids::*;
+pub use ports::*;
+pub use settings::*;
+pub use usage::*;

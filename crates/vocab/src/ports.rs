@@ -1,0 +1,261 @@
+//! The traits behind which all I/O lives. They sit here so that an engine edit leaves their implementers compiled.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_core::Stream;
+
+use crate::{
+    CallId, Entry, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required, SessionId, Usage,
+};
+
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+// ---- models ---------------------------------------------------------------------------------------------------
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct ModelInfo {
+    /// What a user types and a peer is shown.
+    pub slug: Arc<str>,
+    pub context_window: u64,
+    /// The provider's own limit for one answer, when known.
+    pub max_output: Option<u64>,
+    pub prices: Option<Prices>,
+    pub images: bool,
+    pub thinking: bool,
+}
+
+/// A source of models. Implementations may be composed; the engine holds one.
+pub trait Provider: Send + Sync {
+    /// What this slug means. Does not touch the network; unknown slugs name what exists.
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault>;
+    /// Everything that can be offered; may ask the server.
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>>;
+    /// A conversation with one model. Encodes each message once and keeps the bytes.
+    fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault>;
+}
+
+/// A conversation in the provider's own format. The engine pushes each message once; a call adds nothing but the
+/// frame around them, so its cost does not grow with history beyond the bytes sent.
+pub trait Chat: Send {
+    fn push(&mut self, message: &Message);
+    /// Forget all messages (compaction, undo); the engine pushes the new ones.
+    fn clear(&mut self);
+    /// Encoded size, for estimates.
+    fn bytes(&self) -> usize;
+    /// Dropping the stream closes the connection.
+    fn call(&mut self, spec: &CallSpec) -> ModelStream;
+}
+
+/// Everything about a model call except its messages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallSpec {
+    pub system: Arc<str>,
+    pub tools: Arc<[ToolSpec]>,
+    pub max_tokens: u64,
+    pub thinking: Option<Arc<str>>,
+}
+
+pub type ModelStream = Pin<Box<dyn Stream<Item = ModelEvent> + Send>>;
+
+/// What a model call yields. Exactly one of `Finished` and `Failed` comes last.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ModelEvent {
+    Text(String),
+    Thinking(String),
+    /// The provider's sealed form of the thinking that just ended.
+    ThinkingSeal(String),
+    /// A call begins or continues; `index` tells parallel calls apart. `id` and `name` come once, with the start.
+    Call {
+        index: u32,
+        id: Option<String>,
+        name: Option<String>,
+        input: String,
+    },
+    Usage(Usage),
+    Finished(Finish),
+    Failed(ModelFault),
+}
+
+/// A failed model call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ModelFault {
+    pub fault: Fault,
+    /// Trying again may help.
+    pub retryable: bool,
+    /// What the server asked us to wait.
+    pub retry_after_ms: Option<u64>,
+    pub status: Option<u16>,
+}
+
+impl ModelFault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        let retryable =
+            matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::Network | FaultKind::StreamCut);
+        Self { fault: Fault::new(kind, message), retryable, retry_after_ms: None, status: None }
+    }
+}
+
+// ---- tools ----------------------------------------------------------------------------------------------------
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct ToolSpec {
+    pub name: Arc<str>,
+    pub description: Arc<str>,
+    /// JSON Schema of the arguments.
+    pub schema: Json,
+}
+
+/// Opens the tools of a session.
+pub trait Toolbox: Send + Sync {
+    /// The tools, bound to this session and workspace. Dropping the last of them ends what they left running.
+    fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault>;
+    /// Switchable bundles of tools.
+    fn gadgets(&self) -> Vec<Gadget> {
+        Vec::new()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gadget {
+    pub name: Arc<str>,
+    pub description: Arc<str>,
+    /// Added to the system prompt while the gadget is on.
+    pub prompt: Option<Arc<str>>,
+}
+
+pub trait Tool: Send + Sync {
+    /// Canonical name, description for the model, schema.
+    fn spec(&self) -> &ToolSpec;
+    /// The gadget this tool belongs to.
+    fn gadget(&self) -> Option<&str> {
+        None
+    }
+    /// The least this tool ever needs; shown in tool lists. [`Tool::plan`] judges a call.
+    fn required(&self) -> Required;
+    /// Checks the arguments and says what the call would need and do, without doing it. The error is written for
+    /// the model that reads it.
+    fn plan(&self, input: &Json) -> Result<Plan, String>;
+    /// Does it. Dropping the future cancels it: no process and no thread keeps working for it.
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome>;
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    pub required: Required,
+    /// What would be changed: a path relative to the workspace, a command. `None` for reading.
+    pub mutation: Option<Arc<str>>,
+    /// One line for a person.
+    pub summary: Arc<str>,
+    /// A diff or the like, where it can be known beforehand.
+    pub preview: Option<Arc<str>>,
+}
+
+#[derive(Clone)]
+pub struct CallContext {
+    pub session: SessionId,
+    pub call: CallId,
+    /// What was decided. Below `DangerFullAccess` a tool stays inside the workspace whatever its arguments say.
+    pub granted: Required,
+    pub progress: Progress,
+}
+
+/// Tells the output so far of a running call. Cheap to call often: only the newest text is kept.
+pub type Progress = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    pub parts: Vec<Part>,
+    pub is_error: bool,
+    pub edits: Vec<FileEdit>,
+    pub details: Option<Json>,
+}
+
+impl Outcome {
+    pub fn text(text: impl Into<Arc<str>>) -> Self {
+        Self { parts: vec![Part::Text(text.into())], is_error: false, edits: Vec::new(), details: None }
+    }
+    pub fn error(text: impl Into<Arc<str>>) -> Self {
+        Self { is_error: true, ..Self::text(text) }
+    }
+}
+
+// ---- store ----------------------------------------------------------------------------------------------------
+
+/// Sessions on disk. One writer per session: a lease with an epoch, checked by every append in the same
+/// transaction that writes.
+pub trait Store: Send + Sync {
+    /// Fails fast, and without side effects beyond creating the directory, when nothing could be written.
+    fn probe(&self) -> Result<(), Fault>;
+    /// A lease on a session that does not exist yet. Touches no disk: the session appears with its first append.
+    fn create(&self, new: NewSession) -> Lease;
+    /// Takes over an existing session; `SessionBusy` while its owner lives.
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>>;
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>>;
+    /// Appends in order, all or nothing. The order of calls is the order on disk, whether or not the futures are
+    /// polled. `synced` resolves only when the bytes are on the disk; otherwise they are safe from our own death.
+    /// After a failure nothing of the batch is there and the same entries may be offered again.
+    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>>;
+    /// Entries with `seq > after`, oldest first. A damaged tail is cut and reported in `recovered`.
+    fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>>;
+    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
+    /// Newest first, without reading any log.
+    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
+    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
+    /// Where it all is, for people.
+    fn place(&self) -> PathBuf;
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub workspace: PathBuf,
+    pub model: Arc<str>,
+    pub mode: Mode,
+    pub at_ms: i64,
+}
+
+/// The right to append to one session. Older epochs are refused.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    pub session: SessionId,
+    pub epoch: u64,
+    /// Set until the first append has made the session.
+    pub new: Option<Arc<NewSession>>,
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Page {
+    pub entries: Vec<Arc<Entry>>,
+    pub recovered: Option<String>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Summary {
+    pub id: SessionId,
+    pub workspace: PathBuf,
+    pub model: Arc<str>,
+    pub mode: Mode,
+    pub title: Option<Arc<str>>,
+    /// Start of the first prompt.
+    pub preview: Option<Arc<str>>,
+    pub created_ms: i64,
+    pub updated_ms: i64,
+    /// User and assistant messages.
+    pub messages: u64,
+    pub turns: u64,
+    pub last_seq: u64,
+    pub usage: Usage,
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Query {
+    pub workspace: Option<PathBuf>,
+    /// Only ids that start with this.
+    pub id_prefix: Option<String>,
+    pub non_empty: bool,
+    pub limit: Option<usize>,
+    pub offset: usize,
+}

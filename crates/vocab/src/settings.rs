@@ -1,0 +1,254 @@
+//! How a session behaves; changed by commands, recorded in the log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::names::Family;
+
+/// The permission ladder, and the two modes that stand beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mode {
+    ReadOnly,
+    WorkspaceWrite,
+    DangerFullAccess,
+    /// Ask before whatever is more than reading.
+    Prompt,
+    /// Look, think, propose; change nothing.
+    Plan,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 5] = [Mode::ReadOnly, Mode::WorkspaceWrite, Mode::DangerFullAccess, Mode::Prompt, Mode::Plan];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Mode::ReadOnly => "read-only",
+            Mode::WorkspaceWrite => "workspace-write",
+            Mode::DangerFullAccess => "danger-full-access",
+            Mode::Prompt => "prompt",
+            Mode::Plan => "plan",
+        }
+    }
+    pub fn parse(text: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.as_str() == text)
+    }
+}
+
+/// What a call needs: a rung of the ladder.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Required {
+    ReadOnly,
+    WorkspaceWrite,
+    DangerFullAccess,
+}
+
+impl Required {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Required::ReadOnly => "read-only",
+            Required::WorkspaceWrite => "workspace-write",
+            Required::DangerFullAccess => "danger-full-access",
+        }
+    }
+    pub fn parse(text: &str) -> Option<Required> {
+        [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess]
+            .into_iter()
+            .find(|required| required.as_str() == text)
+    }
+}
+
+/// Who decides about a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gate {
+    /// Every executable call is put to the controller, whatever the mode.
+    Proxy,
+    /// The mode decides; what it leaves open is asked.
+    Ladder,
+}
+
+/// When steering interrupts a batch of tool calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SteerPoint {
+    /// After the whole batch.
+    Wait,
+    /// Between two calls; the remaining ones are answered "skipped".
+    Immediate,
+}
+
+/// How many waiting messages one turn takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Drain {
+    OneAtATime,
+    All,
+}
+
+/// What a lane does with a message that arrives while it is busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaneMode {
+    Collect,
+    Followup,
+    Steer,
+    SteerBacklog,
+    Interrupt,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overflow {
+    DropOld,
+    DropNew,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Coalesce {
+    /// Only when a debounce is set.
+    Auto,
+    Always,
+    Never,
+}
+
+/// Everything a lane can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LanePolicy {
+    pub mode: LaneMode,
+    /// Waiting items, the running turn not counted. At the cap `overflow` decides.
+    pub cap: usize,
+    pub overflow: Overflow,
+    pub debounce_ms: u64,
+    pub coalesce: Coalesce,
+    /// Tell the next turn what was dropped.
+    pub summarise: bool,
+    pub steer_drain: Drain,
+    pub follow_up_drain: Drain,
+    pub steer_point: SteerPoint,
+}
+
+/// Waiting items a lane holds unless told otherwise.
+pub const LANE_CAP_DEFAULT: usize = 50;
+
+impl Default for LanePolicy {
+    fn default() -> Self {
+        Self {
+            mode: LaneMode::Collect,
+            cap: LANE_CAP_DEFAULT,
+            overflow: Overflow::DropOld,
+            debounce_ms: 0,
+            coalesce: Coalesce::Auto,
+            summarise: false,
+            steer_drain: Drain::OneAtATime,
+            follow_up_drain: Drain::OneAtATime,
+            steer_point: SteerPoint::Wait,
+        }
+    }
+}
+
+/// When a commit is forced to the disk before anybody is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SyncLevel {
+    /// Prompts, answers, tool results and turn ends.
+    #[default]
+    Turn,
+    /// Every record.
+    Record,
+    /// Never; a power cut may lose what was told, a crash of ours does not.
+    Off,
+}
+
+impl SyncLevel {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SyncLevel::Turn => "turn",
+            SyncLevel::Record => "record",
+            SyncLevel::Off => "off",
+        }
+    }
+    pub fn parse(text: &str) -> Option<SyncLevel> {
+        [SyncLevel::Turn, SyncLevel::Record, SyncLevel::Off].into_iter().find(|level| level.as_str() == text)
+    }
+}
+
+/// Visible retries of one model call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RetryPolicy {
+    /// Retries after the first try; 0 switches retrying off.
+    pub retries_max: u32,
+    /// Doubles with each retry.
+    pub base_ms: u64,
+    /// The longest wait we choose ourselves.
+    pub wait_ms_max: u64,
+    /// The longest wait a server may ask for; beyond it the turn fails and names the time.
+    pub server_wait_ms_max: u64,
+    /// Spread our own waits over `0..wait`, so that many clients do not return at once.
+    pub jitter: bool,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { retries_max: 3, base_ms: 500, wait_ms_max: 30_000, server_wait_ms_max: 120_000, jitter: false }
+    }
+}
+
+/// Compaction switches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CompactionPolicy {
+    pub auto: bool,
+    /// Compact before a model call when the context is fuller than this.
+    pub threshold_pct: u8,
+    /// Share of the window kept word for word behind the summary.
+    pub keep_pct: u8,
+}
+
+impl Default for CompactionPolicy {
+    fn default() -> Self {
+        Self { auto: true, threshold_pct: 85, keep_pct: 20 }
+    }
+}
+
+/// What a session starts with. `None` = derived.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    pub workspace: PathBuf,
+    pub model: Arc<str>,
+    pub mode: Mode,
+    pub gate: Gate,
+    /// Whose tool names the model sees.
+    pub family: Family,
+    pub max_iterations: u32,
+    pub max_tokens: Option<u64>,
+    pub thinking: Option<Arc<str>>,
+    pub lane: LanePolicy,
+    pub retry: RetryPolicy,
+    pub compaction: CompactionPolicy,
+    pub sync: SyncLevel,
+    /// Names of gadgets switched off; everything configured is on by default.
+    pub gadgets_off: Vec<Arc<str>>,
+    /// Only these tools are offered (canonical names).
+    pub only_tools: Option<Vec<Arc<str>>>,
+    pub system_prompt: Option<Arc<str>>,
+    pub append_system_prompt: Option<Arc<str>>,
+    /// Keep the session in memory only.
+    pub ephemeral: bool,
+}
+
+impl Settings {
+    pub fn new(workspace: impl Into<PathBuf>, model: impl Into<Arc<str>>) -> Self {
+        Self {
+            workspace: workspace.into(),
+            model: model.into(),
+            mode: Mode::Prompt,
+            gate: Gate::Ladder,
+            family: Family::Canonical,
+            max_iterations: 20,
+            max_tokens: None,
+            thinking: None,
+            lane: LanePolicy::default(),
+            retry: RetryPolicy::default(),
+            compaction: CompactionPolicy::default(),
+            sync: SyncLevel::default(),
+            gadgets_off: Vec::new(),
+            only_tools: None,
+            system_prompt: None,
+            append_system_prompt: None,
+            ephemeral: false,
+        }
+    }
+}

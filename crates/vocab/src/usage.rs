@@ -1,0 +1,57 @@
+//! What a turn cost.
+
+/// Tokens of one or more model calls, in four counters that are never mixed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// Prompt tokens that were not served from a cache.
+    pub input: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub output: u64,
+    /// True when the provider reported nothing and we counted characters.
+    pub estimated: bool,
+}
+
+impl Usage {
+    /// Everything that was in the window during the call.
+    pub fn context(&self) -> u64 {
+        self.prompt() + self.output
+    }
+    /// All prompt tokens, cached or not.
+    pub fn prompt(&self) -> u64 {
+        self.input + self.cache_read + self.cache_write
+    }
+    pub fn add(&mut self, other: &Usage) {
+        self.input += other.input;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+        self.output += other.output;
+        self.estimated |= other.estimated;
+    }
+}
+
+/// Dollars per million tokens.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Prices {
+    pub input: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    pub output: f64,
+}
+
+impl Prices {
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        (usage.input as f64 * self.input
+            + usage.cache_read as f64 * self.cache_read
+            + usage.cache_write as f64 * self.cache_write
+            + usage.output as f64 * self.output)
+            / 1e6
+    }
+}
+
+/// Characters per token, where nobody has counted for us.
+pub const CHARS_PER_TOKEN: usize = 4;
+
+pub fn estimate_tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(CHARS_PER_TOKEN) as u64
+}

@@ -1,0 +1,60 @@
+//! How words are spoken: the [`Dialect`] trait, line framing, strict JSON. Pure: no I/O, no clock, no runtime, and no
+//! knowledge of any one dialect.
+
+mod frames;
+mod json;
+mod lines;
+
+pub use frames::{FrameBuf, escape_into};
+pub use json::{DEPTH_MAX, JsonError, check, replace_lone_surrogates};
+pub use lines::{LINE_BYTES_MAX, Line, Lines};
+
+use vocab::{Command, Told};
+
+/// One peer speaking one dialect. Bytes and events go in; commands and bytes come out.
+pub trait Dialect: Send {
+    /// The connection is up. What is said or wanted unasked (`ready`, opening a session).
+    fn greet(&mut self, out: &mut Out);
+    /// One whole inbound frame.
+    fn hear(&mut self, frame: Line<'_>, out: &mut Out);
+    /// One event of the engine.
+    fn tell(&mut self, told: &Told, out: &mut Out);
+    /// The other side ended, or we are asked to. Settle what is pending.
+    fn part(&mut self, why: Parting, out: &mut Out);
+    /// Whether inbound frames may be handed over yet; until then the host leaves them in the pipe.
+    fn listening(&self) -> bool {
+        true
+    }
+}
+
+/// Why a conversation ends. The host may give more than one reason in turn: first `Eof`, later `GraceOver`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parting {
+    /// No more input will come.
+    Eof,
+    /// Nobody reads our output any more.
+    Deaf,
+    /// SIGTERM or SIGINT.
+    Signal,
+    /// The time allowed for an orderly end is over.
+    GraceOver,
+}
+
+/// What a dialect wants done. Reused between calls.
+#[derive(Default, Debug)]
+pub struct Out {
+    pub frames: FrameBuf,
+    pub commands: Vec<Command>,
+    /// Write what is left and end; the host stops reading at once.
+    pub close: bool,
+    /// The controller asked us to end (an exit command); the host starts its grace period as for EOF.
+    pub ending: bool,
+    /// Exit code to end with.
+    pub exit_code: u8,
+}
+
+impl Out {
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
