@@ -1,1 +1,317 @@
-//! engine
+//! The engine: sessions, turns, lanes, questions, permissions, compaction. It speaks only [`vocab`]'s words: no JSON, no
+//! dialect, and no I/O except through the ports it is given.
+
+mod commands;
+pub mod compaction;
+mod desk;
+mod fork;
+mod history;
+pub mod lane;
+mod ledger;
+mod outbox;
+pub mod permission;
+mod prompt;
+mod reply;
+mod retry;
+mod session;
+pub mod turn;
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use vocab::names::Family;
+use vocab::{
+    Archive, Clock, Command, Fault, FaultKind, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId, Preferences,
+    Provider, Query, SessionId, Settings, State, Store, Summary, Told, Toolbox, Which,
+};
+
+pub use commands::{COMMANDS, SlashCommand};
+pub use desk::iso8601;
+pub use outbox::{OUTBOX_BYTES_MAX, Slow};
+pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, ReadObject};
+
+use desk::Desk;
+use ledger::Ledger;
+use outbox::Outbox;
+use session::{MAILBOX_MAX, Mail, Seed, Session};
+
+/// Commands a peer may have on its way; one that sends faster waits.
+const COMMANDS_MAX: usize = 64;
+
+/// Everything outside that the engine works with.
+#[derive(Clone)]
+pub struct Ports {
+    pub provider: Arc<dyn Provider>,
+    pub toolbox: Arc<dyn Toolbox>,
+    pub store: Arc<dyn Store>,
+    pub archive: Arc<dyn Archive>,
+    pub preferences: Arc<dyn Preferences>,
+    pub ids: Arc<dyn Ids>,
+    pub clock: Arc<dyn Clock>,
+    pub read_object: ReadObject,
+}
+
+/// What a new session starts with, and what everybody is told about us.
+pub struct Config {
+    pub defaults: Settings,
+    pub version: String,
+    /// Shown once to whoever opens a session: which model was chosen and why.
+    pub notices: Vec<String>,
+}
+
+/// The engine. Cheap to clone; ends when the last clone and the last peer are gone.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) ports: Ports,
+    defaults: Settings,
+    pub(crate) version: String,
+    pub(crate) notices: Vec<String>,
+    live: Mutex<HashMap<SessionId, Handle>>,
+    next_peer: AtomicU64,
+}
+
+/// How to reach a live session.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) id: SessionId,
+    pub(crate) workspace: PathBuf,
+    pub(crate) gate: Gate,
+    pub(crate) family: Family,
+    pub(crate) mail: mpsc::Sender<Mail>,
+}
+
+impl Handle {
+    pub(crate) async fn state(&self) -> Option<State> {
+        let (reply, answer) = oneshot::channel();
+        self.mail.send(Mail::State(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+/// One attached controller's end: commands in, events out.
+pub struct Peer {
+    commands: Option<mpsc::Sender<Command>>,
+    outbox: Arc<Outbox>,
+}
+
+impl Peer {
+    pub fn id(&self) -> PeerId {
+        self.outbox.peer
+    }
+    /// Hands a command over; waits while too many are on their way.
+    pub async fn submit(&self, command: Command) {
+        if let Some(commands) = &self.commands {
+            let _ = commands.send(command).await;
+        }
+    }
+    /// Hands a command over if there is room; gives it back otherwise.
+    pub fn try_submit(&self, command: Command) -> Result<(), Command> {
+        match &self.commands {
+            Some(commands) => commands.try_send(command).map_err(|refused| refused.into_inner()),
+            None => Ok(()),
+        }
+    }
+    /// Appends everything that is there to `into`; waits when nothing is. `false`: nothing will come any more.
+    pub async fn events(&self, into: &mut Vec<Told>) -> bool {
+        poll_fn(|context| self.outbox.poll_drain(context, into)).await
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.outbox.close();
+    }
+}
+
+impl Engine {
+    pub fn new(ports: Ports, config: Config) -> Self {
+        let shared = Shared {
+            ports,
+            defaults: config.defaults,
+            version: config.version,
+            notices: config.notices,
+            live: Mutex::default(),
+            next_peer: AtomicU64::new(1),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// A new controller. Must be called on a runtime.
+    pub fn connect(&self, slow: Slow) -> Peer {
+        let peer = PeerId(self.shared.next_peer.fetch_add(1, Ordering::Relaxed));
+        let outbox = Outbox::new(peer, slow);
+        let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        let desk = Desk::new(self.shared.clone(), outbox.clone());
+        tokio::spawn(desk.run(inbox));
+        Peer { commands: Some(commands), outbox }
+    }
+
+    /// Ends every session in order: turns are interrupted, logs written, leases given back.
+    pub async fn shutdown(&self) {
+        let live: Vec<Handle> = self.shared.lock().values().cloned().collect();
+        for handle in live {
+            let (stopped, done) = oneshot::channel();
+            if handle.mail.send(Mail::Stop(stopped)).await.is_ok() {
+                let _ = done.await;
+            }
+        }
+    }
+
+    /// Sessions that are in memory now.
+    pub fn live(&self) -> Vec<SessionId> {
+        self.shared.lock().keys().cloned().collect()
+    }
+}
+
+/// Reads a user's word for a session: `latest`, a path, or an id.
+pub fn select(text: &str) -> Which {
+    let is_path = text.contains(['/', '\\', '.']);
+    match text {
+        "latest" | "last" | "recent" => Which::Latest,
+        _ if is_path => Which::Path(PathBuf::from(text)),
+        _ => Which::Id(text.to_owned()),
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn forget(&self, id: &SessionId) {
+        self.lock().remove(id);
+    }
+
+    /// Takes a session out of the registry unless somebody has just written to it.
+    pub(crate) fn retire(&self, id: &SessionId, nothing_waits: impl FnOnce() -> bool) -> bool {
+        let mut live = self.lock();
+        let free = nothing_waits();
+        if free {
+            live.remove(id);
+        }
+        free
+    }
+
+    /// Finds or makes the session. The flag says whether it existed before.
+    pub(crate) async fn open(self: &Arc<Self>, open: Open) -> Result<(Handle, bool), Fault> {
+        let workspace = open.workspace.clone().unwrap_or_else(|| self.defaults.workspace.clone());
+        let id = match &open.which {
+            Which::New => return self.start_new(SessionId::from(self.ports.ids.mint(IdKind::Session)), open),
+            Which::Named(id) => match self.find_named(id).await? {
+                Some(id) => id,
+                None => return self.start_new(id.clone(), open),
+            },
+            Which::Id(text) => self.find_by_prefix(text).await?,
+            Which::Latest => self.find_latest(&workspace).await?,
+            Which::Path(path) => self.ports.archive.import(&workspace.join(path)).await?,
+        };
+        if let Some(handle) = self.lock().get(&id).filter(|handle| !handle.mail.is_closed()) {
+            return Ok((handle.clone(), true));
+        }
+        let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"));
+        let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
+        let lease = self.ports.store.acquire(&id).await?;
+        match self.start(open, lease.clone(), Some(summary)) {
+            Ok(handle) => Ok((handle, true)),
+            Err(fault) => {
+                let _ = self.ports.store.release(lease).await;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn find_named(&self, id: &SessionId) -> Result<Option<SessionId>, Fault> {
+        if self.lock().contains_key(id) {
+            return Ok(Some(id.clone()));
+        }
+        Ok(self.ports.store.summary(id).await?.map(|summary| summary.id))
+    }
+
+    async fn find_by_prefix(&self, text: &str) -> Result<SessionId, Fault> {
+        if let Some(id) = self.find_named(&SessionId::from(text)).await? {
+            return Ok(id);
+        }
+        let query = Query { id_prefix: Some(text.to_owned()), limit: Some(2), ..Query::default() };
+        let mut found = self.ports.store.list(query).await?;
+        match (found.len(), found.pop()) {
+            (1, Some(summary)) => Ok(summary.id),
+            (0, _) => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{text}`"))
+                .hint("`tillerman sessions list` shows what there is")),
+            _ => Err(Fault::new(FaultKind::NotFound, format!("more than one session starts with `{text}`"))
+                .hint("give more characters of the id")),
+        }
+    }
+
+    async fn find_latest(&self, workspace: &std::path::Path) -> Result<SessionId, Fault> {
+        let query =
+            Query { workspace: Some(workspace.to_owned()), non_empty: true, limit: Some(1), ..Query::default() };
+        let found = self.ports.store.list(query).await?.pop();
+        found
+            .map(|summary| summary.id)
+            .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session in {}", workspace.display())))
+    }
+
+    fn start_new(self: &Arc<Self>, id: SessionId, open: Open) -> Result<(Handle, bool), Fault> {
+        self.ports.store.probe()?;
+        let settings = self.settings_for(&open, None);
+        let lease = self.ports.store.create(NewSession {
+            id,
+            workspace: settings.workspace,
+            model: settings.model,
+            mode: settings.mode,
+            at_ms: self.ports.clock.now_ms(),
+        });
+        Ok((self.start(open, lease, None)?, false))
+    }
+
+    /// What was asked for, else what the session had, else the defaults.
+    fn settings_for(&self, open: &Open, summary: Option<&Summary>) -> Settings {
+        let mut settings = self.defaults.clone();
+        if let Some(summary) = summary {
+            settings.workspace = summary.workspace.clone();
+            settings.model = summary.model.clone();
+            settings.mode = summary.mode;
+        }
+        if let Some(workspace) = &open.workspace {
+            settings.workspace = workspace.clone();
+        }
+        if let Some(model) = &open.model {
+            settings.model = model.clone();
+        }
+        if let Some(mode) = open.mode {
+            settings.mode = mode;
+        }
+        settings.gate = open.gate.unwrap_or(settings.gate);
+        settings.family = open.family.unwrap_or(settings.family);
+        settings
+    }
+
+    fn start(self: &Arc<Self>, open: Open, lease: Lease, summary: Option<Summary>) -> Result<Handle, Fault> {
+        let settings = self.settings_for(&open, summary.as_ref());
+        let model = self.ports.provider.resolve(&settings.model)?;
+        let tools = self.ports.toolbox.open(&lease.session, &settings.workspace)?;
+        let last_seq = summary.as_ref().map_or(0, |summary| summary.last_seq);
+        let ports = &self.ports;
+        let ledger = Ledger::new(ports.store.clone(), ports.clock.clone(), lease, settings.sync, last_seq);
+        let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
+        let handle = Handle {
+            id: ledger.session.clone(),
+            workspace: settings.workspace.clone(),
+            gate: settings.gate,
+            family: settings.family,
+            mail,
+        };
+        let seed = Seed { settings, model, ledger, tools, summary };
+        self.lock().insert(handle.id.clone(), handle.clone());
+        tokio::spawn(Session::new(self.clone(), seed, mailbox).run());
+        Ok(handle)
+    }
+}

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::{CallId, CompactReason, Data, Entry, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId, Tag, TurnId};
+use crate::{
+    CallId, CompactReason, Data, Entry, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId, Tag, TurnEnd, TurnId,
+};
 
 /// An event and the session it belongs to.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,6 +71,8 @@ pub enum Event {
         tag: Tag,
         result: Result<Reply, Fault>,
     },
+    /// A turn ended and its end could not be written (disk full). It is told, but it is not in the log.
+    TurnLost(TurnEnd),
     /// The session is gone (deleted, or its lease was lost); nothing follows.
     Gone {
         fault: Fault,

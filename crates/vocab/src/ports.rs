@@ -116,6 +116,20 @@ pub trait Toolbox: Send + Sync {
     fn gadgets(&self) -> Vec<Gadget> {
         Vec::new()
     }
+    /// Puts files back to what they were before these edits (given oldest first); returns the paths restored. A file
+    /// that somebody changed since is left alone.
+    fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>>;
+    /// What these edits (oldest first) changed in all, one entry per file that differs.
+    fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff>;
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileDiff {
+    pub path: Arc<str>,
+    pub added: u64,
+    pub removed: u64,
+    /// Unified.
+    pub patch: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -258,4 +272,29 @@ pub struct Query {
     pub non_empty: bool,
     pub limit: Option<usize>,
     pub offset: usize,
+}
+
+// ---- files around a session -----------------------------------------------------------------------------------
+
+/// Sessions as files that people and other programs read.
+pub trait Archive: Send + Sync {
+    /// Writes the session to `file` (`.md` or `.jsonl`), or to a place of its own.
+    fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>>;
+    /// Reads an exported file back and returns the id of the session it became (or already is).
+    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>>;
+    /// How a session's own place is written down for people; [`Archive::import`] understands it.
+    fn path_of(&self, session: &SessionId) -> PathBuf;
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exported {
+    pub path: PathBuf,
+    pub format: &'static str,
+    pub bytes: u64,
+}
+
+/// What a user wants to be the default from now on.
+pub trait Preferences: Send + Sync {
+    /// Writes one setting (`model`, `mode`) to the user's configuration; returns the file.
+    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault>;
 }

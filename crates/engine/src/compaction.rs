@@ -1,0 +1,208 @@
+//! Making room: what to keep word for word (pure), and the model call that summarises the rest.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use vocab::{
+    CallSpec, CompactReason, Compaction, CompactionPolicy, Fault, FaultKind, Later, Message, ModelEvent, ModelInfo,
+    Part, Provider, SessionId, Store, Usage, estimate_tokens,
+};
+
+use crate::history::{Branch, Mark, MarkKind, summary_message};
+use crate::outbox::OUTBOX_BYTES_MAX;
+
+/// First line of the request for a summary; a scripted model recognises it.
+pub const SUMMARY_REQUEST: &str = "Summarise this conversation";
+const SUMMARY_RULES: &str = "so that work can go on without the earlier messages. Keep: what the user wants, decisions and \
+their reasons, files read and changed, commands and their outcomes, what is open. Be brief and concrete.";
+/// Tokens allowed for a summary.
+const SUMMARY_TOKENS_MAX: u64 = 4096;
+/// A summary longer than this is cut; a model that talks without end must not fill the context it was to empty.
+const SUMMARY_BYTES_MAX: usize = OUTBOX_BYTES_MAX;
+/// Share of the window that the text to summarise may take; the oldest messages go first.
+const INPUT_PCT: u64 = 60;
+
+/// Whether the next call should be preceded by a compaction.
+pub(crate) fn is_due(policy: &CompactionPolicy, context_tokens: u64, window: u64) -> bool {
+    policy.auto && window > 0 && context_tokens * 100 >= window * u64::from(policy.threshold_pct)
+}
+
+/// Index of the first message to keep: a user message, so that the cut falls on a turn border. `None` when nothing
+/// lies before it.
+pub(crate) fn cut(marks: &[Mark], policy: &CompactionPolicy, window: u64) -> Option<usize> {
+    let keep_tokens = window * u64::from(policy.keep_pct) / 100;
+    let mut tokens = 0;
+    let mut at = None;
+    for (index, mark) in marks.iter().enumerate().rev() {
+        tokens += estimate_tokens(mark.bytes);
+        if mark.kind != MarkKind::User {
+            continue;
+        }
+        // The newest user message stays whatever its size: it is what the turn is about.
+        if at.is_some() && tokens > keep_tokens {
+            break;
+        }
+        at = Some(index);
+    }
+    at.filter(|index| marks[..*index].iter().any(|mark| mark.kind == MarkKind::Assistant))
+}
+
+/// What the summary call needs; owns everything, so that the session goes on listening meanwhile.
+pub(crate) struct Job {
+    pub(crate) session: SessionId,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) model: ModelInfo,
+    pub(crate) reason: CompactReason,
+    pub(crate) instructions: Option<Arc<str>>,
+    pub(crate) first_kept: u64,
+    pub(crate) tokens_before: u64,
+    pub(crate) messages_before: u64,
+}
+
+/// A summary and the messages that stay word for word.
+pub(crate) struct Compacted {
+    pub(crate) compaction: Compaction,
+    pub(crate) kept: Vec<(u64, Message)>,
+}
+
+impl Job {
+    pub(crate) fn run(self) -> Later<'static, Result<Compacted, Fault>> {
+        Box::pin(self.summarise())
+    }
+
+    async fn summarise(self) -> Result<Compacted, Fault> {
+        let entries = self.store.read(&self.session, 0, usize::MAX).await?.entries;
+        let branch = Branch::read(&entries);
+        let mut chat = self.provider.chat(&self.model)?;
+        let budget = self.model.context_window as usize * vocab::CHARS_PER_TOKEN * INPUT_PCT as usize / 100;
+        let earlier_from = branch.compaction.as_ref().map_or(0, |earlier| earlier.first_kept);
+        let old: Vec<&Message> = branch
+            .messages
+            .iter()
+            .filter(|(seq, _)| *seq >= earlier_from && *seq < self.first_kept)
+            .map(|(_, message)| message)
+            .collect();
+        if let Some(earlier) = &branch.compaction {
+            chat.push(&Message::User(vec![Part::text(summary_message(&earlier.summary))]));
+        }
+        for message in fitting(&old, budget) {
+            chat.push(message);
+        }
+        let extra = self.instructions.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
+        chat.push(&Message::User(vec![Part::text(format!("{SUMMARY_REQUEST} {SUMMARY_RULES}{extra}"))]));
+        let (summary, usage) = ask(chat, &self.model).await?;
+        let kept: Vec<_> = branch.messages.into_iter().filter(|(seq, _)| *seq >= self.first_kept).collect();
+        let is_result = |message: &Message| matches!(message, Message::Result(_));
+        let messages_after = 1 + kept.iter().filter(|(_, message)| !is_result(message)).count() as u64;
+        let compaction = Compaction {
+            reason: self.reason,
+            summary: summary.into(),
+            first_kept: self.first_kept,
+            tokens_before: self.tokens_before,
+            tokens_after: 0,
+            messages_before: self.messages_before,
+            messages_after,
+            usage,
+        };
+        Ok(Compacted { compaction, kept })
+    }
+}
+
+/// The newest messages whose text fits; starts at a user message, because a reply or a result alone is no beginning.
+fn fitting<'a>(messages: &'a [&'a Message], budget: usize) -> &'a [&'a Message] {
+    let mut bytes = 0;
+    let mut from = messages.len();
+    for (index, message) in messages.iter().enumerate().rev() {
+        bytes += size(message);
+        if bytes > budget {
+            break;
+        }
+        if matches!(message, Message::User(_)) {
+            from = index;
+        }
+    }
+    &messages[from..]
+}
+
+fn size(message: &Message) -> usize {
+    match message {
+        Message::User(parts) => vocab::parts_text(parts).len(),
+        Message::Assistant(message) => {
+            message.text().len() + message.calls().map(|call| call.input.json().as_str().len()).sum::<usize>()
+        }
+        Message::Result(result) => result.text().len(),
+    }
+}
+
+async fn ask(mut chat: Box<dyn vocab::Chat>, model: &ModelInfo) -> Result<(String, Usage), Fault> {
+    let spec = CallSpec {
+        system: "You summarise conversations between a user and a coding agent.".into(),
+        tools: Arc::from([]),
+        max_tokens: SUMMARY_TOKENS_MAX.min(model.context_window / 4).max(1),
+        thinking: None,
+    };
+    let mut stream = chat.call(&spec);
+    let (mut summary, mut usage) = (String::new(), Usage::default());
+    while let Some(event) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+        match event {
+            ModelEvent::Text(delta) if summary.len() < SUMMARY_BYTES_MAX => summary.push_str(&delta),
+            ModelEvent::Usage(counted) => usage = counted,
+            ModelEvent::Failed(failed) => return Err(failed.fault),
+            ModelEvent::Finished(_) => break,
+            _ => {}
+        }
+    }
+    if summary.trim().is_empty() {
+        return Err(Fault::new(FaultKind::Provider, "the model returned an empty summary"));
+    }
+    Ok((summary, usage))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marks(kinds: &str) -> Vec<Mark> {
+        kinds
+            .chars()
+            .enumerate()
+            .map(|(index, kind)| Mark {
+                seq: index as u64 + 1,
+                kind: match kind {
+                    'u' => MarkKind::User,
+                    'a' => MarkKind::Assistant,
+                    'r' => MarkKind::Result,
+                    _ => MarkKind::Summary,
+                },
+                bytes: 400,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_cut_falls_on_a_user_message_that_fits() {
+        let policy = CompactionPolicy { keep_pct: 50, ..CompactionPolicy::default() };
+        // 100 tokens each; half of a window of 1000 keeps five.
+        assert_eq!(cut(&marks("uauaruara"), &policy, 1000), Some(5));
+    }
+
+    #[test]
+    fn the_newest_user_message_is_kept_whatever_its_size() {
+        let policy = CompactionPolicy { keep_pct: 1, ..CompactionPolicy::default() };
+        assert_eq!(cut(&marks("uauarar"), &policy, 1000), Some(2));
+    }
+
+    #[test]
+    fn a_single_turn_cannot_be_compacted() {
+        let policy = CompactionPolicy::default();
+        assert_eq!(cut(&marks("uarara"), &policy, 1000), None);
+        assert_eq!(cut(&marks("u"), &policy, 1000), None);
+        assert_eq!(cut(&[], &policy, 1000), None);
+    }
+
+    #[test]
+    fn a_summary_alone_is_not_compacted_again() {
+        assert_eq!(cut(&marks("su"), &CompactionPolicy::default(), 10), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! What the model sees: the active branch of the log, held in the provider's encoded form plus a light index. Bodies
+//! stay in the store; memory grows by the encoded bytes and nothing else.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use vocab::{
+    Ask, AskId, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, Item, ItemId, Message, Part, TurnId,
+    Usage, estimate_tokens,
+};
+
+use crate::turn::synthetic;
+
+/// What a result says when the process died before the tool could answer.
+pub(crate) const LOST: &str =
+    "no result: the process ended while this call was running; check what it did before trying again";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MarkKind {
+    User,
+    Assistant,
+    Result,
+    Summary,
+}
+
+/// One message the model sees.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) seq: u64,
+    pub(crate) kind: MarkKind,
+    pub(crate) bytes: usize,
+}
+
+pub(crate) struct History {
+    pub(crate) chat: Box<dyn Chat>,
+    marks: Vec<Mark>,
+    /// Tokens of the last model call, as the provider counted.
+    reported: u64,
+    /// Encoded size at that moment.
+    reported_bytes: usize,
+}
+
+impl History {
+    pub(crate) fn new(chat: Box<dyn Chat>) -> Self {
+        Self { chat, marks: Vec::new(), reported: 0, reported_bytes: 0 }
+    }
+
+    pub(crate) fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+    /// User and assistant messages the model sees.
+    pub(crate) fn messages(&self) -> u64 {
+        self.marks.iter().filter(|mark| mark.kind != MarkKind::Result).count() as u64
+    }
+    pub(crate) fn bytes(&self) -> usize {
+        self.chat.bytes()
+    }
+
+    pub(crate) fn push(&mut self, seq: u64, message: &Message) {
+        let before = self.chat.bytes();
+        self.chat.push(message);
+        let kind = match message {
+            Message::User(_) => MarkKind::User,
+            Message::Assistant(_) => MarkKind::Assistant,
+            Message::Result(_) => MarkKind::Result,
+        };
+        self.marks.push(Mark { seq, kind, bytes: self.chat.bytes() - before });
+        if let Message::Assistant(message) = message {
+            self.report(&message.usage);
+        }
+    }
+
+    fn push_summary(&mut self, compaction: &Compaction) {
+        let before = self.chat.bytes();
+        self.chat.push(&Message::User(vec![Part::text(summary_message(&compaction.summary))]));
+        self.marks.push(Mark {
+            seq: compaction.first_kept,
+            kind: MarkKind::Summary,
+            bytes: self.chat.bytes() - before,
+        });
+    }
+
+    fn report(&mut self, usage: &Usage) {
+        if usage.context() > 0 {
+            self.reported = usage.context();
+            self.reported_bytes = self.chat.bytes();
+        }
+    }
+
+    /// The provider's last count, corrected by what came after it.
+    pub(crate) fn context_tokens(&self) -> u64 {
+        let since = self.chat.bytes().saturating_sub(self.reported_bytes);
+        self.reported + estimate_tokens(since)
+    }
+    /// The provider's last count alone.
+    pub(crate) fn reported_tokens(&self) -> u64 {
+        self.reported
+    }
+
+    /// Rebuilds from a branch.
+    pub(crate) fn rebuild(&mut self, branch: &Branch) {
+        let from = branch.compaction.as_ref().map_or(0, |compaction| compaction.first_kept);
+        let kept = branch.messages.iter().filter(|(seq, _)| *seq >= from);
+        self.replace(branch.compaction.as_ref(), kept);
+        if let Some(compaction) = branch.compaction.as_ref().filter(|_| branch.compacted_at > branch.last_reply_seq()) {
+            self.set_reported(compaction.tokens_after);
+        }
+    }
+
+    /// Starts over with a summary and what follows it.
+    pub(crate) fn replace<'a>(
+        &mut self,
+        compaction: Option<&Compaction>,
+        messages: impl Iterator<Item = &'a (u64, Message)>,
+    ) {
+        self.chat.clear();
+        self.marks.clear();
+        self.reported = 0;
+        self.reported_bytes = 0;
+        if let Some(compaction) = compaction {
+            self.push_summary(compaction);
+        }
+        for (seq, message) in messages {
+            self.push(*seq, message);
+        }
+    }
+
+    /// After a compaction nothing was counted yet: the estimate stands in.
+    pub(crate) fn set_reported(&mut self, tokens: u64) {
+        self.reported = tokens;
+        self.reported_bytes = self.chat.bytes();
+    }
+}
+
+/// How a summary is put to the model.
+pub(crate) fn summary_message(summary: &str) -> String {
+    format!("Summary of the conversation so far (earlier messages were compacted):\n\n{summary}")
+}
+
+/// The active branch of a log, read back.
+#[derive(Default)]
+pub(crate) struct Branch {
+    pub(crate) messages: Vec<(u64, Message)>,
+    pub(crate) compaction: Option<Compaction>,
+    compacted_at: u64,
+    /// Calls without a result, with the turn that made them.
+    pub(crate) open_calls: Vec<(TurnId, Call)>,
+    pub(crate) open_turn: Option<TurnId>,
+    pub(crate) open_asks: Vec<Ask>,
+    pub(crate) waiting: Vec<Item>,
+    pub(crate) last_seq: u64,
+}
+
+impl Branch {
+    fn last_reply_seq(&self) -> u64 {
+        self.messages
+            .iter()
+            .rev()
+            .find(|(_, message)| matches!(message, Message::Assistant(_)))
+            .map_or(0, |(seq, _)| *seq)
+    }
+
+    /// Walks from the newest entry to the root, then reads that path forwards. Results are placed right behind the
+    /// reply that made the call, wherever they stand in the log: a result recorded by a later repair must not come
+    /// after messages that the model has seen since.
+    pub(crate) fn read(entries: &[Arc<Entry>]) -> Branch {
+        let mut branch = Branch { last_seq: entries.last().map_or(0, |entry| entry.seq), ..Branch::default() };
+        let path = active_path(entries);
+        let mut results: HashMap<(TurnId, CallId), &CallResult> = HashMap::new();
+        for entry in &path {
+            if let Body::CallEnded { turn, result } = &entry.body {
+                results.insert((turn.clone(), result.call.clone()), result);
+            }
+        }
+        let mut asks: Vec<Ask> = Vec::new();
+        let mut waiting: Vec<(ItemId, Item)> = Vec::new();
+        for entry in &path {
+            branch.take(entry, &mut results, &mut asks, &mut waiting);
+        }
+        branch.open_asks = asks;
+        branch.waiting = waiting.into_iter().map(|(_, item)| item).collect();
+        branch
+    }
+
+    fn take(
+        &mut self,
+        entry: &Arc<Entry>,
+        results: &mut HashMap<(TurnId, CallId), &CallResult>,
+        asks: &mut Vec<Ask>,
+        waiting: &mut Vec<(ItemId, Item)>,
+    ) {
+        let forget_ask = |asks: &mut Vec<Ask>, id: &AskId| asks.retain(|ask| ask.id != *id);
+        match &entry.body {
+            Body::User { parts, .. } => self.messages.push((entry.seq, Message::User(parts.clone()))),
+            Body::Assistant { turn, message } => {
+                self.messages.push((entry.seq, Message::Assistant(message.clone())));
+                for call in message.calls() {
+                    let Some(turn) = turn else { continue };
+                    let result = match results.remove(&(turn.clone(), call.id.clone())) {
+                        Some(result) => result.clone(),
+                        None => {
+                            self.open_calls.push((turn.clone(), call.clone()));
+                            synthetic(call.id.clone(), call.name.clone(), CallEnd::Lost, LOST)
+                        }
+                    };
+                    self.messages.push((entry.seq, Message::Result(result)));
+                }
+            }
+            Body::TurnStarted { turn } => self.open_turn = Some(turn.clone()),
+            Body::TurnEnded(_) => self.open_turn = None,
+            Body::Compacted(compaction) => {
+                self.compaction = Some(compaction.clone());
+                self.compacted_at = entry.seq;
+            }
+            Body::AskOpened(ask) => asks.push(ask.clone()),
+            Body::AskClosed { ask, .. } => forget_ask(asks, ask),
+            Body::Queued(item) => waiting.push((item.id.clone(), item.clone())),
+            Body::Settled { item, .. } => waiting.retain(|(id, _)| id != item),
+            Body::CallEnded { .. }
+            | Body::CallStarted { .. }
+            | Body::Opened { .. }
+            | Body::Retrying { .. }
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Title { .. }
+            | Body::Recovered { .. } => {}
+        }
+    }
+}
+
+/// Entries from the root to the newest one, along the parents.
+pub(crate) fn active_path(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
+    let mut path = Vec::new();
+    let mut at = entries.last().map_or(0, |entry| entry.seq);
+    while at > 0 {
+        // `seq` is gap-free from 1, so it is its own index.
+        let Some(entry) = entries.get(at as usize - 1) else { break };
+        debug_assert_eq!(entry.seq, at);
+        path.push(entry.clone());
+        at = entry.parent;
+    }
+    path.reverse();
+    path
+}

@@ -1,0 +1,474 @@
+//! The waiting room in front of a session's turns: who runs, who waits, who is dropped. Pure: time comes in as
+//! `now_ms`, what to do comes out as [`Act`]s, and nothing here knows a model, a log, a peer or a dialect.
+//!
+//! How items end. Those handed out by [`Act::Start`], [`Lane::take_steers`] and [`Lane::take_follow_ups`] are
+//! consumed; those handed back by [`Lane::take_back`] and [`Lane::clear`] are cancelled; every other end is an
+//! [`Act::Settle`]. A refused item ([`Act::Refuse`]) was never in the lane. So each offered item ends once.
+//!
+//! `now_ms` is only ever compared with itself: a monotonic clock, not the wall clock.
+
+mod dropped;
+mod opening;
+#[cfg(test)]
+mod sim;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use vocab::{
+    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, Overflow, PeerId,
+    SteerPoint,
+};
+
+use dropped::Dropped;
+pub use opening::opening;
+
+/// Items a lane holds whatever its policy says; one more is refused with `QueueFull`.
+pub const WAITING_MAX: usize = 1000;
+
+/// What the session has to do, in this order.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Act {
+    /// Begin a turn. Several items are one user message; [`opening`] joins them. The lane counts as busy from here
+    /// until [`Lane::turn_ended`].
+    Start { items: Vec<Item>, note: Option<String> },
+    /// The offered item waits; position 1 is the front of the list.
+    Waiting { id: ItemId, position: usize },
+    /// Not taken in. Tell the sender.
+    Refuse { item: Item, fault: Fault },
+    /// An item that waited ended without running. Tell its sender.
+    Settle { item: Item, end: ItemEnd, why: Why },
+    /// Cancel the running turn; then report [`Lane::turn_ended`] as always.
+    InterruptTurn,
+    /// The waiting list is different now: tell whoever watches it.
+    Changed,
+}
+
+/// Why an item ended without running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The lane was full and the oldest had to go; [`Lane::dropped`] counts.
+    Overflow,
+    /// A newer message took its place (undelivered steering, or an interrupting message).
+    Newer,
+    /// Somebody interrupted, and its delivery says that this cancels it.
+    Interrupted,
+}
+
+/// How a turn was over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TurnOver {
+    Completed,
+    Interrupted,
+    Failed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Idle,
+    Running,
+    /// A turn that was asked to stop: it takes no more steering.
+    Stopping,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    item: Item,
+    /// Missed the turn it was meant to steer; now wants a turn of its own and steers no other.
+    backlog: bool,
+}
+
+/// One session's lane. At most one turn at a time.
+#[derive(Debug)]
+pub struct Lane {
+    policy: LanePolicy,
+    phase: Phase,
+    /// Came back from a restart with items waiting. They may have side effects nobody expects any more, so the next
+    /// message (or [`Lane::release`]) wakes them, not we.
+    resting: bool,
+    /// In the order they are shown and run. An interrupting message goes to the front.
+    waiting: VecDeque<Waiting>,
+    /// When the last `Policy` item began to wait; the debounce counts from here.
+    enqueued_ms: i64,
+    dropped: Dropped,
+}
+
+impl Lane {
+    pub fn new(policy: LanePolicy) -> Self {
+        Self {
+            policy,
+            phase: Phase::Idle,
+            resting: false,
+            waiting: VecDeque::new(),
+            enqueued_ms: 0,
+            dropped: Dropped::default(),
+        }
+    }
+
+    pub fn policy(&self) -> &LanePolicy {
+        &self.policy
+    }
+    pub fn is_busy(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+    /// The waiting items, front first.
+    pub fn list(&self) -> impl ExactSizeIterator<Item = &Item> {
+        self.waiting.iter().map(|waiting| &waiting.item)
+    }
+    /// Messages lost to overflow since the lane was last idle.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.since_idle()
+    }
+    /// The beginnings of what was dropped and no turn was told yet; empty unless the policy summarises.
+    pub fn dropped_texts(&self) -> impl Iterator<Item = &str> {
+        self.dropped.texts()
+    }
+
+    /// Takes a message in, as its delivery says.
+    pub fn offer(&mut self, item: Item, now_ms: i64) -> Vec<Act> {
+        match item.delivery {
+            Delivery::RejectIfBusy if self.is_busy() => {
+                let fault = Fault::new(FaultKind::TurnInProgress, "a turn is already running")
+                    .hint("wait for it to end, interrupt it, or send the message as steering");
+                vec![Act::Refuse { item, fault }]
+            }
+            Delivery::RejectIfBusy => vec![self.start_at_once(item)],
+            Delivery::Steer | Delivery::FollowUp => self.admit(item, now_ms),
+            Delivery::Enqueue | Delivery::Queue | Delivery::Policy => {
+                if self.is_busy() || self.waiting.iter().any(|ahead| goes_first(&ahead.item, &item)) {
+                    self.admit(item, now_ms)
+                } else {
+                    vec![self.start_at_once(item)]
+                }
+            }
+        }
+    }
+
+    /// Makes the lane busy with something that is no item's turn (a compaction, a turn the session repeats), so that
+    /// messages wait meanwhile. Ends with [`Lane::turn_ended`].
+    pub fn occupy(&mut self) -> Result<(), Fault> {
+        if self.is_busy() {
+            return Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running"));
+        }
+        self.phase = Phase::Running;
+        Ok(())
+    }
+
+    /// Somebody wants the running turn to stop. Waiting `Queue` items are cancelled now, so that one sent after the
+    /// interrupt still runs; everything else keeps waiting. Without [`Act::InterruptTurn`] there was nothing to stop.
+    pub fn interrupt(&mut self) -> Vec<Act> {
+        let mut acts =
+            self.settle_where(ItemEnd::Cancelled, Why::Interrupted, |waiting| waiting.item.delivery == Delivery::Queue);
+        if self.phase == Phase::Running {
+            self.phase = Phase::Stopping;
+            acts.push(Act::InterruptTurn);
+        }
+        acts
+    }
+
+    /// The turn is over, however: settles steering that missed it and starts what is next. A no-op when idle, so a
+    /// guard may call it on every way out.
+    pub fn turn_ended(&mut self, how: TurnOver, now_ms: i64) -> Vec<Act> {
+        let mut acts = Vec::new();
+        match self.phase {
+            Phase::Idle => return acts,
+            // Nobody came through `interrupt`, yet the turn was interrupted: the promise to `Queue` items holds.
+            Phase::Running if how == TurnOver::Interrupted => acts = self.interrupt_unasked(),
+            Phase::Running | Phase::Stopping => {}
+        }
+        self.phase = Phase::Idle;
+        acts.extend(self.settle_missed_steering());
+        self.start_next(now_ms, &mut acts);
+        tidy(acts)
+    }
+
+    /// Whether steering is waiting for the running turn.
+    pub fn has_steer(&self) -> bool {
+        self.phase == Phase::Running && self.waiting.iter().any(|waiting| self.steers(waiting))
+    }
+
+    /// Whether the rest of a batch of calls is to be skipped. The steering itself is taken when every call has its
+    /// result, or the model would see a user message between a call and its result.
+    pub fn cuts_batch(&self) -> bool {
+        self.policy.steer_point == SteerPoint::Immediate && self.has_steer()
+    }
+
+    /// Steering for the running turn, each item a user message of its own. The safe points are: the start of a turn
+    /// after its user message, the end of a batch of calls, the end of a message without calls (then the turn goes on).
+    pub fn take_steers(&mut self) -> Vec<Item> {
+        if self.phase != Phase::Running {
+            return Vec::new();
+        }
+        let (policy, most) = (self.policy, how_many(self.policy.steer_drain));
+        self.take(most, |waiting| steers(&policy, waiting))
+    }
+
+    /// Follow-ups for a turn that would end now, each item a user message of its own; none while steering waits.
+    pub fn take_follow_ups(&mut self) -> Vec<Item> {
+        if self.phase != Phase::Running || self.has_steer() {
+            return Vec::new();
+        }
+        self.take(how_many(self.policy.follow_up_drain), |waiting| waiting.item.delivery == Delivery::FollowUp)
+    }
+
+    /// Gives one waiting item back to whoever wants it out.
+    pub fn take_back(&mut self, id: &ItemId) -> Result<Item, Fault> {
+        let at = self.waiting.iter().position(|waiting| waiting.item.id == *id);
+        at.and_then(|at| self.waiting.remove(at)).map(|waiting| waiting.item).ok_or_else(|| {
+            Fault::new(FaultKind::NotFound, format!("no waiting message `{id}`"))
+                .hint("it may have started already; list the queue to see what waits")
+        })
+    }
+
+    /// Gives every waiting item back.
+    pub fn clear(&mut self) -> Vec<Item> {
+        self.waiting.drain(..).map(|waiting| waiting.item).collect()
+    }
+
+    /// Changes the rules for whatever waits and whatever comes. A smaller cap drops nobody until the next message.
+    pub fn set_policy(&mut self, policy: LanePolicy, now_ms: i64) -> Vec<Act> {
+        self.policy = policy;
+        self.tick(now_ms)
+    }
+
+    /// When [`Lane::tick`] should be called: the end of a debounce that holds an idle lane back.
+    pub fn due(&self) -> Option<i64> {
+        let held = !self.is_busy() && !self.resting && self.waiting.iter().any(|w| w.item.delivery == Delivery::Policy);
+        held.then(|| self.debounced_until())
+    }
+
+    pub fn tick(&mut self, now_ms: i64) -> Vec<Act> {
+        let mut acts = Vec::new();
+        self.start_next(now_ms, &mut acts);
+        acts
+    }
+
+    /// Puts back what waited when the process ended; nothing starts until the next message or [`Lane::release`].
+    /// Returns what exceeds [`WAITING_MAX`]: the caller settles it as dropped.
+    pub fn restore(&mut self, items: Vec<Item>) -> Vec<Item> {
+        let mut items = items.into_iter();
+        let room = WAITING_MAX.saturating_sub(self.waiting.len());
+        // The turn they were meant to steer is gone with the old process.
+        self.waiting.extend(items.by_ref().take(room).map(|item| Waiting { item, backlog: true }));
+        self.resting = !self.waiting.is_empty();
+        items.collect()
+    }
+
+    /// Starts restored items without waiting for a message.
+    pub fn release(&mut self, now_ms: i64) -> Vec<Act> {
+        self.resting = false;
+        self.tick(now_ms)
+    }
+
+    // Taking in.
+
+    fn admit(&mut self, item: Item, now_ms: i64) -> Vec<Act> {
+        let mut acts = Vec::new();
+        self.resting &= !wants_own_turn(&item);
+        let preempts = item.delivery == Delivery::Policy && self.policy.mode == LaneMode::Interrupt;
+        if let Err(fault) = self.make_room(&item, preempts, &mut acts) {
+            acts.push(Act::Refuse { item, fault });
+            // A full lane that was resting must wake all the same, or it would refuse for ever.
+            self.start_next(now_ms, &mut acts);
+            return tidy(acts);
+        }
+        let id = item.id.clone();
+        if item.delivery == Delivery::Policy {
+            self.enqueued_ms = now_ms;
+        }
+        let waiting = Waiting { item, backlog: false };
+        if preempts {
+            self.waiting.push_front(waiting);
+            if self.phase == Phase::Running {
+                self.phase = Phase::Stopping;
+                acts.push(Act::InterruptTurn);
+            }
+        } else {
+            self.waiting.push_back(waiting);
+        }
+        self.start_next(now_ms, &mut acts);
+        if let Some(at) = self.waiting.iter().position(|waiting| waiting.item.id == id) {
+            acts.push(Act::Waiting { id, position: at + 1 });
+        }
+        acts.push(Act::Changed);
+        tidy(acts)
+    }
+
+    /// Keeps the list under its cap. Only `Policy` items agreed to be dropped or superseded; where the others fill
+    /// the lane, the new one is refused whatever the policy says.
+    fn make_room(&mut self, item: &Item, preempts: bool, acts: &mut Vec<Act>) -> Result<(), Fault> {
+        let cap = self.policy.cap.clamp(1, WAITING_MAX);
+        let others = self.waiting.iter().filter(|waiting| waiting.item.delivery != Delivery::Policy).count();
+        let may_drop = item.delivery == Delivery::Policy && others < cap;
+        if may_drop && preempts {
+            acts.extend(self.settle_where(ItemEnd::Superseded, Why::Newer, |w| w.item.delivery == Delivery::Policy));
+            return Ok(());
+        }
+        if self.waiting.len() < cap {
+            return Ok(());
+        }
+        if may_drop && self.policy.overflow == Overflow::DropOld {
+            while self.waiting.len() >= cap {
+                let oldest = self.take(1, |waiting| waiting.item.delivery == Delivery::Policy);
+                for item in oldest {
+                    self.dropped.count(&item, self.policy.summarise);
+                    acts.push(Act::Settle { item, end: ItemEnd::Dropped, why: Why::Overflow });
+                }
+            }
+            acts.push(Act::Changed);
+            return Ok(());
+        }
+        if item.delivery == Delivery::Policy {
+            self.dropped.count_refused();
+        }
+        Err(Fault::new(FaultKind::QueueFull, format!("the queue is full ({cap} waiting)"))
+            .hint("wait for the running turn, or take waiting messages back"))
+    }
+
+    // Starting.
+
+    /// The idle lane's way: nobody goes first, so policy does not matter.
+    fn start_at_once(&mut self, item: Item) -> Act {
+        if !self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item)) {
+            self.dropped.lane_was_idle();
+        }
+        self.begin(vec![item])
+    }
+
+    fn begin(&mut self, items: Vec<Item>) -> Act {
+        debug_assert!(!self.is_busy(), "a second turn was started beside the first");
+        self.phase = Phase::Running;
+        self.resting = false;
+        Act::Start { items, note: self.dropped.take_note() }
+    }
+
+    fn start_next(&mut self, now_ms: i64, acts: &mut Vec<Act>) {
+        if self.is_busy() || self.resting {
+            return;
+        }
+        let debounced = self.debounce_over(now_ms);
+        let may_start = |waiting: &Waiting| {
+            wants_own_turn(&waiting.item) && (debounced || waiting.item.delivery != Delivery::Policy)
+        };
+        let Some(at) = self.waiting.iter().position(may_start) else { return };
+        let first = self.waiting.remove(at).expect("the position was just found").item;
+        let mut items = vec![first];
+        if items[0].delivery == Delivery::Policy && self.coalesces() {
+            let from = sender(&items[0]);
+            items.extend(self.take(WAITING_MAX, |w| w.item.delivery == Delivery::Policy && sender(&w.item) == from));
+        }
+        acts.push(self.begin(items));
+        acts.push(Act::Changed);
+    }
+
+    fn coalesces(&self) -> bool {
+        self.policy.mode == LaneMode::Collect
+            && match self.policy.coalesce {
+                Coalesce::Auto => self.policy.debounce_ms > 0,
+                Coalesce::Always => true,
+                Coalesce::Never => false,
+            }
+    }
+
+    fn debounced_until(&self) -> i64 {
+        self.enqueued_ms.saturating_add(i64::try_from(self.policy.debounce_ms).unwrap_or(i64::MAX))
+    }
+
+    /// A clock that ran backwards ends the debounce too: starting early is better than not starting.
+    fn debounce_over(&self, now_ms: i64) -> bool {
+        now_ms >= self.debounced_until() || now_ms < self.enqueued_ms
+    }
+
+    // Settling.
+
+    fn settle_missed_steering(&mut self) -> Vec<Act> {
+        let policy = self.policy;
+        let missed = move |waiting: &Waiting| waiting.item.delivery == Delivery::Policy && steers(&policy, waiting);
+        let newest = self.waiting.iter().rposition(missed);
+        let mut acts = Vec::new();
+        if policy.mode == LaneMode::Steer
+            && let Some(newest) = newest
+        {
+            self.waiting[newest].backlog = true;
+            acts = self.settle_where(ItemEnd::Superseded, Why::Newer, missed);
+        }
+        self.waiting.iter_mut().filter(|waiting| missed(waiting)).for_each(|waiting| waiting.backlog = true);
+        acts
+    }
+
+    fn interrupt_unasked(&mut self) -> Vec<Act> {
+        let mut acts = self.interrupt();
+        acts.retain(|act| *act != Act::InterruptTurn);
+        acts
+    }
+
+    fn settle_where(&mut self, end: ItemEnd, why: Why, which: impl Fn(&Waiting) -> bool) -> Vec<Act> {
+        let mut acts: Vec<Act> =
+            self.take(usize::MAX, which).into_iter().map(|item| Act::Settle { item, end, why }).collect();
+        if !acts.is_empty() {
+            acts.push(Act::Changed);
+        }
+        acts
+    }
+
+    /// Removes the first `most` that match, in order.
+    fn take(&mut self, most: usize, which: impl Fn(&Waiting) -> bool) -> Vec<Item> {
+        let mut taken = Vec::new();
+        let mut at = 0;
+        while at < self.waiting.len() && taken.len() < most {
+            if which(&self.waiting[at]) {
+                taken.extend(self.waiting.remove(at).map(|waiting| waiting.item));
+            } else {
+                at += 1;
+            }
+        }
+        taken
+    }
+
+    fn steers(&self, waiting: &Waiting) -> bool {
+        steers(&self.policy, waiting)
+    }
+}
+
+fn steers(policy: &LanePolicy, waiting: &Waiting) -> bool {
+    match waiting.item.delivery {
+        Delivery::Steer => true,
+        Delivery::Policy => !waiting.backlog && matches!(policy.mode, LaneMode::Steer | LaneMode::SteerBacklog),
+        Delivery::RejectIfBusy | Delivery::FollowUp | Delivery::Enqueue | Delivery::Queue => false,
+    }
+}
+
+/// Steering and follow-ups only ever join a turn; the others can be one.
+fn wants_own_turn(item: &Item) -> bool {
+    match item.delivery {
+        Delivery::RejectIfBusy | Delivery::Enqueue | Delivery::Queue | Delivery::Policy => true,
+        Delivery::Steer | Delivery::FollowUp => false,
+    }
+}
+
+/// Whether an item that waits in an idle lane runs before a new one. A debounce holds `Policy` items only.
+fn goes_first(waiting: &Item, new: &Item) -> bool {
+    wants_own_turn(waiting) && (new.delivery == Delivery::Policy || waiting.delivery != Delivery::Policy)
+}
+
+fn sender(item: &Item) -> Option<PeerId> {
+    item.sender.map(|(peer, _)| peer)
+}
+
+fn how_many(drain: Drain) -> usize {
+    match drain {
+        Drain::OneAtATime => 1,
+        Drain::All => usize::MAX,
+    }
+}
+
+/// One [`Act::Changed`], and it comes last: whoever is told sees the list as it is then.
+fn tidy(mut acts: Vec<Act>) -> Vec<Act> {
+    let before = acts.len();
+    acts.retain(|act| *act != Act::Changed);
+    if acts.len() < before {
+        acts.push(Act::Changed);
+    }
+    acts
+}

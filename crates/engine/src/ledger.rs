@@ -1,0 +1,245 @@
+//! The log of one session and the gate behind it: an entry is told only after the store has it, and everything said
+//! after an entry waits behind it. So the model can be called while a commit is in flight, and still nobody is told
+//! what could be lost.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use vocab::{Body, Clock, Entry, Event, Fault, Later, Lease, SessionId, Store, SyncLevel, Told, TurnId, UserFrom};
+
+use crate::outbox::Outbox;
+
+/// Something to tell, in order.
+pub(crate) enum Outgoing {
+    All(Event),
+    One(Arc<Outbox>, Event),
+}
+
+struct Held {
+    /// Committed seq at which this may go out; 0 = as soon as it is first in line.
+    need: u64,
+    what: Outgoing,
+}
+
+struct Commit {
+    upto: u64,
+    leaf: u64,
+    done: Later<'static, Result<(), Fault>>,
+}
+
+pub(crate) struct Ledger {
+    pub(crate) session: SessionId,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    lease: Lease,
+    sync: SyncLevel,
+    last_seq: u64,
+    leaf: u64,
+    committed: u64,
+    committed_leaf: u64,
+    batch: Vec<Arc<Entry>>,
+    batch_synced: bool,
+    commits: VecDeque<Commit>,
+    held: VecDeque<Held>,
+    held_text_bytes: usize,
+    peers: Vec<Arc<Outbox>>,
+    /// The turn whose start was told and whose end was not.
+    told_turn: Option<TurnId>,
+}
+
+impl Ledger {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        lease: Lease,
+        sync: SyncLevel,
+        last_seq: u64,
+    ) -> Self {
+        Self {
+            session: lease.session.clone(),
+            store,
+            clock,
+            lease,
+            sync,
+            last_seq,
+            leaf: last_seq,
+            committed: last_seq,
+            committed_leaf: last_seq,
+            batch: Vec::new(),
+            batch_synced: false,
+            commits: VecDeque::new(),
+            held: VecDeque::new(),
+            held_text_bytes: 0,
+            peers: Vec::new(),
+            told_turn: None,
+        }
+    }
+
+    pub(crate) fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+    pub(crate) fn committed(&self) -> u64 {
+        self.committed
+    }
+    /// Text deltas that were emitted but wait behind a commit.
+    pub(crate) fn held_text_bytes(&self) -> usize {
+        self.held_text_bytes
+    }
+    pub(crate) fn is_settled(&self) -> bool {
+        self.batch.is_empty() && self.commits.is_empty()
+    }
+    pub(crate) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+    pub(crate) fn peers(&self) -> &[Arc<Outbox>] {
+        &self.peers
+    }
+    pub(crate) fn join(&mut self, peer: Arc<Outbox>) {
+        self.peers.retain(|other| other.peer != peer.peer);
+        self.peers.push(peer);
+    }
+    pub(crate) fn leave(&mut self, peer: vocab::PeerId) {
+        self.peers.retain(|other| other.peer != peer);
+    }
+
+    /// After a load found a shorter log than the summary promised, or a repair cut it.
+    pub(crate) fn rebase(&mut self, last_seq: u64) {
+        debug_assert!(self.is_settled());
+        self.last_seq = last_seq;
+        self.leaf = last_seq;
+        self.committed = last_seq;
+        self.committed_leaf = last_seq;
+    }
+
+    /// Appends an entry; it is written with the next [`Ledger::flush`] and told once it is safe.
+    pub(crate) fn log(&mut self, body: Body) -> Arc<Entry> {
+        let parent = match body {
+            Body::Moved { to } => to,
+            _ => self.leaf,
+        };
+        self.last_seq += 1;
+        self.leaf = self.last_seq;
+        self.batch_synced |= self.wants_sync(&body);
+        let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms: self.clock.now_ms(), body });
+        self.batch.push(entry.clone());
+        self.held.push_back(Held { need: entry.seq, what: Outgoing::All(Event::Logged(entry.clone())) });
+        entry
+    }
+
+    /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, and what a user
+    /// did to the history.
+    fn wants_sync(&self, body: &Body) -> bool {
+        match self.sync {
+            SyncLevel::Off => false,
+            SyncLevel::Record => true,
+            SyncLevel::Turn => matches!(
+                body,
+                Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. }
+                    | Body::AskClosed { .. }
+                    | Body::CallEnded { .. }
+                    | Body::TurnEnded(_)
+                    | Body::Queued(_)
+                    | Body::Compacted(_)
+                    | Body::Moved { .. }
+                    | Body::Title { .. }
+            ),
+        }
+    }
+
+    /// Hands what was logged since the last flush to the store. The order of flushes is the order on disk.
+    pub(crate) fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let synced = std::mem::take(&mut self.batch_synced);
+        let done = self.store.append(&self.lease, batch, synced);
+        self.commits.push_back(Commit { upto: self.last_seq, leaf: self.leaf, done });
+    }
+
+    /// Tells everybody, in order with what is held.
+    pub(crate) fn emit(&mut self, event: Event) {
+        self.say(Outgoing::All(event));
+    }
+    pub(crate) fn reply(&mut self, to: Arc<Outbox>, event: Event) {
+        self.say(Outgoing::One(to, event));
+    }
+
+    fn say(&mut self, what: Outgoing) {
+        if self.held.is_empty() {
+            self.deliver(what);
+        } else {
+            self.held_text_bytes += text_bytes(&what);
+            self.held.push_back(Held { need: 0, what });
+        }
+    }
+
+    /// Ready when a commit ended.
+    pub(crate) fn poll_commit(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let Some(commit) = self.commits.front_mut() else { return Poll::Pending };
+        let Poll::Ready(result) = commit.done.as_mut().poll(context) else { return Poll::Pending };
+        let commit = self.commits.pop_front().expect("the front was just polled");
+        if result.is_ok() {
+            self.lease.new = None;
+            self.committed = commit.upto;
+            self.committed_leaf = commit.leaf;
+            self.release();
+        }
+        Poll::Ready(result)
+    }
+
+    fn release(&mut self) {
+        while self.held.front().is_some_and(|held| held.need <= self.committed) {
+            let held = self.held.pop_front().expect("the front was just seen");
+            self.held_text_bytes -= text_bytes(&held.what);
+            self.deliver(held.what);
+        }
+    }
+
+    fn deliver(&mut self, what: Outgoing) {
+        match what {
+            Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
+            Outgoing::All(event) => {
+                if let Event::Logged(entry) = &event {
+                    match &entry.body {
+                        Body::TurnStarted { turn } => self.told_turn = Some(turn.clone()),
+                        Body::TurnEnded(_) => self.told_turn = None,
+                        _ => {}
+                    }
+                }
+                if let Some((last, rest)) = self.peers.split_last() {
+                    for peer in rest {
+                        peer.push(Told { session: self.session.clone(), event: event.clone() });
+                    }
+                    last.push(Told { session: self.session.clone(), event });
+                }
+            }
+        }
+    }
+
+    /// A commit failed: nothing after it was told, and nothing of it is there. Replies that waited become failures.
+    /// Returns the turn that peers still believe to be running.
+    pub(crate) fn roll_back(&mut self, fault: &Fault) -> Option<TurnId> {
+        self.batch.clear();
+        self.batch_synced = false;
+        self.commits.clear();
+        self.last_seq = self.committed;
+        self.leaf = self.committed_leaf;
+        self.held_text_bytes = 0;
+        for held in std::mem::take(&mut self.held) {
+            if let Outgoing::One(to, Event::Reply { tag, .. }) = held.what {
+                let event = Event::Reply { tag, result: Err(fault.clone()) };
+                to.push(Told { session: self.session.clone(), event });
+            }
+        }
+        self.told_turn.take()
+    }
+}
+
+fn text_bytes(what: &Outgoing) -> usize {
+    match what {
+        Outgoing::All(Event::Text { delta, .. }) => delta.len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,124 @@
+//! Who may do what. Pure: mode and requirement in, decision out.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use vocab::{Gate, Mode, Required};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision {
+    Allow,
+    Ask,
+    Deny(String),
+}
+
+/// Whether a mode grants a requirement by itself.
+pub fn covers(mode: Mode, required: Required) -> bool {
+    match mode {
+        Mode::ReadOnly | Mode::Prompt | Mode::Plan => required == Required::ReadOnly,
+        Mode::WorkspaceWrite => required <= Required::WorkspaceWrite,
+        Mode::DangerFullAccess => true,
+    }
+}
+
+/// Why a question is asked, in the words a controller sees; `None` when the mode would have covered it or asks for
+/// everything anyway.
+pub fn reason(mode: Mode, required: Required) -> Option<Arc<str>> {
+    if mode == Mode::Prompt || covers(mode, required) {
+        return None;
+    }
+    Some(format!("requires {}; active mode is {}", required.as_str(), mode.as_str()).into())
+}
+
+pub fn decide(gate: Gate, mode: Mode, required: Required) -> Decision {
+    if gate == Gate::Proxy {
+        return Decision::Ask;
+    }
+    if covers(mode, required) {
+        return Decision::Allow;
+    }
+    match mode {
+        // These two are chosen to keep the agent's hands off: asking would only wear the answer down.
+        Mode::ReadOnly | Mode::Plan => Decision::Deny(format!(
+            "not allowed: this needs {}, and the session is in {} mode",
+            required.as_str(),
+            mode.as_str()
+        )),
+        Mode::WorkspaceWrite | Mode::Prompt | Mode::DangerFullAccess => Decision::Ask,
+    }
+}
+
+/// Answers that hold for the rest of the session.
+#[derive(Default)]
+pub(crate) struct Remembered {
+    allowed: HashSet<(Arc<str>, Required, Option<Arc<str>>)>,
+}
+
+/// Session-wide allows kept; a session that collects more is asked again.
+const REMEMBERED_MAX: usize = 256;
+
+impl Remembered {
+    pub(crate) fn allow(&mut self, tool: &Arc<str>, required: Required, input: &Arc<str>) {
+        if self.allowed.len() < REMEMBERED_MAX {
+            self.allowed.insert(Self::key(tool, required, input));
+        }
+    }
+    pub(crate) fn allows(&self, tool: &Arc<str>, required: Required, input: &Arc<str>) -> bool {
+        self.allowed.contains(&Self::key(tool, required, input))
+    }
+    /// A remembered allow for a command covers that very command; for the rest, the tool at that rung. What lies
+    /// outside the workspace is as particular as a command.
+    fn key(tool: &Arc<str>, required: Required, input: &Arc<str>) -> (Arc<str>, Required, Option<Arc<str>>) {
+        let particular = required == Required::DangerFullAccess;
+        (tool.clone(), required, particular.then(|| input.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_in_one_table() {
+        use Decision::*;
+        let rungs = [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess];
+        let row = |mode| {
+            rungs.map(|required| match decide(Gate::Ladder, mode, required) {
+                Allow => "allow",
+                Ask => "ask",
+                Deny(_) => "deny",
+            })
+        };
+        assert_eq!(row(Mode::ReadOnly), ["allow", "deny", "deny"]);
+        assert_eq!(row(Mode::WorkspaceWrite), ["allow", "allow", "ask"]);
+        assert_eq!(row(Mode::DangerFullAccess), ["allow", "allow", "allow"]);
+        assert_eq!(row(Mode::Prompt), ["allow", "ask", "ask"]);
+        assert_eq!(row(Mode::Plan), ["allow", "deny", "deny"]);
+    }
+
+    #[test]
+    fn a_proxy_asks_whatever_the_mode() {
+        for mode in Mode::ALL {
+            assert_eq!(decide(Gate::Proxy, mode, Required::ReadOnly), Decision::Ask);
+        }
+    }
+
+    #[test]
+    fn the_reason_names_both_modes_only_when_they_disagree() {
+        assert_eq!(reason(Mode::Prompt, Required::DangerFullAccess), None);
+        assert_eq!(reason(Mode::DangerFullAccess, Required::DangerFullAccess), None);
+        assert_eq!(
+            reason(Mode::ReadOnly, Required::WorkspaceWrite).as_deref(),
+            Some("requires workspace-write; active mode is read-only")
+        );
+    }
+
+    #[test]
+    fn a_remembered_command_is_that_command_only() {
+        let mut remembered = Remembered::default();
+        let (bash, ls, rm): (Arc<str>, Arc<str>, Arc<str>) = ("bash".into(), "ls".into(), "rm".into());
+        remembered.allow(&bash, Required::DangerFullAccess, &ls);
+        assert!(remembered.allows(&bash, Required::DangerFullAccess, &ls));
+        assert!(!remembered.allows(&bash, Required::DangerFullAccess, &rm));
+    }
+}

@@ -1,0 +1,173 @@
+//! Gathers the deltas of one model call into one assistant message.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use vocab::{
+    AssistantMessage, Block, Call, CallId, CallInput, FaultKind, Json, MessageEnd, ModelFault, Usage, estimate_tokens,
+};
+
+/// Parallel calls taken from one reply; more is a broken model, and the turn fails with that reason.
+pub const CALLS_MAX: usize = 128;
+/// Argument bytes taken for one call; more fails the turn.
+pub const CALL_INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+#[derive(Default)]
+pub(crate) struct ReplyBuilder {
+    blocks: Vec<Growing>,
+    usage: Option<Usage>,
+    prompt_estimate: u64,
+}
+
+enum Growing {
+    Text(String),
+    Thinking { text: String, seal: Option<String> },
+    Call { index: u32, id: String, name: String, input: String },
+}
+
+impl ReplyBuilder {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+    pub(crate) fn has_usage(&self) -> bool {
+        self.usage.is_some()
+    }
+    pub(crate) fn usage(&mut self, usage: Usage) {
+        self.usage = Some(usage);
+    }
+    pub(crate) fn estimate(&mut self, prompt_tokens: u64) {
+        self.prompt_estimate = prompt_tokens;
+    }
+
+    /// The newest text block: what a peer that attaches now has missed of the running text.
+    pub(crate) fn text_so_far(&self) -> &str {
+        match self.blocks.last() {
+            Some(Growing::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    pub(crate) fn text(&mut self, delta: &str) {
+        match self.blocks.last_mut() {
+            Some(Growing::Text(text)) => text.push_str(delta),
+            _ => self.blocks.push(Growing::Text(delta.to_owned())),
+        }
+    }
+
+    pub(crate) fn thinking(&mut self, delta: &str) {
+        match self.blocks.last_mut() {
+            Some(Growing::Thinking { text, seal: None }) => text.push_str(delta),
+            _ => self.blocks.push(Growing::Thinking { text: delta.to_owned(), seal: None }),
+        }
+    }
+
+    pub(crate) fn seal(&mut self, opaque: String) {
+        match self.blocks.last_mut() {
+            Some(Growing::Thinking { seal, .. }) => *seal = Some(opaque),
+            _ => self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) }),
+        }
+    }
+
+    pub(crate) fn call(
+        &mut self,
+        index: u32,
+        id: Option<&str>,
+        name: Option<&str>,
+        fragment: &str,
+    ) -> Result<(), ModelFault> {
+        let known = self.blocks.iter_mut().rev().find_map(|block| match block {
+            Growing::Call { index: at, id, name, input } if *at == index => Some((id, name, input)),
+            _ => None,
+        });
+        let Some((call_id, call_name, input)) = known else {
+            if self.blocks.iter().filter(|block| matches!(block, Growing::Call { .. })).count() >= CALLS_MAX {
+                return Err(too_much(format!("the model made more than {CALLS_MAX} tool calls in one reply")));
+            }
+            self.blocks.push(Growing::Call {
+                index,
+                id: id.unwrap_or_default().to_owned(),
+                name: name.unwrap_or_default().to_owned(),
+                input: fragment.to_owned(),
+            });
+            return Ok(());
+        };
+        if input.len() + fragment.len() > CALL_INPUT_BYTES_MAX {
+            return Err(too_much(format!("the arguments of a tool call are larger than {CALL_INPUT_BYTES_MAX} bytes")));
+        }
+        if let Some(id) = id.filter(|_| call_id.is_empty()) {
+            call_id.push_str(id);
+        }
+        if let Some(name) = name.filter(|_| call_name.is_empty()) {
+            call_name.push_str(name);
+        }
+        input.push_str(fragment);
+        Ok(())
+    }
+
+    /// Closes the message. Call ids become unique within the turn: controllers pair starts and results by them.
+    pub(crate) fn finish(
+        self,
+        model: Arc<str>,
+        end: MessageEnd,
+        taken: &mut HashSet<CallId>,
+        read: ReadObject,
+    ) -> AssistantMessage {
+        let mut said_bytes = 0;
+        let blocks: Vec<Block> = self
+            .blocks
+            .into_iter()
+            .map(|block| match block {
+                Growing::Text(text) => {
+                    said_bytes += text.len();
+                    Block::Text(text.into())
+                }
+                Growing::Thinking { text, seal } => {
+                    said_bytes += text.len();
+                    Block::Thinking { text: text.into(), opaque: seal.map(Arc::from) }
+                }
+                Growing::Call { id, name, input, .. } => {
+                    said_bytes += name.len() + input.len();
+                    Block::Call(Call { id: unique(id, taken), name: name.into(), input: read_input(input, read) })
+                }
+            })
+            .collect();
+        let usage = self.usage.unwrap_or(Usage {
+            input: self.prompt_estimate,
+            output: estimate_tokens(said_bytes),
+            estimated: true,
+            ..Usage::default()
+        });
+        AssistantMessage { blocks, model, end, usage }
+    }
+}
+
+fn too_much(message: String) -> ModelFault {
+    ModelFault { retryable: false, ..ModelFault::new(FaultKind::Provider, message) }
+}
+
+fn unique(id: String, taken: &mut HashSet<CallId>) -> CallId {
+    let base = if id.is_empty() { "call".to_owned() } else { id };
+    let mut candidate = CallId::from(base.as_str());
+    let mut n = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = CallId::from(format!("{base}_{n}"));
+        n += 1;
+    }
+    candidate
+}
+
+/// Says whether a text is one JSON object, and gives it back in the form that every log and wire can carry. A port:
+/// the engine itself reads no JSON.
+pub type ReadObject = fn(&str) -> Result<Json, String>;
+
+fn read_input(text: String, read: ReadObject) -> CallInput {
+    let trimmed = text.trim();
+    // Some servers send nothing at all for a call without arguments.
+    if trimmed.is_empty() {
+        return CallInput::Object(Json::empty_object());
+    }
+    match read(trimmed) {
+        Ok(json) => CallInput::Object(json),
+        Err(detail) => CallInput::Broken { text: text.into(), detail: detail.into() },
+    }
+}

@@ -1,0 +1,74 @@
+//! When to try a model call again, and after how long. Pure.
+
+use vocab::{ModelFault, RetryPolicy};
+
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Plan {
+    Wait(u64),
+    GiveUp(ModelFault),
+}
+
+/// `attempt` = retries already made. `salt` spreads many clients when the policy asks for it.
+pub(crate) fn plan(policy: &RetryPolicy, fault: &ModelFault, attempt: u32, salt: &str) -> Plan {
+    if !fault.retryable || attempt >= policy.retries_max {
+        return Plan::GiveUp(fault.clone());
+    }
+    if let Some(asked_ms) = fault.retry_after_ms {
+        if asked_ms > policy.server_wait_ms_max {
+            let mut fault = fault.clone();
+            fault.fault.message = format!(
+                "{} (the server asks to wait {} s; the limit is {} s)",
+                fault.fault.message,
+                asked_ms.div_ceil(1000),
+                policy.server_wait_ms_max / 1000
+            );
+            return Plan::GiveUp(fault);
+        }
+        return Plan::Wait(asked_ms);
+    }
+    let full = policy.base_ms.saturating_mul(1 << attempt.min(20)).min(policy.wait_ms_max);
+    Plan::Wait(if policy.jitter { spread(full, salt, attempt) } else { full })
+}
+
+/// A number in `0..=full` that depends on the turn and the attempt only, so that a replay waits the same.
+fn spread(full: u64, salt: &str, attempt: u32) -> u64 {
+    let seed = salt.bytes().fold(0xcbf2_9ce4_8422_2325 ^ u64::from(attempt), |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (seed >> 11) % (full + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::FaultKind;
+
+    fn fault(retry_after_ms: Option<u64>) -> ModelFault {
+        ModelFault { retry_after_ms, ..ModelFault::new(FaultKind::RateLimited, "429 slow down") }
+    }
+
+    #[test]
+    fn waits_double_until_the_tries_are_used_up() {
+        let policy = RetryPolicy::default();
+        let waits: Vec<Plan> = (0..4).map(|attempt| plan(&policy, &fault(None), attempt, "t")).collect();
+        assert_eq!(waits, [Plan::Wait(500), Plan::Wait(1000), Plan::Wait(2000), Plan::GiveUp(fault(None))]);
+    }
+
+    #[test]
+    fn the_servers_wish_is_honoured_up_to_the_cap_and_then_named() {
+        let policy = RetryPolicy::default();
+        assert_eq!(plan(&policy, &fault(Some(7)), 0, "t"), Plan::Wait(7));
+        let Plan::GiveUp(named) = plan(&policy, &fault(Some(200_000)), 0, "t") else { panic!("should give up") };
+        assert_eq!(named.fault.message, "429 slow down (the server asks to wait 200 s; the limit is 120 s)");
+    }
+
+    #[test]
+    fn jitter_stays_within_the_wait_and_is_repeatable() {
+        let policy = RetryPolicy { jitter: true, ..RetryPolicy::default() };
+        for attempt in 0..3 {
+            let Plan::Wait(first) = plan(&policy, &fault(None), attempt, "abc") else { panic!() };
+            assert!(first <= 500 << attempt);
+            assert_eq!(plan(&policy, &fault(None), attempt, "abc"), Plan::Wait(first));
+        }
+    }
+}

@@ -1,0 +1,586 @@
+//! One session: the only place that awaits. It owns the log, the lane and the running turn, performs what the turn
+//! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
+
+mod ask;
+mod join;
+mod perform;
+mod slash;
+mod verbs;
+
+use std::collections::{HashMap, HashSet};
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, Instant, Sleep};
+use vocab::{
+    AskId, Body, CallId, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Later, Message, Mode, ModelEvent,
+    ModelFault, ModelInfo, ModelStream, Outcome, PeerId, SessionId, Settings, State, Stop, Tag, Tool, TurnEnd, TurnId,
+    Usage, Verb,
+};
+
+use crate::Shared;
+use crate::compaction::Compacted;
+use crate::history::{Branch, History};
+use crate::lane::{Lane, TurnOver};
+use crate::ledger::Ledger;
+use crate::outbox::Outbox;
+use crate::permission::Remembered;
+use crate::turn::{Effect, Turn};
+use ask::OpenAsk;
+use join::Catcher;
+
+/// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
+pub(crate) const MAILBOX_MAX: usize = 64;
+/// Model events handled before others get a turn on the thread.
+const EVENTS_PER_SLICE: u32 = 32;
+/// Without a model event, tool output or result for this long, the turn is given up so that the lane goes on.
+const STALL: Duration = Duration::from_secs(600);
+
+pub(crate) enum Mail {
+    Join {
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        after: Option<u64>,
+        resumed: bool,
+    },
+    Leave {
+        peer: PeerId,
+    },
+    Verb {
+        outbox: Arc<Outbox>,
+        tag: Tag,
+        verb: Verb,
+    },
+    /// The peer's real outbox takes the place of the private one it came in with.
+    Rebind {
+        outbox: Arc<Outbox>,
+    },
+    State(oneshot::Sender<State>),
+    /// Whether a turn or a compaction runs.
+    Busy(oneshot::Sender<bool>),
+    /// End the turn, write everything, let go of the lease.
+    Stop(oneshot::Sender<()>),
+}
+
+/// What the running turn waits for.
+enum Work {
+    Nothing,
+    Model(ModelStream),
+    Tool {
+        future: Later<'static, Outcome>,
+        call: CallId,
+        since: Instant,
+    },
+    /// A controller runs the tool; its answer comes by mail.
+    Delegated {
+        since: Instant,
+    },
+    Retry(Pin<Box<Sleep>>),
+    Compact {
+        job: Later<'static, Result<Compacted, Fault>>,
+        reason: vocab::CompactReason,
+        then: AfterCompact,
+    },
+}
+
+/// What a finished compaction leads to.
+enum AfterCompact {
+    /// The provider had said that the context is full; the turn tries again.
+    ResumeTurn,
+    /// The threshold was reached before a call; the call goes out now.
+    CallModel,
+    /// Somebody asked for it.
+    Answer { outbox: Arc<Outbox>, tag: Tag, slash: bool },
+}
+
+enum Happening {
+    Commit(Result<(), Fault>),
+    Mail(Mail),
+    Model(Option<ModelEvent>),
+    Tool(Outcome),
+    RetryDue,
+    Compacted(Result<Compacted, Fault>),
+    LaneDue,
+    Progress(String),
+    Stalled,
+    /// Somebody who catches up got further; look again.
+    Caught,
+    /// Nobody can reach this session any more.
+    Abandoned,
+}
+
+pub(crate) struct Session {
+    id: SessionId,
+    shared: Arc<Shared>,
+    settings: Settings,
+    model: ModelInfo,
+    /// What the log says; differs from the settings until the change is logged.
+    logged_model: Arc<str>,
+    logged_mode: Mode,
+    title: Option<Arc<str>>,
+    tools: Vec<Arc<dyn Tool>>,
+    gadgets: Vec<Gadget>,
+    host_tools: Vec<(PeerId, HostTool)>,
+    /// Rebuilt when tools, gadgets or mode change.
+    spec: Option<vocab::CallSpec>,
+    ledger: Ledger,
+    /// Read from the store when first needed: resuming costs nothing until somebody speaks.
+    history: Option<History>,
+    lane: Lane,
+    queued_in_log: HashSet<ItemId>,
+    turn: Option<Turn>,
+    work: Work,
+    fx: Vec<Effect>,
+    asks: HashMap<AskId, OpenAsk>,
+    remembered: Remembered,
+    catchers: Vec<Catcher>,
+    mailbox: mpsc::Receiver<Mail>,
+    progress: Arc<ProgressCell>,
+    lane_timer: Option<Pin<Box<Sleep>>>,
+    born: Instant,
+    moved_at: Instant,
+    stall_timer: Pin<Box<Sleep>>,
+    /// Of all turns in this process, for `/cost` together with what the log had before.
+    spent: Usage,
+    turns: u64,
+    messages_before_load: u64,
+    stopping: Vec<oneshot::Sender<()>>,
+}
+
+#[derive(Default)]
+pub(crate) struct ProgressCell(std::sync::Mutex<(Option<String>, Option<std::task::Waker>)>);
+
+impl ProgressCell {
+    fn put(&self, text: &str) {
+        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        cell.0 = Some(text.to_owned());
+        if let Some(waker) = cell.1.take() {
+            waker.wake();
+        }
+    }
+    fn poll_take(&self, context: &mut Context<'_>) -> Poll<String> {
+        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match cell.0.take() {
+            Some(text) => Poll::Ready(text),
+            None => {
+                cell.1 = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// What a session is made from.
+pub(crate) struct Seed {
+    pub(crate) settings: Settings,
+    pub(crate) model: ModelInfo,
+    pub(crate) ledger: Ledger,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// `None` for a new session.
+    pub(crate) summary: Option<vocab::Summary>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
+        let summary = seed.summary.as_ref();
+        Self {
+            id: seed.ledger.session.clone(),
+            gadgets: shared.ports.toolbox.gadgets(),
+            logged_model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
+            logged_mode: summary.map_or(seed.settings.mode, |it| it.mode),
+            title: summary.and_then(|it| it.title.clone()),
+            spent: summary.map_or_else(Usage::default, |it| it.usage),
+            turns: summary.map_or(0, |it| it.turns),
+            messages_before_load: summary.map_or(0, |it| it.messages),
+            lane: Lane::new(seed.settings.lane),
+            shared,
+            settings: seed.settings,
+            model: seed.model,
+            tools: seed.tools,
+            host_tools: Vec::new(),
+            spec: None,
+            ledger: seed.ledger,
+            history: None,
+            queued_in_log: HashSet::new(),
+            turn: None,
+            work: Work::Nothing,
+            fx: Vec::new(),
+            asks: HashMap::new(),
+            remembered: Remembered::default(),
+            catchers: Vec::new(),
+            mailbox,
+            progress: Arc::default(),
+            lane_timer: None,
+            born: Instant::now(),
+            moved_at: Instant::now(),
+            stall_timer: Box::pin(tokio::time::sleep(STALL)),
+            stopping: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut slice = 0;
+        loop {
+            let happening = poll_fn(|context| self.poll(context)).await;
+            if matches!(happening, Happening::Model(_)) {
+                slice += 1;
+            }
+            if matches!(happening, Happening::Abandoned) && self.can_end() {
+                break;
+            }
+            self.happen(happening).await;
+            self.settle().await;
+            self.ledger.flush();
+            self.arm_lane_timer();
+            if self.can_end() && (!self.stopping.is_empty() || self.retire()) {
+                break;
+            }
+            if slice >= EVENTS_PER_SLICE {
+                slice = 0;
+                tokio::task::yield_now().await;
+            }
+        }
+        self.shared.forget(&self.id);
+        let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
+        for stopped in self.stopping.drain(..) {
+            let _ = stopped.send(());
+        }
+    }
+
+    /// Nothing runs and nothing is unwritten.
+    fn can_end(&self) -> bool {
+        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.ledger.is_settled()
+    }
+
+    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
+    fn retire(&mut self) -> bool {
+        self.ledger.peers().is_empty()
+            && self.catchers.is_empty()
+            && self.lane.due().is_none()
+            && self.shared.retire(&self.id, || self.mailbox.is_empty())
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.born.elapsed().as_millis() as i64
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        if let Poll::Ready(result) = self.ledger.poll_commit(context) {
+            return Poll::Ready(Happening::Commit(result));
+        }
+        if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
+            return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
+        }
+        if self.poll_catchers(context).is_ready() {
+            return Poll::Ready(Happening::Caught);
+        }
+        if let Poll::Ready(happening) = self.poll_work(context) {
+            return Poll::Ready(happening);
+        }
+        if let Some(timer) = &mut self.lane_timer
+            && timer.as_mut().poll(context).is_ready()
+        {
+            self.lane_timer = None;
+            return Poll::Ready(Happening::LaneDue);
+        }
+        if self.turn.is_some() && self.stall_timer.as_mut().poll(context).is_ready() {
+            let deadline = self.moved_at + STALL;
+            self.stall_timer.as_mut().reset(deadline.max(Instant::now() + Duration::from_secs(1)));
+            let waits_for_people = self.turn.as_ref().is_some_and(Turn::is_asking);
+            if deadline <= Instant::now() && !waits_for_people {
+                return Poll::Ready(Happening::Stalled);
+            }
+            // Register the new deadline.
+            let _ = self.stall_timer.as_mut().poll(context);
+        }
+        Poll::Pending
+    }
+
+    fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        // The flow from the model is pulled only while every peer that we wait for has room.
+        if matches!(self.work, Work::Model(_)) {
+            for peer in self.ledger.peers() {
+                if peer.poll_room(context).is_pending() {
+                    self.moved_at = Instant::now();
+                    return Poll::Pending;
+                }
+            }
+        }
+        match &mut self.work {
+            Work::Nothing | Work::Delegated { .. } => Poll::Pending,
+            Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
+                Ok(polled) => polled.map(Happening::Model),
+                Err(text) => Poll::Ready(Happening::Model(Some(ModelEvent::Failed(ModelFault {
+                    retryable: false,
+                    ..ModelFault::new(FaultKind::Internal, format!("the model client failed: {text}"))
+                })))),
+            },
+            Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
+                Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
+                Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
+                Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
+            },
+            Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
+            Work::Compact { job, .. } => job.as_mut().poll(context).map(Happening::Compacted),
+        }
+    }
+
+    async fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Commit(Ok(())) | Happening::Caught | Happening::Abandoned => return,
+            Happening::Commit(Err(fault)) => return self.store_failed(fault),
+            Happening::Mail(mail) => return self.mail(mail).await,
+            Happening::Progress(text) => self.tell_progress(&text),
+            Happening::LaneDue => {
+                let acts = self.lane.tick(self.now_ms());
+                self.act(acts);
+            }
+            Happening::Model(event) => self.model_said(event),
+            Happening::Tool(outcome) => {
+                if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Nothing) {
+                    self.with_turn(|turn, fx| turn.ran(outcome, since.elapsed().as_millis() as u64, fx));
+                }
+            }
+            Happening::RetryDue => {
+                self.work = Work::Nothing;
+                self.with_turn(|turn, fx| turn.retry_due(fx));
+            }
+            Happening::Compacted(result) => self.compaction_done(result),
+            Happening::Stalled => {
+                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                self.stop_work();
+                self.with_turn(|turn, fx| {
+                    turn.abort(fault, fx);
+                });
+            }
+        }
+        self.moved_at = Instant::now();
+    }
+
+    fn model_said(&mut self, event: Option<ModelEvent>) {
+        // A stream that just ends has been cut, whatever its maker meant.
+        let event = event.unwrap_or_else(|| {
+            ModelEvent::Failed(ModelFault::new(FaultKind::StreamCut, "the model stream ended without a finish"))
+        });
+        if matches!(event, ModelEvent::Finished(_) | ModelEvent::Failed(_)) {
+            self.work = Work::Nothing;
+            self.estimate_usage();
+        }
+        self.with_turn(|turn, fx| turn.model_event(event, fx));
+    }
+
+    fn estimate_usage(&mut self) {
+        let bytes = self.history.as_ref().map_or(0, History::bytes) + self.spec.as_ref().map_or(0, perform::spec_bytes);
+        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.needs_estimate()) {
+            turn.estimate_prompt(vocab::estimate_tokens(bytes));
+        }
+    }
+
+    fn with_turn(&mut self, step: impl FnOnce(&mut Turn, &mut Vec<Effect>)) {
+        if let Some(turn) = &mut self.turn {
+            step(turn, &mut self.fx);
+        }
+    }
+
+    /// Drops whatever the turn waits for: the model connection closes, the tool's processes end.
+    fn stop_work(&mut self) {
+        self.work = Work::Nothing;
+        self.withdraw_asks();
+    }
+
+    fn arm_lane_timer(&mut self) {
+        self.lane_timer = self.lane.due().map(|at_ms| {
+            let at = self.born + Duration::from_millis(at_ms.max(0) as u64);
+            Box::pin(tokio::time::sleep_until(at))
+        });
+    }
+
+    /// Writes to the log and keeps the model's view in step.
+    fn log(&mut self, body: Body) -> u64 {
+        if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
+            self.log_opened();
+        }
+        let message = match &body {
+            Body::User { parts, .. } => Some(Message::User(parts.clone())),
+            Body::Assistant { message, .. } => Some(Message::Assistant(message.clone())),
+            Body::CallEnded { result, .. } => Some(Message::Result(result.clone())),
+            _ => None,
+        };
+        let seq = self.ledger.log(body).seq;
+        if let (Some(message), Some(history)) = (message, &mut self.history) {
+            history.push(seq, &message);
+        }
+        seq
+    }
+
+    fn log_opened(&mut self) {
+        self.logged_model = self.settings.model.clone();
+        self.logged_mode = self.settings.mode;
+        self.ledger.log(Body::Opened {
+            workspace: self.settings.workspace.clone(),
+            model: self.settings.model.clone(),
+            mode: self.settings.mode,
+            forked_from: None,
+        });
+    }
+
+    /// Settings that were given from outside are part of the log before the next turn is.
+    fn log_settings(&mut self) {
+        if self.ledger.last_seq() == 0 {
+            return self.log_opened();
+        }
+        if self.logged_model != self.settings.model {
+            self.logged_model = self.settings.model.clone();
+            self.ledger.log(Body::Model { model: self.settings.model.clone() });
+        }
+        if self.logged_mode != self.settings.mode {
+            self.logged_mode = self.settings.mode;
+            self.ledger.log(Body::Mode { mode: self.settings.mode });
+        }
+    }
+
+    /// Reads the branch back when it is not in memory, and closes what a dead process left open: each open call gets
+    /// a recorded result before the next model request can be made.
+    async fn load(&mut self) -> Result<(), Fault> {
+        if self.history.is_some() {
+            return Ok(());
+        }
+        let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
+        if self.ledger.last_seq() > 0 {
+            self.ledger.flush();
+            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+            let branch = Branch::read(&page.entries);
+            if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
+                self.ledger.rebase(branch.last_seq);
+            }
+            if let Some(text) = page.recovered {
+                self.ledger.log(Body::Recovered { text: text.into() });
+            }
+            history.rebuild(&branch);
+            if self.turn.is_none() {
+                self.repair(branch);
+            }
+        }
+        self.history = Some(history);
+        Ok(())
+    }
+
+    fn repair(&mut self, branch: Branch) {
+        for ask in branch.open_asks {
+            if !self.asks.contains_key(&ask.id) {
+                self.ledger.log(Body::AskClosed { ask: ask.id, end: vocab::AskEnd::Withdrawn });
+            }
+        }
+        let lost = branch.open_calls.len();
+        for (turn, call) in branch.open_calls {
+            let tool = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
+            let result = crate::turn::synthetic(call.id, tool, vocab::CallEnd::Lost, crate::history::LOST);
+            self.ledger.log(Body::CallEnded { turn, result });
+        }
+        if let Some(turn) = branch.open_turn {
+            let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
+            self.ledger.log(Body::TurnEnded(TurnEnd {
+                turn,
+                stop: Stop::Error,
+                iterations: 0,
+                usage: Usage::default(),
+                mutations: Vec::new(),
+                fault: Some(fault),
+            }));
+        }
+        if lost > 0 {
+            let text = format!("{lost} tool call(s) had no result and were closed with an error");
+            self.ledger.log(Body::Recovered { text: text.into() });
+        }
+        if self.lane.list().len() == 0 {
+            self.queued_in_log.extend(branch.waiting.iter().map(|item| item.id.clone()));
+            for item in self.lane.restore(branch.waiting) {
+                self.ledger.log(Body::Settled { item: item.id, end: vocab::ItemEnd::Dropped });
+            }
+        }
+    }
+
+    /// The log could not be written: the turn ends, nothing after the failure is told, and the next message tries
+    /// again from what the store really has.
+    fn store_failed(&mut self, fault: Fault) {
+        self.work = Work::Nothing;
+        self.asks.clear();
+        self.fx.clear();
+        let told = self.ledger.roll_back(&fault);
+        let was_running = self.turn.take().is_some();
+        self.history = None;
+        if let Some(turn) = told {
+            self.ledger.emit(Event::TurnLost(TurnEnd {
+                turn,
+                stop: Stop::Error,
+                iterations: 0,
+                usage: Usage::default(),
+                mutations: Vec::new(),
+                fault: Some(fault.clone()),
+            }));
+        }
+        if fault.kind == FaultKind::SessionBusy {
+            // Somebody else owns the session now; whoever is here has to come in again.
+            self.ledger.emit(Event::Gone { fault });
+        }
+        if was_running || self.lane.is_busy() {
+            let acts = self.lane.turn_ended(TurnOver::Failed, self.now_ms());
+            self.act(acts);
+        }
+    }
+
+    fn current_turn(&self) -> Option<TurnId> {
+        self.turn.as_ref().map(|turn| turn.id().clone())
+    }
+
+    pub(crate) fn state(&self) -> State {
+        let history = self.history.as_ref();
+        State {
+            session: self.id.clone(),
+            workspace: self.settings.workspace.clone(),
+            model: self.settings.model.clone(),
+            mode: self.settings.mode,
+            thinking: self.settings.thinking.clone(),
+            context_window: self.model.context_window,
+            max_tokens: self.max_tokens(),
+            context_tokens: history.map_or(0, History::reported_tokens),
+            gadgets: self.gadgets_on().map(|gadget| gadget.name.clone()).collect(),
+            title: self.title.clone(),
+            turn: self.current_turn(),
+            messages: history.map_or(self.messages_before_load, History::messages),
+            last_seq: self.ledger.last_seq(),
+        }
+    }
+
+    fn max_tokens(&self) -> u64 {
+        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(&self.model))
+    }
+
+    fn gadgets_on(&self) -> impl Iterator<Item = &Gadget> {
+        self.gadgets.iter().filter(|gadget| !self.settings.gadgets_off.contains(&gadget.name))
+    }
+
+    fn tell_state(&mut self) {
+        let state = Arc::new(self.state());
+        self.ledger.emit(Event::State(state));
+    }
+}
+
+/// A quarter of the window, at most 16384, and never more than the model can give.
+fn default_max_tokens(model: &ModelInfo) -> u64 {
+    const MAX_TOKENS_DEFAULT: u64 = 16_384;
+    let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
+    model.max_output.map_or(share, |most| share.min(most))
+}
+
+/// A panic in a tool or a client ends that call, not the session.
+fn guarded<T>(poll: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
+    })
+}

@@ -1,0 +1,106 @@
+//! Open questions of a session.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use vocab::{
+    Answer, Ask, AskEnd, AskId, AskKind, Body, Call, Entry, Fault, FaultKind, IdKind, Outcome, PeerId, PermissionAsk,
+    Scope,
+};
+
+use super::{Session, Work};
+
+pub(super) struct OpenAsk {
+    pub(super) kind: AskKind,
+    pub(super) entry: Arc<Entry>,
+    /// The one peer that can answer, for calls of its own tools.
+    pub(super) owner: Option<PeerId>,
+}
+
+impl Session {
+    pub(super) fn open_permission(&mut self, permission: PermissionAsk) {
+        self.open_ask(AskKind::Permission(permission), None);
+    }
+
+    /// The controller that brought the tool runs the call.
+    pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
+        let owner = self.host_tools.iter().find(|(_, host)| host.name == tool).map(|(owner, _)| *owner);
+        let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
+        self.work = Work::Delegated { since: Instant::now() };
+        self.open_ask(kind, owner);
+    }
+
+    fn open_ask(&mut self, kind: AskKind, owner: Option<PeerId>) {
+        let id = AskId::from(self.shared.ports.ids.mint(IdKind::Ask));
+        let ask = Ask { id: id.clone(), turn: self.current_turn(), kind: kind.clone() };
+        let entry = self.ledger.log(Body::AskOpened(ask));
+        self.asks.insert(id, OpenAsk { kind, entry, owner });
+    }
+
+    /// Only the first valid answer counts; everything else is an error and changes nothing.
+    pub(super) fn answer(&mut self, id: &AskId, answer: Answer, by: Option<PeerId>) -> Result<(), Fault> {
+        let Some(open) = self.asks.get(id) else {
+            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open question `{id}`"))
+                .hint("it was answered, withdrawn, or never asked"));
+        };
+        if !fits(&open.kind, &answer) {
+            return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to question `{id}`")));
+        }
+        let open = self.asks.remove(id).expect("it was just found");
+        self.ledger.log(Body::AskClosed { ask: id.clone(), end: AskEnd::Answered { answer: answer.clone(), by } });
+        match open.kind {
+            AskKind::Permission(permission) => {
+                if answer == Answer::Allow(Scope::Session) {
+                    let input: Arc<str> = permission.input.as_str().into();
+                    self.remembered.allow(&permission.tool, permission.required, &input);
+                }
+                self.with_turn(|turn, fx| turn.answered(&answer, fx));
+            }
+            AskKind::HostCall { tool, .. } => {
+                let Work::Delegated { since } = std::mem::replace(&mut self.work, Work::Nothing) else { return Ok(()) };
+                let outcome = host_outcome(&tool, answer);
+                self.with_turn(|turn, fx| turn.ran(outcome, since.elapsed().as_millis() as u64, fx));
+            }
+            AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The turn that asked is over.
+    pub(super) fn withdraw_asks(&mut self) {
+        let open: Vec<AskId> = self.asks.drain().map(|(id, _)| id).collect();
+        for ask in open {
+            self.ledger.log(Body::AskClosed { ask, end: AskEnd::Withdrawn });
+        }
+    }
+
+    pub(super) fn host_progress(&mut self, id: &AskId, parts: Vec<vocab::Part>) -> Result<(), Fault> {
+        match (self.asks.get(id).map(|open| &open.kind), self.current_turn()) {
+            (Some(AskKind::HostCall { call, .. }), Some(turn)) => {
+                let call = call.clone();
+                self.ledger.emit(vocab::Event::CallProgress { turn, call, parts });
+                Ok(())
+            }
+            _ => Err(Fault::new(FaultKind::UnknownAsk, format!("no open call `{id}`"))),
+        }
+    }
+}
+
+fn fits(kind: &AskKind, answer: &Answer) -> bool {
+    match (kind, answer) {
+        (_, Answer::Deny(_) | Answer::Dismissed) => true,
+        (AskKind::Permission(_), Answer::Allow(_) | Answer::Confirmed(_)) => true,
+        (AskKind::HostCall { .. }, Answer::Result { .. }) => true,
+        (AskKind::Confirm { .. }, Answer::Confirmed(_)) => true,
+        (AskKind::Select { .. } | AskKind::Input { .. } | AskKind::Editor { .. }, Answer::Text(_)) => true,
+        _ => false,
+    }
+}
+
+fn host_outcome(tool: &str, answer: Answer) -> Outcome {
+    match answer {
+        Answer::Result { parts, is_error, details } => Outcome { parts, is_error, edits: Vec::new(), details },
+        Answer::Deny(Some(reason)) => Outcome::error(reason),
+        _ => Outcome::error(format!("Host tool \"{tool}\" was aborted")),
+    }
+}

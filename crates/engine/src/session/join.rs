@@ -1,0 +1,134 @@
+//! Peers coming and going. A peer that asks for the past reads it from the store page by page, as fast as it takes
+//! it, and joins the live flow exactly where the pages end.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use vocab::{Answer, Event, Fault, FaultKind, Later, Opened, Page, PeerId, Reply, Tag, Told};
+
+use super::Session;
+use crate::outbox::Outbox;
+
+/// Entries read at once for a peer that catches up.
+const PAGE_ENTRIES: usize = 256;
+/// What the model is told when the last controller leaves an open question behind.
+pub(super) const DISCONNECTED: &str = "controller disconnected before responding";
+
+/// A peer that is still reading the past.
+pub(super) struct Catcher {
+    outbox: Arc<Outbox>,
+    after: u64,
+    page: Option<Later<'static, Result<Page, Fault>>>,
+}
+
+impl Session {
+    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) {
+        let last = self.ledger.last_seq();
+        if let Some(seq) = after.filter(|seq| *seq > last) {
+            let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
+            return self.push(&outbox, Event::Reply { tag, result: Err(fault) });
+        }
+        let opened = Opened {
+            session: self.id.clone(),
+            resumed,
+            state: self.state(),
+            tools: self.offered_tools().map(|tool| tool.spec().name.clone()).collect(),
+            notices: self.shared.notices.clone(),
+        };
+        self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
+        match after {
+            Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
+            None => self.go_live(outbox, true),
+        }
+    }
+
+    /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,
+    /// without a replay, the open questions.
+    fn go_live(&mut self, outbox: Arc<Outbox>, show_asks: bool) {
+        if show_asks {
+            for ask in self.asks.values() {
+                self.push(&outbox, Event::Logged(ask.entry.clone()));
+            }
+        }
+        if let Some(turn) = &self.turn {
+            // Deltas that wait behind a commit will reach this peer too; the snapshot is what went out before them.
+            let text = turn.partial_text();
+            let told = text.len().saturating_sub(self.ledger.held_text_bytes());
+            if let Some(delta) = text.get(..told).filter(|delta| !delta.is_empty()) {
+                self.push(&outbox, Event::Text { turn: turn.id().clone(), delta: delta.to_owned() });
+            }
+        }
+        self.ledger.join(outbox);
+    }
+
+    fn push(&self, outbox: &Outbox, event: Event) {
+        outbox.push(Told { session: self.id.clone(), event });
+    }
+
+    /// Ready when a peer got further.
+    pub(super) fn poll_catchers(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut progress = Poll::Pending;
+        let mut index = 0;
+        while index < self.catchers.len() {
+            if !self.catchers[index].outbox.is_open() {
+                self.catchers.swap_remove(index);
+                continue;
+            }
+            if self.catchers[index].after >= self.ledger.committed() {
+                let catcher = self.catchers.swap_remove(index);
+                self.push(&catcher.outbox, Event::Live { seq: catcher.after });
+                self.go_live(catcher.outbox, false);
+                progress = Poll::Ready(());
+                continue;
+            }
+            if self.poll_page(index, context).is_ready() {
+                progress = Poll::Ready(());
+            }
+            index += 1;
+        }
+        progress
+    }
+
+    fn poll_page(&mut self, index: usize, context: &mut Context<'_>) -> Poll<()> {
+        let committed = self.ledger.committed();
+        let (store, session) = (self.shared.ports.store.clone(), self.id.clone());
+        let catcher = &mut self.catchers[index];
+        if catcher.outbox.poll_room(context).is_pending() {
+            return Poll::Pending;
+        }
+        let page = catcher.page.get_or_insert_with(|| store.read(&session, catcher.after, PAGE_ENTRIES));
+        let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
+        catcher.page = None;
+        match result {
+            Ok(page) => {
+                // What the store has beyond `committed` will come live.
+                for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
+                    catcher.after = entry.seq;
+                    catcher.outbox.push(Told { session: session.clone(), event: Event::Logged(entry) });
+                }
+            }
+            Err(fault) => {
+                let catcher = self.catchers.swap_remove(index);
+                self.push(&catcher.outbox, Event::Gone { fault });
+            }
+        }
+        Poll::Ready(())
+    }
+
+    pub(super) fn leave(&mut self, peer: PeerId) {
+        self.ledger.leave(peer);
+        self.catchers.retain(|catcher| catcher.outbox.peer != peer);
+        let offered = self.host_tools.len();
+        self.host_tools.retain(|(owner, _)| *owner != peer);
+        if self.host_tools.len() != offered {
+            self.spec = None;
+        }
+        // A question that nobody can answer any more is a no, never a wait for ever and never a yes.
+        let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
+        let orphaned: Vec<_> =
+            self.asks.iter().filter(|(_, ask)| nobody || ask.owner == Some(peer)).map(|(id, _)| id.clone()).collect();
+        for ask in orphaned {
+            let _ = self.answer(&ask, Answer::Deny(Some(DISCONNECTED.into())), None);
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Carries out what the turn and the lane ask for.
+
+use std::sync::Arc;
+
+use tokio::time::{Duration, Instant};
+use vocab::{
+    Body, Call, CallContext, CallSpec, CompactReason, Compaction, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Part,
+    PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+};
+
+use super::{AfterCompact, Session, Work};
+use crate::compaction::{self, Compacted, Job};
+use crate::history::History;
+use crate::lane::{Act, TurnOver, opening};
+use crate::outbox::Outbox;
+use crate::permission::{self, Decision};
+use crate::prompt;
+use crate::turn::{DENIED, Effect, Rules, SafePoint, Turn, Verdict};
+
+impl Session {
+    /// Performs effects until the turn waits for something.
+    pub(super) async fn settle(&mut self) {
+        while !self.fx.is_empty() {
+            for effect in std::mem::take(&mut self.fx) {
+                self.perform(effect).await;
+            }
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) {
+        let Some(turn) = self.current_turn() else { return };
+        match effect {
+            Effect::Text(delta) => self.ledger.emit(Event::Text { turn, delta }),
+            Effect::Thinking(delta) => self.ledger.emit(Event::Thinking { turn, delta }),
+            Effect::CallInput { index, id, name, delta } => {
+                self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
+            }
+            Effect::Log(body) => {
+                self.log(body);
+            }
+            Effect::CallModel => self.call_model().await,
+            Effect::Judge(call) => {
+                let verdict = self.judge(&call);
+                self.with_turn(|turn, fx| turn.judged(verdict, fx));
+            }
+            Effect::Ask(ask) => self.open_permission(ask),
+            Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
+            Effect::Delegate { call, tool } => self.delegate(call, tool),
+            Effect::SafePoint(point) => self.safe_point(point),
+            Effect::WaitRetry { ms } => {
+                self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
+            }
+            Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
+            Effect::Compact(reason) => {
+                if let Err(fault) = self.start_compaction(reason, None, AfterCompact::ResumeTurn) {
+                    self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
+                }
+            }
+            Effect::End(end) => self.end_turn(end),
+        }
+    }
+
+    async fn call_model(&mut self) {
+        if let Err(fault) = self.load().await {
+            self.stop_work();
+            return self.with_turn(|turn, fx| {
+                turn.abort(fault, fx);
+            });
+        }
+        let tokens = self.history.as_ref().map_or(0, History::context_tokens);
+        if compaction::is_due(&self.settings.compaction, tokens, self.model.context_window)
+            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).is_ok()
+        {
+            return;
+        }
+        self.send_request();
+    }
+
+    fn send_request(&mut self) {
+        if self.spec.is_none() {
+            self.spec = Some(self.make_spec());
+        }
+        if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
+            self.work = Work::Model(history.chat.call(spec));
+        }
+    }
+
+    pub(super) fn make_spec(&self) -> CallSpec {
+        let gadgets: Vec<_> = self.gadgets_on().cloned().collect();
+        let own = self.offered_tools().map(|tool| {
+            let spec = tool.spec();
+            // Model APIs take no dots in names; every spelling resolves when the call comes back.
+            ToolSpec { name: self.settings.family.show(&spec.name).replace('.', "_").into(), ..spec.clone() }
+        });
+        let hosted = self.host_tools.iter().map(|(_, tool)| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            schema: tool.schema.clone(),
+        });
+        CallSpec {
+            system: prompt::system(&self.settings, &gadgets).into(),
+            tools: own.chain(hosted).collect(),
+            max_tokens: self.max_tokens(),
+            thinking: self.settings.thinking.clone(),
+        }
+    }
+
+    pub(super) fn offered_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.tools.iter().filter(|tool| {
+            let on = tool.gadget().is_none_or(|gadget| self.gadgets_on().any(|it| *it.name == *gadget));
+            let wanted = self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name));
+            on && wanted
+        })
+    }
+
+    fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let canonical = names::canonical(name).unwrap_or(name);
+        self.offered_tools().find(|tool| &*tool.spec().name == canonical).cloned()
+    }
+
+    fn judge(&self, call: &Call) -> Verdict {
+        if self.host_tools.iter().any(|(_, tool)| tool.name == call.name) {
+            return Verdict::Delegate { tool: call.name.clone() };
+        }
+        let Some(tool) = self.find_tool(&call.name) else { return Verdict::Unknown };
+        let input = call.input.json();
+        let plan = match tool.plan(&input) {
+            Ok(plan) => plan,
+            Err(detail) => return Verdict::Invalid(detail),
+        };
+        let name = tool.spec().name.clone();
+        let active = self.settings.mode;
+        let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
+        match permission::decide(self.settings.gate, active, plan.required) {
+            Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
+            Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
+            Decision::Ask if self.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {
+                Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
+            }
+            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: DENIED.to_owned() },
+            Decision::Ask => Verdict::Ask {
+                ask: PermissionAsk {
+                    call: call.id.clone(),
+                    tool: name,
+                    input,
+                    active,
+                    required: plan.required,
+                    reason: permission::reason(active, plan.required),
+                    summary: plan.summary,
+                    preview: plan.preview,
+                },
+                mutation: plan.mutation,
+            },
+        }
+    }
+
+    fn run_tool(&mut self, call: Call, name: &str, granted: Required) {
+        let Some(tool) = self.find_tool(name) else {
+            // The gadget was switched off while the question was open.
+            let outcome = vocab::Outcome::error(format!("unknown tool: {name}"));
+            return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+        };
+        let cell = self.progress.clone();
+        let context = CallContext {
+            session: self.id.clone(),
+            call: call.id.clone(),
+            granted,
+            progress: Arc::new(move |text: &str| cell.put(text)),
+        };
+        let future = tool.run(call.input.json(), context);
+        self.work = Work::Tool { future, call: call.id, since: Instant::now() };
+    }
+
+    pub(super) fn tell_progress(&mut self, text: &str) {
+        if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
+            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(text)] };
+            self.ledger.emit(event);
+        }
+    }
+
+    fn safe_point(&mut self, point: SafePoint) {
+        let (items, from) = match point {
+            SafePoint::BetweenCalls => {
+                let cut = self.lane.cuts_batch();
+                return self.with_turn(|turn, fx| turn.joined(cut, fx));
+            }
+            SafePoint::Start | SafePoint::AfterCalls => (self.lane.take_steers(), UserFrom::Steer),
+            SafePoint::EndOfReply => match self.lane.take_steers() {
+                none if none.is_empty() => (self.lane.take_follow_ups(), UserFrom::FollowUp),
+                steers => (steers, UserFrom::Steer),
+            },
+        };
+        let joined = !items.is_empty();
+        let turn = self.current_turn();
+        for item in items {
+            self.settle_item(&item, ItemEnd::Consumed);
+            self.log(Body::User { turn: turn.clone(), parts: item.parts, from });
+        }
+        if joined {
+            self.tell_queue();
+        }
+        self.with_turn(|turn, fx| turn.joined(joined, fx));
+    }
+
+    fn end_turn(&mut self, end: TurnEnd) {
+        self.stop_work();
+        let over = match end.stop {
+            Stop::Interrupted => TurnOver::Interrupted,
+            Stop::Error => TurnOver::Failed,
+            Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
+        };
+        self.spent.add(&end.usage);
+        self.turns += 1;
+        self.log(Body::TurnEnded(end));
+        self.turn = None;
+        self.tell_state();
+        let acts = self.lane.turn_ended(over, self.now_ms());
+        self.act(acts);
+    }
+
+    /// What the lane decided. The history is loaded whenever a turn can start.
+    pub(super) fn act(&mut self, acts: Vec<Act>) {
+        for act in acts {
+            match act {
+                Act::Start { items, note } => self.start_turn(items, note),
+                Act::Waiting { id, position } => self.keep_waiting(&id, position),
+                Act::Refuse { item, fault } => {
+                    if let Some((outbox, tag)) = self.sender(&item) {
+                        self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault) });
+                    }
+                }
+                Act::Settle { item, end, .. } => self.settle_item(&item, end),
+                Act::InterruptTurn => self.interrupt_turn(),
+                Act::Changed => self.tell_queue(),
+            }
+        }
+    }
+
+    fn start_turn(&mut self, items: Vec<Item>, note: Option<String>) {
+        let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
+        self.log_settings();
+        self.log(Body::TurnStarted { turn: turn.clone() });
+        for item in &items {
+            if self.queued_in_log.contains(&item.id) {
+                self.settle_item(item, ItemEnd::Consumed);
+            }
+            if let Some((outbox, tag)) = self.sender(item) {
+                let result = Ok(Reply::Started { turn: turn.clone() });
+                self.ledger.reply(outbox, Event::Reply { tag, result });
+            }
+        }
+        let parts = opening(&items, note.as_deref());
+        self.log(Body::User { turn: Some(turn.clone()), parts, from: UserFrom::Prompt });
+        let rules = Rules {
+            max_iterations: self.settings.max_iterations,
+            retry: self.settings.retry,
+            compact_on_overflow: self.settings.compaction.auto,
+            read: self.shared.ports.read_object,
+        };
+        let mut started = Turn::new(turn, self.settings.model.clone(), rules);
+        started.begin(&mut self.fx);
+        self.turn = Some(started);
+        self.moved_at = Instant::now();
+    }
+
+    fn keep_waiting(&mut self, id: &vocab::ItemId, position: usize) {
+        let Some(item) = self.lane.list().find(|item| item.id == *id).cloned() else { return };
+        self.queued_in_log.insert(id.clone());
+        self.log(Body::Queued(item.clone()));
+        if let Some((outbox, tag)) = self.sender(&item) {
+            let result = Ok(Reply::Waiting { item: id.clone(), position });
+            self.ledger.reply(outbox, Event::Reply { tag, result });
+        }
+    }
+
+    /// Each item's end is told to whoever sent it, once.
+    pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd) {
+        if self.queued_in_log.remove(&item.id) {
+            self.log(Body::Settled { item: item.id.clone(), end });
+        }
+        if let Some((outbox, tag)) = self.sender(item) {
+            self.ledger.reply(outbox, Event::ItemEnded { tag, item: item.id.clone(), end });
+        }
+    }
+
+    fn sender(&self, item: &Item) -> Option<(Arc<Outbox>, vocab::Tag)> {
+        let (peer, tag) = item.sender?;
+        self.ledger.peers().iter().find(|outbox| outbox.peer == peer).map(|outbox| (outbox.clone(), tag))
+    }
+
+    pub(super) fn tell_queue(&mut self) {
+        let items = self.lane.list().cloned().collect();
+        self.ledger.emit(Event::Queue(items));
+    }
+
+    pub(super) fn interrupt_turn(&mut self) {
+        if let Work::Compact { then: AfterCompact::Answer { .. }, .. } = &self.work {
+            return self.compaction_done(Err(Fault::new(FaultKind::Cancelled, "Compaction cancelled")));
+        }
+        self.stop_work();
+        self.with_turn(|turn, fx| {
+            turn.interrupt(fx);
+        });
+    }
+
+    // ---- compaction ---------------------------------------------------------------------------------------------
+
+    pub(super) fn start_compaction(
+        &mut self,
+        reason: CompactReason,
+        instructions: Option<Arc<str>>,
+        then: AfterCompact,
+    ) -> Result<(), Fault> {
+        let history = self.history.as_ref().expect("loaded before anything can be compacted");
+        let marks = history.marks();
+        let Some(at) = compaction::cut(marks, &self.settings.compaction, self.model.context_window) else {
+            return Err(match reason {
+                CompactReason::Manual => Fault::new(FaultKind::NothingToDo, "Nothing to compact (session too small)"),
+                _ => Fault::new(FaultKind::ContextOverflow, "the context is full and there is nothing left to compact")
+                    .hint("start a new session, or use a model with a larger context window"),
+            });
+        };
+        let job = Job {
+            session: self.id.clone(),
+            store: self.shared.ports.store.clone(),
+            provider: self.shared.ports.provider.clone(),
+            model: self.model.clone(),
+            reason,
+            instructions,
+            first_kept: marks[at].seq,
+            tokens_before: history.context_tokens(),
+            messages_before: history.messages(),
+        };
+        self.ledger.flush();
+        self.ledger.emit(Event::CompactionStarted { reason });
+        self.work = Work::Compact { job: job.run(), reason, then };
+        Ok(())
+    }
+
+    pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
+        let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let result = result.map(|compaction| self.apply_compaction(compaction));
+        if let Err(fault) = &result {
+            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        }
+        match then {
+            AfterCompact::ResumeTurn => {
+                self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
+            }
+            // Above the threshold there is still room; a summary that failed must not fail the turn.
+            AfterCompact::CallModel => self.send_request(),
+            AfterCompact::Answer { outbox, tag, slash } => {
+                self.tell_state();
+                let result = match (slash, result) {
+                    (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result)))),
+                    (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
+                };
+                self.ledger.reply(outbox, Event::Reply { tag, result });
+                let acts = self.lane.turn_ended(TurnOver::Completed, self.now_ms());
+                self.act(acts);
+            }
+        }
+    }
+
+    fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
+        let Compacted { mut compaction, kept } = compacted;
+        let history = self.history.as_mut().expect("it was loaded to be compacted");
+        history.replace(Some(&compaction), kept.iter());
+        compaction.tokens_after = vocab::estimate_tokens(history.bytes());
+        history.set_reported(compaction.tokens_after);
+        self.spent.add(&compaction.usage);
+        self.log(Body::Compacted(compaction.clone()));
+        compaction
+    }
+}
+
+/// Roughly what a call sends besides its messages.
+pub(super) fn spec_bytes(spec: &CallSpec) -> usize {
+    spec.system.len()
+        + spec
+            .tools
+            .iter()
+            .map(|tool| tool.name.len() + tool.description.len() + tool.schema.as_str().len())
+            .sum::<usize>()
+}

@@ -1,0 +1,345 @@
+//! Slash commands that a session carries out itself.
+
+use std::sync::Arc;
+
+use vocab::{Body, Change, Compaction, Data, Fault, FaultKind, FileEdit, Mode, SlashReply, Tag, map};
+
+use super::Session;
+use super::perform::spec_bytes;
+use crate::commands::{self, failed, from_fault, ok, usage};
+use crate::history::{self, History, MarkKind};
+use crate::outbox::Outbox;
+
+impl Session {
+    /// `None`: the reply comes later.
+    pub(super) async fn slash(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashReply> {
+        let Some(command) = commands::find(name) else { return Some(commands::unknown(name)) };
+        let args = args.trim();
+        let reply = match command.name {
+            "status" => self.status(),
+            "model" => self.slash_model(args).await,
+            "mode" => self.slash_mode(args).await,
+            "context" => self.context().await,
+            "compact" => {
+                let wishes = (!args.is_empty()).then(|| Arc::from(args));
+                match self.compact(outbox, tag, wishes, true).await {
+                    Ok(()) => return None,
+                    Err(fault) => compacted(Err(fault)),
+                }
+            }
+            "tools" => self.slash_tools(),
+            "gadgets" => self.slash_gadgets(args).await,
+            "export" => self.export(args).await,
+            "undo" => self.undo(args).await,
+            "cost" => self.cost(),
+            "diff" => self.diff().await,
+            "rename" if args.is_empty() => usage(command),
+            "rename" => match self.set(Change::Title(args.into())).await {
+                Ok(()) => ok("rename", format!("title: {args}"), map! { "title" => args }),
+                Err(fault) => from_fault("rename", &fault),
+            },
+            "save" => self.save(args, command),
+            _ => commands::unknown(name),
+        };
+        // The name is echoed as it was given: `/permissions` is answered as `permissions`.
+        Some(SlashReply { command: name.to_owned(), ..reply })
+    }
+
+    fn status(&self) -> SlashReply {
+        let state = self.state();
+        let text = format!(
+            "session   {}\nmodel     {}\nmode      {}\nworkspace {}\nturn      {}\nmessages  {}\nsync      {}",
+            state.session,
+            state.model,
+            state.mode.as_str(),
+            state.workspace.display(),
+            if state.turn.is_some() { "running" } else { "idle" },
+            state.messages,
+            self.settings.sync.as_str(),
+        );
+        let data = map! {
+            "session_id" => state.session.as_str(),
+            "model" => state.model.clone(),
+            "mode" => state.mode.as_str(),
+            "workspace" => state.workspace.display().to_string(),
+            "turn_active" => state.turn.is_some(),
+            "messages" => state.messages,
+            "gadgets" => Data::texts(state.gadgets.clone()),
+        };
+        ok("status", text, data)
+    }
+
+    async fn slash_model(&mut self, args: &str) -> SlashReply {
+        let models: Vec<Arc<str>> = match self.shared.ports.provider.models().await {
+            Ok(models) => models.into_iter().map(|model| model.slug).collect(),
+            Err(_) => vec![self.settings.model.clone()],
+        };
+        if args.is_empty() {
+            let list = models.iter().map(|slug| format!("\n  {slug}")).collect::<String>();
+            let text = format!("model: {}\navailable:{list}", self.settings.model);
+            return ok("model", text, map! { "model" => self.settings.model.clone(), "models" => Data::texts(models) });
+        }
+        // A catalogue that knows names is believed: a typo must not become a model.
+        if !models.is_empty() && !models.iter().any(|slug| **slug == *args) {
+            let known: Vec<&str> = models.iter().map(|slug| &**slug).collect();
+            return failed("model", "unknown_model", format!("unknown model: {args} (there is: {})", known.join(", ")));
+        }
+        let previous = self.settings.model.clone();
+        match self.set(Change::Model(args.into())).await {
+            Ok(()) => ok(
+                "model",
+                format!("model: {previous} -> {}", self.settings.model),
+                map! { "model" => self.settings.model.clone(), "previous" => previous, "models" => Data::texts(models) },
+            ),
+            Err(fault) => from_fault("model", &fault),
+        }
+    }
+
+    async fn slash_mode(&mut self, args: &str) -> SlashReply {
+        let modes = Data::texts(Mode::ALL.map(Mode::as_str));
+        let previous = self.settings.mode.as_str();
+        if args.is_empty() {
+            let text = format!("mode: {previous}\navailable: {}", Mode::ALL.map(Mode::as_str).join(", "));
+            return ok("mode", text, map! { "mode" => previous, "modes" => modes });
+        }
+        let Some(mode) = Mode::parse(args) else {
+            let known = Mode::ALL.map(Mode::as_str).join(", ");
+            return failed("mode", "unknown_mode", format!("unknown mode: {args} (there is: {known})"));
+        };
+        match self.set(Change::Mode(mode)).await {
+            Ok(()) => ok(
+                "mode",
+                format!("mode: {previous} -> {}", mode.as_str()),
+                map! { "mode" => mode.as_str(), "previous" => previous, "modes" => modes },
+            ),
+            Err(fault) => from_fault("mode", &fault),
+        }
+    }
+
+    async fn context(&mut self) -> SlashReply {
+        if let Err(fault) = self.load().await {
+            return from_fault("context", &fault);
+        }
+        let spec = self.spec.take().unwrap_or_else(|| self.make_spec());
+        let system = vocab::estimate_tokens(spec.system.len());
+        let tools = vocab::estimate_tokens(spec_bytes(&spec) - spec.system.len());
+        self.spec = Some(spec);
+        let history = self.history.as_ref().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
+        let state = self.state();
+        let used = state.context_tokens;
+        let text = format!(
+            "context: {used} of {} tokens ({:.1} %)\nsystem {system}, tools {tools}, history {history} (estimates)",
+            state.context_window,
+            state.context_pct(),
+        );
+        let data = map! {
+            "context_window" => state.context_window,
+            "used_tokens" => used,
+            "context_pct" => state.context_pct(),
+            "max_tokens" => state.max_tokens,
+            "messages" => state.messages,
+            "breakdown" => map! { "system" => system, "tools" => tools, "history" => history },
+        };
+        ok("context", text, data)
+    }
+
+    fn slash_tools(&self) -> SlashReply {
+        let family = self.settings.family;
+        let rows: Vec<(String, &str, Option<&str>)> = self
+            .offered_tools()
+            .map(|tool| (family.show(&tool.spec().name).to_owned(), tool.required().as_str(), tool.gadget()))
+            .collect();
+        let text =
+            rows.iter().map(|(name, required, _)| format!("{name:20} {required}")).collect::<Vec<_>>().join("\n");
+        let data = rows
+            .into_iter()
+            .map(|(name, required, gadget)| map! { "name" => name, "required_mode" => required, "gadget" => gadget });
+        ok("tools", text, map! { "tools" => data.collect::<Vec<Data>>() })
+    }
+
+    async fn slash_gadgets(&mut self, args: &str) -> SlashReply {
+        let mut words = args.split_whitespace();
+        match (words.next(), words.next(), words.next()) {
+            (None, ..) => {}
+            (Some(switch @ ("on" | "off")), Some(name), None) => {
+                let change = Change::Gadget { name: name.into(), on: switch == "on" };
+                if let Err(fault) = self.set(change).await {
+                    return failed("gadgets", "unknown_gadget", fault.message);
+                }
+            }
+            _ => return failed("gadgets", "usage", "usage: /gadgets [on|off NAME]"),
+        }
+        let off = &self.settings.gadgets_off;
+        let rows = self.gadgets.iter().map(|gadget| {
+            let tools = self.tools.iter().filter(|tool| tool.gadget() == Some(&gadget.name));
+            map! {
+                "name" => gadget.name.clone(),
+                "enabled" => !off.contains(&gadget.name),
+                "description" => gadget.description.clone(),
+                "tools" => Data::texts(tools.map(|tool| tool.spec().name.clone())),
+            }
+        });
+        let text = match self.gadgets.len() {
+            0 => "no gadgets are configured".to_owned(),
+            _ => self
+                .gadgets
+                .iter()
+                .map(|it| format!("{} {}", if off.contains(&it.name) { "off" } else { "on " }, it.name))
+                .collect::<Vec<_>>()
+                .join("\n"),
+        };
+        ok("gadgets", text, map! { "gadgets" => rows.collect::<Vec<Data>>() })
+    }
+
+    async fn export(&mut self, args: &str) -> SlashReply {
+        if self.ledger.last_seq() == 0 {
+            return failed("export", "not_found", "nothing to export yet: start a conversation first");
+        }
+        self.ledger.flush();
+        let file = (!args.is_empty()).then(|| self.settings.workspace.join(args));
+        match self.shared.ports.archive.export(&self.id, file.as_deref()).await {
+            Ok(done) => ok(
+                "export",
+                format!("wrote {} ({} bytes)", done.path.display(), done.bytes),
+                map! { "path" => done.path.display().to_string(), "format" => done.format, "bytes" => done.bytes },
+            ),
+            Err(fault) => from_fault("export", &fault),
+        }
+    }
+
+    /// The edits of calls on the active branch whose entry comes after `after`, oldest first.
+    async fn edits_after(&mut self, after: u64) -> Result<Vec<FileEdit>, Fault> {
+        self.ledger.flush();
+        let entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
+        let path = history::active_path(&entries);
+        let edits = path.iter().filter(|entry| entry.seq > after).filter_map(|entry| match &entry.body {
+            Body::CallEnded { result, .. } => Some(result.edits.clone()),
+            _ => None,
+        });
+        Ok(edits.flatten().collect())
+    }
+
+    async fn undo(&mut self, args: &str) -> SlashReply {
+        let count: usize = match args {
+            "" => 1,
+            text => match text.parse() {
+                Ok(count) if count > 0 => count,
+                _ => return failed("undo", "usage", "usage: /undo [n]"),
+            },
+        };
+        if self.lane.is_busy() {
+            return failed("undo", "turn_in_progress", "a turn is running; interrupt it first");
+        }
+        match self.take_back(count).await {
+            Ok((0, _)) => failed("undo", "not_found", "there is nothing to undo"),
+            Ok((removed, files)) => {
+                self.tell_state();
+                let list = files.iter().map(|file| format!("\n  restored {file}")).collect::<String>();
+                ok(
+                    "undo",
+                    format!("took back {removed} message(s){list}"),
+                    map! { "removed_messages" => removed, "restored_files" => Data::texts(files) },
+                )
+            }
+            Err(fault) => from_fault("undo", &fault),
+        }
+    }
+
+    async fn take_back(&mut self, count: usize) -> Result<(u64, Vec<Arc<str>>), Fault> {
+        self.load().await?;
+        let history = self.history.as_ref().expect("just loaded");
+        let prompts: Vec<u64> =
+            history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
+        let Some(first) = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied()
+        else {
+            return Ok((0, Vec::new()));
+        };
+        let before = history.messages();
+        // The branch goes on from what stood before the turn of that prompt.
+        self.ledger.flush();
+        let entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
+        let path = history::active_path(&entries);
+        let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
+        let to = to.map_or(0, |entry| entry.seq);
+        let edits = self.edits_after(to).await?;
+        let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
+        self.ledger.log(Body::Moved { to });
+        self.history = None;
+        self.load().await?;
+        let after = self.history.as_ref().map_or(0, History::messages);
+        Ok((before.saturating_sub(after), files))
+    }
+
+    fn cost(&self) -> SlashReply {
+        let (input, output) = (self.spent.prompt(), self.spent.output);
+        let price = match &self.model.prices {
+            Some(prices) => format!(", about ${:.4}", prices.cost(&self.spent)),
+            None => String::new(),
+        };
+        let text = format!("{input} input and {output} output tokens in {} turn(s){price}", self.turns);
+        ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => self.turns })
+    }
+
+    async fn diff(&mut self) -> SlashReply {
+        if self.ledger.last_seq() == 0 {
+            return ok("diff", "no changes", map! { "files" => Vec::<Data>::new(), "patch" => "" });
+        }
+        let edits = match self.edits_after(0).await {
+            Ok(edits) => edits,
+            Err(fault) => return from_fault("diff", &fault),
+        };
+        let diffs = self.shared.ports.toolbox.diff(&edits);
+        let patch: String = diffs.iter().map(|diff| diff.patch.as_str()).collect();
+        let rows = diffs
+            .iter()
+            .map(|diff| map! { "path" => diff.path.clone(), "added" => diff.added, "removed" => diff.removed });
+        let text = if patch.is_empty() { "no changes".to_owned() } else { patch.clone() };
+        ok("diff", text, map! { "files" => rows.collect::<Vec<Data>>(), "patch" => patch })
+    }
+
+    fn save(&mut self, args: &str, command: &commands::SlashCommand) -> SlashReply {
+        let (key, value) = match args {
+            "model" => ("model", self.settings.model.to_string()),
+            "mode" => ("mode", self.settings.mode.as_str().to_owned()),
+            _ => return usage(command),
+        };
+        match self.shared.ports.preferences.save(key, &value) {
+            Ok(path) => ok(
+                "save",
+                format!("saved {key} = {value} in {}", path.display()),
+                map! { "path" => path.display().to_string(), "saved" => Data::Map(vec![(key, value.into())]) },
+            ),
+            Err(fault) => from_fault("save", &fault),
+        }
+    }
+}
+
+fn opens_turn(body: &Body) -> bool {
+    matches!(body, Body::TurnStarted { .. } | Body::User { .. } | Body::Settled { .. })
+}
+
+/// How a compaction is answered.
+pub(super) fn compacted(result: Result<Compaction, Fault>) -> SlashReply {
+    match result {
+        Ok(done) => ok(
+            "compact",
+            format!("compacted {} messages to {}", done.messages_before, done.messages_after),
+            map! {
+                "compacted" => true,
+                "messages_before" => done.messages_before,
+                "messages_after" => done.messages_after,
+                "tokens_before" => done.tokens_before,
+                "tokens_after" => done.tokens_after,
+            },
+        ),
+        Err(fault) if fault.kind == FaultKind::NothingToDo => ok(
+            "compact",
+            fault.message,
+            map! {
+                "compacted" => false,
+                "messages_before" => 0u64, "messages_after" => 0u64, "tokens_before" => 0u64, "tokens_after" => 0u64,
+            },
+        ),
+        Err(fault) => from_fault("compact", &fault),
+    }
+}

@@ -1,0 +1,209 @@
+//! What peers want from a session.
+
+use std::sync::Arc;
+
+use vocab::{
+    Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb,
+};
+
+use super::{AfterCompact, Mail, Session, Work};
+use crate::outbox::Outbox;
+
+impl Session {
+    pub(super) async fn mail(&mut self, mail: Mail) {
+        match mail {
+            Mail::Join { outbox, tag, after, resumed } => self.join(outbox, tag, after, resumed),
+            Mail::Leave { peer } => self.leave(peer),
+            Mail::Rebind { outbox } => self.ledger.join(outbox),
+            Mail::State(reply) => {
+                let _ = reply.send(self.state());
+            }
+            Mail::Busy(reply) => {
+                let _ = reply.send(self.lane.is_busy());
+            }
+            Mail::Stop(stopped) => {
+                self.stopping.push(stopped);
+                self.interrupt_turn();
+            }
+            Mail::Verb { outbox, tag, verb } => self.verb(outbox, tag, verb).await,
+        }
+    }
+
+    async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
+        let result = match verb {
+            Verb::Prompt { parts, delivery } => {
+                // Accepted, refused or waiting: the lane's acts carry the reply.
+                match self.load().await {
+                    Ok(()) => return self.offer(outbox.peer, tag, parts, delivery),
+                    Err(fault) => Err(fault),
+                }
+            }
+            Verb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
+            Verb::Progress { ask, parts } => self.host_progress(&ask, parts).map(|()| Reply::Done),
+            Verb::Interrupt => {
+                let was_running = self.lane.is_busy();
+                let acts = self.lane.interrupt();
+                self.act(acts);
+                Ok(Reply::Interrupted { was_running })
+            }
+            Verb::AbortRetry => {
+                if matches!(self.work, Work::Retry(_)) {
+                    self.work = Work::Nothing;
+                }
+                self.with_turn(|turn, fx| {
+                    turn.abort_retry(fx);
+                });
+                Ok(Reply::Done)
+            }
+            Verb::Slash { name, args } => match self.slash(&outbox, tag, &name, &args).await {
+                Some(reply) => Ok(Reply::Slash(Box::new(reply))),
+                None => return,
+            },
+            Verb::Queue(verb) => self.queue(verb),
+            Verb::Set(change) => self.set(change).await.map(|()| Reply::Done),
+            Verb::Compact { instructions } => match self.compact(&outbox, tag, instructions, false).await {
+                Ok(()) => return,
+                Err(fault) => Err(fault),
+            },
+            Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
+            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } => {
+                Err(Fault::new(FaultKind::Internal, "this command is not for a session"))
+            }
+        };
+        self.ledger.reply(outbox, Event::Reply { tag, result });
+    }
+
+    fn offer(&mut self, peer: PeerId, tag: Tag, parts: Vec<vocab::Part>, delivery: vocab::Delivery) {
+        let item = Item {
+            id: ItemId::from(self.shared.ports.ids.mint(IdKind::Item)),
+            parts,
+            delivery,
+            at_ms: self.shared.ports.clock.now_ms(),
+            sender: Some((peer, tag)),
+        };
+        let acts = self.lane.offer(item, self.now_ms());
+        self.act(acts);
+    }
+
+    fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+        let taken = match verb {
+            QueueVerb::List => return Ok(Reply::Queue(self.lane.list().cloned().collect())),
+            QueueVerb::TakeBack(id) => vec![self.lane.take_back(&id)?],
+            QueueVerb::Clear => self.lane.clear(),
+        };
+        for item in &taken {
+            self.settle_item(item, ItemEnd::Cancelled);
+        }
+        if !taken.is_empty() {
+            self.tell_queue();
+        }
+        Ok(Reply::Queue(taken))
+    }
+
+    /// Starts a compaction that somebody asked for; the reply comes when it is done.
+    pub(super) async fn compact(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        instructions: Option<Arc<str>>,
+        slash: bool,
+    ) -> Result<(), Fault> {
+        if self.lane.is_busy() {
+            return Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running"));
+        }
+        self.load().await?;
+        let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
+        self.start_compaction(vocab::CompactReason::Manual, instructions, then)?;
+        self.lane.occupy().expect("it was idle a moment ago");
+        Ok(())
+    }
+
+    pub(super) async fn set(&mut self, change: Change) -> Result<(), Fault> {
+        match change {
+            Change::Model(slug) => self.set_model(&slug)?,
+            Change::Mode(mode) => {
+                self.settings.mode = mode;
+                self.spec = None;
+            }
+            Change::Thinking(level) => {
+                self.settings.thinking = level.clone();
+                self.spec = None;
+                self.log_if_begun(Body::Thinking { level });
+            }
+            Change::Title(title) => {
+                self.title = Some(title.clone());
+                self.log(Body::Title { title });
+            }
+            Change::Lane(policy) => {
+                self.settings.lane = policy;
+                let acts = self.lane.set_policy(policy, self.now_ms());
+                if acts.iter().any(|act| matches!(act, crate::lane::Act::Start { .. })) {
+                    self.load().await?;
+                }
+                self.act(acts);
+            }
+            Change::Retry(policy) => self.settings.retry = policy,
+            Change::Compaction(policy) => self.settings.compaction = policy,
+            Change::Gadget { name, on } => self.set_gadget(&name, on)?,
+        }
+        if self.ledger.last_seq() > 0 {
+            self.log_settings();
+        }
+        self.tell_state();
+        Ok(())
+    }
+
+    fn log_if_begun(&mut self, body: Body) {
+        if self.ledger.last_seq() > 0 {
+            self.ledger.log(body);
+        }
+    }
+
+    /// A running model call goes on; the next one uses the new model, with the history encoded anew.
+    fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
+        let model = self.shared.ports.provider.resolve(slug)?;
+        if model.slug != self.model.slug {
+            self.history = None;
+            self.spec = None;
+        }
+        self.settings.model = model.slug.clone();
+        self.model = model;
+        let slug = self.settings.model.clone();
+        self.with_turn(|turn, _| turn.set_model(slug));
+        Ok(())
+    }
+
+    fn set_gadget(&mut self, name: &str, on: bool) -> Result<(), Fault> {
+        let Some(gadget) = self.gadgets.iter().find(|gadget| &*gadget.name == name) else {
+            return Err(Fault::new(FaultKind::NotFound, format!("unknown gadget: {name}")));
+        };
+        let name = gadget.name.clone();
+        self.settings.gadgets_off.retain(|off| *off != name);
+        if !on {
+            self.settings.gadgets_off.push(name);
+        }
+        self.spec = None;
+        let off = self.settings.gadgets_off.clone();
+        self.log_if_begun(Body::Gadgets { off });
+        Ok(())
+    }
+
+    /// Replaces what this peer offered before. Built-in names cannot be taken.
+    fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {
+        for (at, tool) in tools.iter().enumerate() {
+            let taken = self.offered_tools().any(|own| own.spec().name == tool.name)
+                || self.host_tools.iter().any(|(owner, other)| *owner != peer && other.name == tool.name);
+            if taken {
+                let text = format!("tool \"{}\" conflicts with an existing tool", tool.name);
+                return Err(Fault::new(FaultKind::Invalid, text));
+            }
+            if tools[..at].iter().any(|other| other.name == tool.name) {
+                return Err(Fault::new(FaultKind::Invalid, format!("tool \"{}\" is offered twice", tool.name)));
+            }
+        }
+        self.host_tools.retain(|(owner, _)| *owner != peer);
+        self.host_tools.extend(tools.into_iter().map(|tool| (peer, tool)));
+        self.spec = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,588 @@
+//! One turn as a pure state machine: inputs in, effects out. It knows no clock, no task, no tool and no store; the
+//! session performs what it asks for and tells it what came of it.
+//!
+//! Promises kept here: every started turn ends exactly once; every call of a reply gets exactly one result; a reply
+//! is never retried after something of it was visible.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use vocab::{
+    Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, Finish,
+    MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Required, RetryPolicy, Stop, TurnEnd, TurnId,
+    Usage,
+};
+
+use crate::reply::{ReadObject, ReplyBuilder};
+use crate::retry;
+
+/// Text given to the model for a call that nobody allowed and nobody explained.
+pub const DENIED: &str = "denied by remote controller";
+pub const INTERRUPTED: &str = "interrupted";
+pub const SKIPPED: &str = "Skipped due to queued user message.";
+
+/// What the turn wants done, in order.
+#[derive(Debug)]
+pub enum Effect {
+    /// Append to the log and tell everybody.
+    Log(Body),
+    Text(String),
+    Thinking(String),
+    CallInput {
+        index: u32,
+        id: Option<CallId>,
+        name: Option<Arc<str>>,
+        delta: String,
+    },
+    /// Start a model call. The session pushes what was logged and streams the events back.
+    CallModel,
+    /// Find the tool and decide; the verdict comes back through [`Turn::judged`].
+    Judge(Call),
+    Ask(PermissionAsk),
+    Run {
+        call: Call,
+        tool: Arc<str>,
+        granted: Required,
+    },
+    /// Have the controller that owns the tool run it.
+    Delegate {
+        call: Call,
+        tool: Arc<str>,
+    },
+    /// A place where waiting messages may join; answered through [`Turn::joined`].
+    SafePoint(SafePoint),
+    /// Wait before the next try; [`Turn::retry_due`] ends it.
+    WaitRetry {
+        ms: u64,
+    },
+    RetryEnded {
+        attempt: u32,
+        ok: bool,
+    },
+    /// Make room, then [`Turn::compacted`].
+    Compact(CompactReason),
+    End(TurnEnd),
+}
+
+/// Where messages may join a running turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SafePoint {
+    /// Right after the first user message, before the model is called.
+    Start,
+    /// Between two calls of one reply.
+    BetweenCalls,
+    /// After all calls of a reply.
+    AfterCalls,
+    /// After a reply that called nothing; the turn would end here.
+    EndOfReply,
+}
+
+/// What became of a call before it ran.
+#[derive(Debug)]
+pub enum Verdict {
+    Unknown,
+    Invalid(String),
+    Allow {
+        tool: Arc<str>,
+        granted: Required,
+        mutation: Option<Arc<str>>,
+    },
+    Ask {
+        ask: PermissionAsk,
+        mutation: Option<Arc<str>>,
+    },
+    Deny {
+        tool: Arc<str>,
+        reason: String,
+    },
+    /// The tool lives with the controller.
+    Delegate {
+        tool: Arc<str>,
+    },
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Waiting for [`Turn::joined`].
+    At(SafePoint),
+    Model {
+        attempt: u32,
+        visible: bool,
+    },
+    RetryWait {
+        attempt: u32,
+        fault: ModelFault,
+    },
+    Compacting {
+        attempt: u32,
+    },
+    Judging(Call),
+    Asking {
+        call: Call,
+        ask: PermissionAsk,
+        mutation: Option<Arc<str>>,
+    },
+    Running {
+        call: Call,
+        tool: Arc<str>,
+        mutation: Option<Arc<str>>,
+    },
+    Over,
+}
+
+/// What a turn goes by.
+pub struct Rules {
+    pub max_iterations: u32,
+    pub retry: RetryPolicy,
+    /// Make room once when the provider says that the context is full.
+    pub compact_on_overflow: bool,
+    pub read: ReadObject,
+}
+
+pub struct Turn {
+    id: TurnId,
+    model: Arc<str>,
+    rules: Rules,
+    phase: Phase,
+    reply: ReplyBuilder,
+    pending: VecDeque<Call>,
+    call_ids: HashSet<CallId>,
+    iterations: u32,
+    usage: Usage,
+    mutations: Vec<(Arc<str>, Arc<str>)>,
+    /// The finish of the reply whose calls are being worked on.
+    finish: Finish,
+    /// Tries of the current model call that failed.
+    retried: u32,
+}
+
+impl Turn {
+    pub fn new(id: TurnId, model: Arc<str>, rules: Rules) -> Self {
+        Self {
+            id,
+            model,
+            rules,
+            phase: Phase::At(SafePoint::Start),
+            reply: ReplyBuilder::default(),
+            pending: VecDeque::new(),
+            call_ids: HashSet::new(),
+            iterations: 0,
+            usage: Usage::default(),
+            mutations: Vec::new(),
+            finish: Finish::Stop,
+            retried: 0,
+        }
+    }
+
+    pub fn id(&self) -> &TurnId {
+        &self.id
+    }
+    /// Text of the running reply so far.
+    pub fn partial_text(&self) -> &str {
+        self.reply.text_so_far()
+    }
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, Phase::Over)
+    }
+    pub fn is_asking(&self) -> bool {
+        matches!(self.phase, Phase::Asking { .. })
+    }
+    /// A model swap applies from the next model call.
+    pub fn set_model(&mut self, model: Arc<str>) {
+        self.model = model;
+    }
+
+    /// The user message is logged; messages that wait for this turn join next.
+    pub fn begin(&mut self, fx: &mut Vec<Effect>) {
+        fx.push(Effect::SafePoint(SafePoint::Start));
+    }
+
+    /// The answer to a safe point: whether messages joined there. Between calls it says whether some are waiting that
+    /// cut the batch; they join when every call has its result, or the model would see them between call and result.
+    pub fn joined(&mut self, joined: bool, fx: &mut Vec<Effect>) {
+        let Phase::At(point) = self.phase else { return };
+        match point {
+            SafePoint::Start => self.call_model(fx),
+            SafePoint::BetweenCalls if joined => {
+                while let Some(call) = self.pending.pop_front() {
+                    let tool = self.log_start(&call, fx);
+                    self.log_end(call.id, tool, CallEnd::Skipped, SKIPPED, fx);
+                }
+                self.iterations += 1;
+                self.stand_at(SafePoint::AfterCalls, fx);
+            }
+            SafePoint::BetweenCalls => self.start_next_call(fx),
+            SafePoint::AfterCalls => self.next_round(fx),
+            SafePoint::EndOfReply if joined => self.call_model(fx),
+            SafePoint::EndOfReply => self.end(Stop::EndTurn, None, fx),
+        }
+    }
+
+    pub fn model_event(&mut self, event: ModelEvent, fx: &mut Vec<Effect>) {
+        let Phase::Model { attempt, visible } = &mut self.phase else { return };
+        match event {
+            ModelEvent::Text(delta) => {
+                if delta.is_empty() {
+                    return;
+                }
+                *visible = true;
+                self.reply.text(&delta);
+                fx.push(Effect::Text(delta));
+            }
+            ModelEvent::Thinking(delta) => {
+                if delta.is_empty() {
+                    return;
+                }
+                *visible = true;
+                self.reply.thinking(&delta);
+                fx.push(Effect::Thinking(delta));
+            }
+            ModelEvent::ThinkingSeal(seal) => self.reply.seal(seal),
+            ModelEvent::Call { index, id, name, input } => {
+                *visible = true;
+                if let Err(fault) = self.reply.call(index, id.as_deref(), name.as_deref(), &input) {
+                    let attempt = *attempt;
+                    return self.model_failed(attempt, true, fault, fx);
+                }
+                fx.push(Effect::CallInput { index, id: id.map(CallId::from), name: name.map(Arc::from), delta: input });
+            }
+            ModelEvent::Usage(usage) => self.reply.usage(usage),
+            ModelEvent::Finished(finish) => self.reply_finished(finish, fx),
+            ModelEvent::Failed(fault) => {
+                let (attempt, visible) = (*attempt, *visible);
+                self.model_failed(attempt, visible, fault, fx);
+            }
+        }
+    }
+
+    /// What the provider did not count: called by the session before the reply is closed.
+    pub fn needs_estimate(&self) -> bool {
+        !self.reply.has_usage()
+    }
+    pub fn estimate_prompt(&mut self, prompt_tokens: u64) {
+        self.reply.estimate(prompt_tokens);
+    }
+
+    fn reply_finished(&mut self, finish: Finish, fx: &mut Vec<Effect>) {
+        if self.retried > 0 {
+            fx.push(Effect::RetryEnded { attempt: self.retried, ok: true });
+            self.retried = 0;
+        }
+        let message = self.close_reply(MessageEnd::Finished(finish));
+        let calls: Vec<Call> = message.calls().cloned().collect();
+        fx.push(Effect::Log(Body::Assistant { turn: Some(self.id.clone()), message }));
+        self.finish = finish;
+        if calls.is_empty() {
+            return match finish {
+                Finish::Length => self.end(Stop::MaxTokens, None, fx),
+                Finish::Refusal => self.end(Stop::Refusal, None, fx),
+                Finish::Stop | Finish::ToolUse => self.stand_at(SafePoint::EndOfReply, fx),
+            };
+        }
+        if matches!(finish, Finish::Length | Finish::Refusal) {
+            // The arguments may be cut in the middle: run nothing, but leave no call without a result.
+            for call in calls {
+                let tool = self.log_start(&call, fx);
+                self.log_end(
+                    call.id,
+                    tool,
+                    CallEnd::Invalid,
+                    "not run: the reply was cut off before the call was complete",
+                    fx,
+                );
+            }
+            self.iterations += 1;
+            let stop = if finish == Finish::Length { Stop::MaxTokens } else { Stop::Refusal };
+            return self.end(stop, None, fx);
+        }
+        self.pending = calls.into();
+        self.start_next_call(fx);
+    }
+
+    fn close_reply(&mut self, end: MessageEnd) -> AssistantMessage {
+        let reply = std::mem::take(&mut self.reply);
+        let message = reply.finish(self.model.clone(), end, &mut self.call_ids, self.rules.read);
+        self.usage.add(&message.usage);
+        message
+    }
+
+    fn model_failed(&mut self, attempt: u32, visible: bool, fault: ModelFault, fx: &mut Vec<Effect>) {
+        if !visible {
+            if fault.fault.kind == FaultKind::ContextOverflow && std::mem::take(&mut self.rules.compact_on_overflow) {
+                self.reply = ReplyBuilder::default();
+                self.phase = Phase::Compacting { attempt };
+                return fx.push(Effect::Compact(CompactReason::Overflow));
+            }
+            match retry::plan(&self.rules.retry, &fault, attempt, self.id.as_str()) {
+                retry::Plan::Wait(wait_ms) => {
+                    self.reply = ReplyBuilder::default();
+                    self.retried = attempt + 1;
+                    fx.push(Effect::Log(Body::Retrying {
+                        turn: self.id.clone(),
+                        attempt: attempt + 1,
+                        attempts_max: self.rules.retry.retries_max,
+                        wait_ms,
+                        fault: fault.fault.clone(),
+                    }));
+                    fx.push(Effect::WaitRetry { ms: wait_ms });
+                    self.phase = Phase::RetryWait { attempt: attempt + 1, fault };
+                    return;
+                }
+                retry::Plan::GiveUp(explained) => return self.fail(explained, fx),
+            }
+        }
+        self.fail(fault, fx);
+    }
+
+    /// The model call is lost; what arrived of it is kept and marked.
+    fn fail(&mut self, fault: ModelFault, fx: &mut Vec<Effect>) {
+        if self.retried > 0 {
+            fx.push(Effect::RetryEnded { attempt: self.retried, ok: false });
+        }
+        if !self.reply.is_empty() {
+            let message = self.close_reply(MessageEnd::Failed(fault.clone()));
+            self.log_cut_reply(message, fx);
+        }
+        self.end(Stop::Error, Some(fault.fault), fx);
+    }
+
+    /// Logs a reply that was cut short, and a result for each call it had already written.
+    fn log_cut_reply(&mut self, message: AssistantMessage, fx: &mut Vec<Effect>) {
+        let calls: Vec<(CallId, Arc<str>)> = message.calls().map(|call| (call.id.clone(), call.name.clone())).collect();
+        fx.push(Effect::Log(Body::Assistant { turn: Some(self.id.clone()), message }));
+        for (id, name) in calls {
+            self.log_end(id, name, CallEnd::Interrupted, INTERRUPTED, fx);
+        }
+    }
+
+    pub fn retry_due(&mut self, fx: &mut Vec<Effect>) {
+        if let Phase::RetryWait { attempt, .. } = self.phase {
+            self.phase = Phase::Model { attempt, visible: false };
+            fx.push(Effect::CallModel);
+        }
+    }
+
+    /// Ends a retry wait at once; the turn fails with what it was waiting on. `false` when none runs.
+    pub fn abort_retry(&mut self, fx: &mut Vec<Effect>) -> bool {
+        let Phase::RetryWait { fault, .. } = &self.phase else { return false };
+        let fault = fault.clone();
+        self.fail(fault, fx);
+        true
+    }
+
+    /// Room was made, or could not be made.
+    pub fn compacted(&mut self, result: Result<(), Fault>, fx: &mut Vec<Effect>) {
+        let Phase::Compacting { attempt } = self.phase else { return };
+        match result {
+            Ok(()) => {
+                self.phase = Phase::Model { attempt, visible: false };
+                fx.push(Effect::CallModel);
+            }
+            Err(fault) => self.end(Stop::Error, Some(fault), fx),
+        }
+    }
+
+    fn call_model(&mut self, fx: &mut Vec<Effect>) {
+        self.phase = Phase::Model { attempt: 0, visible: false };
+        self.retried = 0;
+        fx.push(Effect::CallModel);
+    }
+
+    fn next_round(&mut self, fx: &mut Vec<Effect>) {
+        if self.iterations >= self.rules.max_iterations {
+            self.end(Stop::MaxIterations, None, fx);
+        } else {
+            self.call_model(fx);
+        }
+    }
+
+    fn stand_at(&mut self, point: SafePoint, fx: &mut Vec<Effect>) {
+        self.phase = Phase::At(point);
+        fx.push(Effect::SafePoint(point));
+    }
+
+    fn start_next_call(&mut self, fx: &mut Vec<Effect>) {
+        let Some(call) = self.pending.pop_front() else {
+            self.iterations += 1;
+            return self.stand_at(SafePoint::AfterCalls, fx);
+        };
+        if let vocab::CallInput::Broken { detail, .. } = &call.input {
+            let text = format!("invalid tool arguments: {detail}");
+            let tool = self.log_start(&call, fx);
+            self.log_end(call.id, tool, CallEnd::Invalid, &text, fx);
+            return self.after_call(fx);
+        }
+        self.phase = Phase::Judging(call.clone());
+        fx.push(Effect::Judge(call));
+    }
+
+    fn after_call(&mut self, fx: &mut Vec<Effect>) {
+        if self.pending.is_empty() {
+            self.start_next_call(fx);
+        } else {
+            self.stand_at(SafePoint::BetweenCalls, fx);
+        }
+    }
+
+    pub fn judged(&mut self, verdict: Verdict, fx: &mut Vec<Effect>) {
+        let Phase::Judging(call) = std::mem::replace(&mut self.phase, Phase::Over) else { return };
+        let id = call.id.clone();
+        match verdict {
+            Verdict::Unknown => {
+                let text = format!("unknown tool: {}", call.name);
+                let tool = self.log_start(&call, fx);
+                self.log_end(id, tool, CallEnd::Unknown, &text, fx);
+                self.after_call(fx);
+            }
+            Verdict::Invalid(detail) => {
+                let text = format!("invalid tool arguments: {detail}");
+                let tool = self.log_start(&call, fx);
+                self.log_end(id, tool, CallEnd::Invalid, &text, fx);
+                self.after_call(fx);
+            }
+            Verdict::Deny { tool, reason } => {
+                self.log_start_as(&call, tool.clone(), fx);
+                self.log_end(id, tool, CallEnd::Denied, &reason, fx);
+                self.after_call(fx);
+            }
+            Verdict::Allow { tool, granted, mutation } => {
+                self.log_start_as(&call, tool.clone(), fx);
+                self.phase = Phase::Running { call: call.clone(), tool: tool.clone(), mutation };
+                fx.push(Effect::Run { call, tool, granted });
+            }
+            Verdict::Delegate { tool } => {
+                self.log_start_as(&call, tool.clone(), fx);
+                self.phase = Phase::Running { call: call.clone(), tool: tool.clone(), mutation: None };
+                fx.push(Effect::Delegate { call, tool });
+            }
+            Verdict::Ask { ask, mutation } => {
+                self.log_start_as(&call, ask.tool.clone(), fx);
+                self.phase = Phase::Asking { call, ask: ask.clone(), mutation };
+                fx.push(Effect::Ask(ask));
+            }
+        }
+    }
+
+    /// The permission question was answered. Anything that is not an allow is a denial.
+    pub fn answered(&mut self, answer: &Answer, fx: &mut Vec<Effect>) {
+        let (call, ask, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Asking { call, ask, mutation } => (call, ask, mutation),
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        if let Answer::Allow(_) | Answer::Confirmed(true) = answer {
+            self.phase = Phase::Running { call: call.clone(), tool: ask.tool.clone(), mutation };
+            return fx.push(Effect::Run { call, tool: ask.tool, granted: ask.required });
+        }
+        let reason = match answer {
+            Answer::Deny(Some(reason)) if !reason.trim().is_empty() => reason.to_string(),
+            _ => DENIED.to_owned(),
+        };
+        self.log_end(call.id, ask.tool, CallEnd::Denied, &reason, fx);
+        self.after_call(fx);
+    }
+
+    /// The running tool is done.
+    pub fn ran(&mut self, outcome: Outcome, duration_ms: u64, fx: &mut Vec<Effect>) {
+        let (call, tool, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Running { call, tool, mutation } => (call, tool, mutation),
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
+        let mutation = mutation.filter(|_| !outcome.is_error);
+        if let Some(target) = &mutation {
+            self.mutations.push((tool.clone(), target.clone()));
+        }
+        fx.push(Effect::Log(Body::CallEnded {
+            turn: self.id.clone(),
+            result: CallResult {
+                call: call.id,
+                tool,
+                end: CallEnd::Ran,
+                parts: outcome.parts,
+                is_error: outcome.is_error,
+                duration_ms,
+                mutation,
+                edits: outcome.edits,
+                details: outcome.details,
+            },
+        }));
+        self.after_call(fx);
+    }
+
+    /// Stops wherever the turn stands. `false` when it is over already.
+    pub fn interrupt(&mut self, fx: &mut Vec<Effect>) -> bool {
+        self.stop(Stop::Interrupted, None, fx)
+    }
+
+    /// As [`Turn::interrupt`], for a reason of our own (a stall, a broken store).
+    pub fn abort(&mut self, fault: Fault, fx: &mut Vec<Effect>) -> bool {
+        self.stop(Stop::Error, Some(fault), fx)
+    }
+
+    fn stop(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) -> bool {
+        match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Over => return false,
+            Phase::Asking { call, ask, .. } => self.log_end(call.id, ask.tool, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Running { call, tool, .. } => self.log_end(call.id, tool, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Model { .. } if !self.reply.is_empty() => {
+                let message = self.close_reply(MessageEnd::Interrupted);
+                self.log_cut_reply(message, fx);
+            }
+            Phase::RetryWait { attempt, .. } => fx.push(Effect::RetryEnded { attempt, ok: false }),
+            Phase::Model { .. } | Phase::At(_) | Phase::Compacting { .. } => {}
+        }
+        // Calls that were never started still need results, or no provider would take the history again.
+        for call in std::mem::take(&mut self.pending) {
+            self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx);
+        }
+        self.end(stop, fault, fx);
+        true
+    }
+
+    fn end(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) {
+        self.phase = Phase::Over;
+        fx.push(Effect::End(TurnEnd {
+            turn: self.id.clone(),
+            stop,
+            iterations: self.iterations,
+            usage: self.usage,
+            mutations: std::mem::take(&mut self.mutations),
+            fault,
+        }));
+    }
+
+    fn log_start(&mut self, call: &Call, fx: &mut Vec<Effect>) -> Arc<str> {
+        let tool: Arc<str> = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
+        self.log_start_as(call, tool.clone(), fx);
+        tool
+    }
+
+    fn log_start_as(&mut self, call: &Call, tool: Arc<str>, fx: &mut Vec<Effect>) {
+        fx.push(Effect::Log(Body::CallStarted { turn: self.id.clone(), call: call.clone(), tool }));
+    }
+
+    fn log_end(&mut self, call: CallId, tool: Arc<str>, end: CallEnd, text: &str, fx: &mut Vec<Effect>) {
+        fx.push(Effect::Log(Body::CallEnded { turn: self.id.clone(), result: synthetic(call, tool, end, text) }));
+    }
+}
+
+/// A result for a call that did not run to its end.
+pub fn synthetic(call: CallId, tool: Arc<str>, end: CallEnd, text: &str) -> CallResult {
+    CallResult {
+        call,
+        tool,
+        end,
+        parts: vec![Part::text(text)],
+        is_error: true,
+        duration_ms: 0,
+        mutation: None,
+        edits: Vec::new(),
+        details: None,
+    }
+}

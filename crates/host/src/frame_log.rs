@@ -1,0 +1,44 @@
+//! `--log-frames FILE`: both directions, timed. Debugger, bug report and next golden test in one.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Instant;
+
+/// Frames longer than this are cut in the log; the wire is not.
+const LOGGED_BYTES_MAX: usize = 1024 * 1024;
+
+pub struct FrameLog {
+    file: BufWriter<File>,
+    since: Instant,
+}
+
+impl FrameLog {
+    /// Appends to `path`, which only its owner may read: frames hold whatever was said.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        Ok(Self { file: BufWriter::new(file), since: Instant::now() })
+    }
+
+    pub(crate) fn inbound(&mut self, line: &[u8]) {
+        self.line(b'>', line);
+    }
+
+    /// Takes whole frames, as they are about to be written.
+    pub(crate) fn outbound(&mut self, frames: &[u8]) {
+        for line in frames.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            self.line(b'<', line);
+        }
+    }
+
+    fn line(&mut self, direction: u8, line: &[u8]) {
+        let ms = self.since.elapsed().as_secs_f64() * 1000.0;
+        let shown = &line[..line.len().min(LOGGED_BYTES_MAX)];
+        // A log that cannot be written must not disturb the conversation.
+        let _ = write!(self.file, "{ms:12.3} {} ", char::from(direction));
+        let _ = self.file.write_all(shown);
+        let _ = self.file.write_all(b"\n");
+        let _ = self.file.flush();
+    }
+}
