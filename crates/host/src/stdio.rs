@@ -2,20 +2,20 @@
 //! stray print or a child can never reach the protocol.
 //!
 //! Pipes and sockets are read and written without blocking and without threads. A pipe is opened anew through
-//! `/proc/self/fd`, because O_NONBLOCK belongs to the open file, which we may share with the process that started
-//! us; a socket takes the flag per call. Files and terminals fall back to plain calls (output) or a thread (input).
+//! `/proc/self/fd`, because O_NONBLOCK belongs to the open file, which we may share with the process that started us.
+//! Files and terminals fall back to plain calls (output) or a thread (input).
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use rustix::fs::{FileType, OFlags, fstat};
-use rustix::net::{RecvFlags, SendFlags, recv, send};
-use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 
 /// Chunks a reading thread may be ahead.
@@ -31,48 +31,41 @@ pub fn take() -> io::Result<(Input, Output)> {
     Ok((Input::new(stdin)?, Output::new(stdout)?))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Pipe,
-    Socket,
-    Other,
-}
-
-fn kind(fd: &OwnedFd) -> io::Result<Kind> {
-    Ok(match FileType::from_raw_mode(fstat(fd)?.st_mode) {
-        FileType::Fifo => Kind::Pipe,
-        FileType::Socket => Kind::Socket,
-        _ => Kind::Other,
-    })
+fn kind(fd: &OwnedFd) -> io::Result<FileType> {
+    Ok(FileType::from_raw_mode(fstat(fd)?.st_mode))
 }
 
 /// The same pipe with an open file of our own.
-fn reopen(fd: &OwnedFd, options: &mut OpenOptions) -> io::Result<OwnedFd> {
-    use std::os::fd::AsRawFd;
-    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    Ok(options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?.into())
+fn reopen(fd: &OwnedFd, options: &mut OpenOptions) -> io::Result<File> {
+    options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(format!("/proc/self/fd/{}", fd.as_raw_fd()))
+}
+
+fn socket(fd: &OwnedFd) -> io::Result<UnixStream> {
+    let socket = std::os::unix::net::UnixStream::from(fd.try_clone()?);
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
 }
 
 pub enum Input {
-    Ready { fd: AsyncFd<OwnedFd>, socket: bool },
+    Pipe(pipe::Receiver),
+    Socket(UnixStream),
     Thread { chunks: mpsc::Receiver<Vec<u8>>, rest: Vec<u8> },
 }
 
 impl Input {
     fn new(fd: OwnedFd) -> io::Result<Self> {
         let ready = match kind(&fd)? {
-            Kind::Socket => Some((fd.try_clone()?, true)),
-            Kind::Pipe => reopen(&fd, OpenOptions::new().read(true)).ok().map(|own| (own, false)),
-            Kind::Other => None,
+            FileType::Socket => socket(&fd).map(Input::Socket),
+            FileType::Fifo => {
+                reopen(&fd, OpenOptions::new().read(true)).and_then(pipe::Receiver::from_file).map(Input::Pipe)
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
         };
-        if let Some((own, socket)) = ready
-            && let Ok(fd) = AsyncFd::register_with_interest(own, Interest::READABLE)
-        {
-            return Ok(Input::Ready { fd, socket });
-        }
-        let (chunks, received) = mpsc::channel(CHUNKS_AHEAD);
-        std::thread::Builder::new().name("stdin".into()).spawn(move || read_on(&fd, &chunks))?;
-        Ok(Input::Thread { chunks: received, rest: Vec::new() })
+        ready.or_else(|_| {
+            let (chunks, received) = mpsc::channel(CHUNKS_AHEAD);
+            std::thread::Builder::new().name("stdin".into()).spawn(move || read_on(&fd, &chunks))?;
+            Ok(Input::Thread { chunks: received, rest: Vec::new() })
+        })
     }
 }
 
@@ -92,27 +85,8 @@ fn read_on(fd: &OwnedFd, chunks: &mpsc::Sender<Vec<u8>>) {
 impl AsyncRead for Input {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Input::Ready { fd, socket } => loop {
-                let mut guard = ready!(fd.poll_read_ready(context))?;
-                let read = guard.try_io(|fd| {
-                    let buffer = into.initialize_unfilled();
-                    let count = if *socket {
-                        recv(fd.get_ref(), buffer, RecvFlags::DONTWAIT)?.0
-                    } else {
-                        rustix::io::read(fd.get_ref(), buffer)?
-                    };
-                    Ok(count)
-                });
-                match read {
-                    Ok(Ok(count)) => {
-                        into.advance(count);
-                        return Poll::Ready(Ok(()));
-                    }
-                    Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Ok(Err(error)) => return Poll::Ready(Err(error)),
-                    Err(_would_block) => {}
-                }
-            },
+            Input::Pipe(pipe) => Pin::new(pipe).poll_read(context, into),
+            Input::Socket(socket) => Pin::new(socket).poll_read(context, into),
             Input::Thread { chunks, rest } => {
                 if rest.is_empty() {
                     match ready!(chunks.poll_recv(context)) {
@@ -130,44 +104,29 @@ impl AsyncRead for Input {
 }
 
 pub enum Output {
-    Ready { fd: AsyncFd<OwnedFd>, socket: bool },
+    Pipe(pipe::Sender),
+    Socket(UnixStream),
     Plain(OwnedFd),
 }
 
 impl Output {
     fn new(fd: OwnedFd) -> io::Result<Self> {
         let ready = match kind(&fd)? {
-            Kind::Socket => Some((fd.try_clone()?, true)),
-            Kind::Pipe => reopen(&fd, OpenOptions::new().write(true)).ok().map(|own| (own, false)),
-            Kind::Other => None,
+            FileType::Socket => socket(&fd).map(Output::Socket),
+            FileType::Fifo => {
+                reopen(&fd, OpenOptions::new().write(true)).and_then(pipe::Sender::from_file).map(Output::Pipe)
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
         };
-        if let Some((own, socket)) = ready
-            && let Ok(fd) = AsyncFd::register_with_interest(own, Interest::WRITABLE)
-        {
-            return Ok(Output::Ready { fd, socket });
-        }
-        Ok(Output::Plain(fd))
+        Ok(ready.unwrap_or(Output::Plain(fd)))
     }
 }
 
 impl AsyncWrite for Output {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Output::Ready { fd, socket } => loop {
-                let mut guard = ready!(fd.poll_write_ready(context))?;
-                let written = guard.try_io(|fd| {
-                    Ok(if *socket {
-                        send(fd.get_ref(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?
-                    } else {
-                        rustix::io::write(fd.get_ref(), bytes)?
-                    })
-                });
-                match written {
-                    Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Ok(result) => return Poll::Ready(result),
-                    Err(_would_block) => {}
-                }
-            },
+            Output::Pipe(pipe) => Pin::new(pipe).poll_write(context, bytes),
+            Output::Socket(socket) => Pin::new(socket).poll_write(context, bytes),
             Output::Plain(fd) => Poll::Ready(rustix::io::write(fd, bytes).map_err(Into::into)),
         }
     }
