@@ -235,7 +235,7 @@ fn rsplit<'a>(text: &'a str, separator: &str) -> Option<(&'a str, &'a str)> {
 }
 
 fn outside_quotes(text: &str, at: usize) -> bool {
-    text[..at].matches('"').count() % 2 == 0
+    text[..at].matches('"').count().is_multiple_of(2)
 }
 
 /// Without surrounding white space and one pair of quotes.

@@ -1,5 +1,7 @@
 //! The tour and the script player from outside, through the port the engine uses.
 
+#![allow(clippy::unwrap_used, reason = "all of this binary is tests, also the helpers")]
+
 mod docs;
 mod grammar;
 mod natural;

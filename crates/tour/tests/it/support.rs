@@ -50,8 +50,13 @@ impl Heard {
     }
 
     pub(crate) fn thoughts(&self) -> Vec<&str> {
-        let thought = |event| if let &ModelEvent::Thinking(ref text) = event { Some(&**text) } else { None };
-        self.events.iter().filter_map(thought).collect()
+        let mut thoughts = Vec::new();
+        for event in &self.events {
+            if let ModelEvent::Thinking(text) = event {
+                thoughts.push(&**text);
+            }
+        }
+        thoughts
     }
 
     /// Id, name and joined arguments of each call, in order.
