@@ -20,17 +20,20 @@ pub(super) fn answer(intent: &Intent, result: &ToolResult) -> String {
     }
     let text = result.text();
     match intent {
-        Intent::Glob { what, .. } => found(&names(&text), what),
+        Intent::Glob { what, .. } => found(&text, what),
         Intent::ListDir { path } => match names(&text).as_slice() {
             [] => format!("{path} is empty."),
-            names => format!("{path} has {}: {}.", count(names.len(), "entry", "entries"), join(names)),
+            names => {
+                format!("{path} has {}: {}.", count(names.len(), "entry", "entries"), join(names)) + &remarks(&text)
+            }
         },
         Intent::Read { path } => describe_file(path, &text),
         Intent::Search { text: wanted, .. } => match names(&text).as_slice() {
             [] => format!("I found no match for \"{wanted}\"."),
             lines => {
                 let shown = indented(&lines[..lines.len().min(NAMES_SHOWN)]);
-                format!("The search for \"{wanted}\" gave {}:\n{shown}", count(lines.len(), "line", "lines"))
+                let lines = count(lines.len(), "line", "lines");
+                format!("The search for \"{wanted}\" gave {lines}:\n{shown}") + &remarks(&text)
             }
         },
         Intent::Write { path, content } => {
@@ -73,29 +76,51 @@ pub(super) fn names(text: &str) -> Vec<&str> {
 }
 
 fn is_remark(line: &str) -> bool {
-    let line = line.trim();
-    let lower = line.to_ascii_lowercase();
-    let bracketed = (line.starts_with('[') && line.ends_with(']')) || (line.starts_with('(') && line.ends_with(')'));
-    bracketed || lower.starts_with("no files") || lower.starts_with("no match") || lower.starts_with("... ")
+    let lower = line.trim().to_ascii_lowercase();
+    is_bracketed(line) || lower.starts_with("no files") || lower.starts_with("no match")
 }
 
-pub(super) fn found(names: &[&str], what: &str) -> String {
+fn is_bracketed(line: &str) -> bool {
+    let line = line.trim();
+    (line.starts_with('[') && line.ends_with(']')) || (line.starts_with('(') && line.ends_with(')'))
+}
+
+/// What a tool said about a listing that it had to shorten; a count without it would be a lie.
+fn remarks(text: &str) -> String {
+    let remarks: Vec<&str> = text.lines().map(str::trim).filter(|line| is_bracketed(line)).collect();
+    if remarks.is_empty() { String::new() } else { format!(" The tool adds: {}", clip(&remarks.join(" "))) }
+}
+
+pub(super) fn found(text: &str, what: &str) -> String {
+    let names = names(text);
     match names.len() {
         0 => format!("I found no {what}."),
-        len => format!("Found {}: {}.", in_words(len), join(names)),
+        len => format!("Found {}: {}.", in_words(len), join(&names)) + &remarks(text),
     }
 }
 
 pub(super) fn describe_file(path: &str, text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(unnumbered).collect();
+    let mut lines: Vec<&str> = text.lines().map(unnumbered).collect();
+    // Notes of the tool stand behind the text, and only in known words: a file may well end with a bracket.
+    let mut notes = Vec::new();
+    while let Some(note) = lines.pop_if(|line| is_file_note(line)) {
+        notes.insert(0, note);
+    }
     let filled = || lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
     let Some(first) = filled().next() else { return format!("{path} is empty.") };
-    let has = format!("{path} has {}", count(lines.len(), "line", "lines"));
-    // In a script or a Makefile `# ...` is a comment, but as good a first thing to say as any.
-    match filled().find(|line| line.starts_with("# ")) {
-        Some(heading) => format!("{has}. Its first heading is \"{}\".", clip(heading.trim_start_matches("# "))),
-        None => format!("{has}. It begins with \"{}\".", clip(first)),
-    }
+    let number = count(lines.len(), "line", "lines");
+    let has = if notes.is_empty() { format!("{path} has {number}") } else { format!("I saw {number} of {path}") };
+    // In a shell script `# ...` is a comment, but as good a first thing to tell as any.
+    let begin = match filled().find(|line| line.starts_with("# ")) {
+        Some(heading) => format!("Its first heading is \"{}\".", clip(heading.trim_start_matches("# "))),
+        None => format!("It begins with \"{}\".", clip(first)),
+    };
+    let adds = if notes.is_empty() { String::new() } else { format!(" The tool adds: {}", clip(&notes.join(" "))) };
+    format!("{has}. {begin}{adds}")
+}
+
+fn is_file_note(line: &str) -> bool {
+    line.ends_with(']') && ["[the file", "[lines ", "[line ", "[not valid"].iter().any(|start| line.starts_with(start))
 }
 
 /// A line without the number that some tools put before it: `12<tab>text`, `L12: text`, `12| text`.
@@ -130,12 +155,16 @@ fn describe_run(command: &str, text: &str, otherwise: &str) -> String {
     }
 }
 
-/// The number in a line that is nothing but a report of it: `exit code: 3`, `[exit 3]`, `exited with code 3`.
+/// The number in a line that reports it: `exit code: 3`, `exited with code 3`, and in brackets also with more behind
+/// it, `[exit 3 after 2 s]`.
 fn exit_code(line: &str) -> Option<i32> {
+    let bracketed = is_bracketed(line);
     let line = line.trim().trim_matches(['[', ']', '(', ')', '.']).to_ascii_lowercase();
     let words = ["exited with code", "exited with", "exit code", "exit status", "exit_code", "exit"];
     let rest = words.iter().find_map(|words| line.strip_prefix(words))?;
-    rest.trim_start_matches([' ', ':', '=']).parse().ok()
+    let rest = rest.trim_start_matches([' ', ':', '=']);
+    let number = if bracketed { rest.split([' ', ',', ';']).next()? } else { rest };
+    number.parse().ok()
 }
 
 fn in_words(count: usize) -> String {

@@ -50,7 +50,7 @@ fn news(memory: &Memory) -> String {
     let text = match trouble(&Intent::Tour, result) {
         Some(trouble) => trouble,
         None => match result.tool.as_str() {
-            "glob" => found(&names(&result.text()), "files"),
+            "glob" => found(&result.text(), "files"),
             "read_file" => describe_file(&readme(memory).unwrap_or_else(|| "README".into()), &result.text()),
             "write_file" => format!("Thank you: {FILE} is written."),
             _ => String::new(),
