@@ -76,11 +76,12 @@ const HELLOS: &[(&[&str], &str, &str)] = &[
 const DOTLESS_FILES: &[&str] = &["readme", "license", "makefile", "dockerfile", "changelog", "justfile"];
 
 pub(super) fn understand(prompt: &str) -> Option<Intent> {
-    let text = polished(prompt);
+    let text = without_politeness(prompt.trim());
+    // Commands and contents are taken to the letter; only sentences lose their full stop.
     if let Some(command) = text.strip_prefix("$ ").or_else(|| after(text, &["run"])) {
         return run(command);
     }
-    let plain = text.trim_end_matches(['.', '!', '?', ' ']);
+    let plain = without_ending(text);
     small_talk(plain)
         .or_else(|| replace(plain))
         .or_else(|| write(text))
@@ -89,15 +90,21 @@ pub(super) fn understand(prompt: &str) -> Option<Intent> {
         .or_else(|| read(plain))
 }
 
-/// The prompt without the politeness around it.
-fn polished(prompt: &str) -> &str {
-    let mut text = prompt.trim();
+fn without_politeness(mut text: &str) -> &str {
     while let Some(rest) = after(text, &["please", "can you", "could you", "would you", "now", "ok", "okay"]) {
         text = rest;
     }
+    text
+}
+
+/// Without a full stop and the like, and without a last "please".
+fn without_ending(text: &str) -> &str {
+    let text = text.trim_end_matches(['.', '!', '?', ' ']);
     let lower = text.to_ascii_lowercase();
-    let tail = lower.trim_end_matches(['.', '!', '?', ' ']);
-    tail.strip_suffix("please").map_or(text, |rest| text[..rest.len()].trim_end_matches([',', ' ']))
+    match lower.strip_suffix("please") {
+        Some(rest) if rest.ends_with([' ', ',']) => text[..rest.len()].trim_end_matches([',', ' ']),
+        _ => text,
+    }
 }
 
 fn small_talk(text: &str) -> Option<Intent> {

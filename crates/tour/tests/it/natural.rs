@@ -51,6 +51,7 @@ fn sentences_lead_to_calls() {
         ("run cargo test --lib", r#"bash {"command":"cargo test --lib"}"#),
         ("run `git status`", r#"bash {"command":"git status"}"#),
         ("$ echo 'a b'", r#"bash {"command":"echo 'a b'"}"#),
+        ("$ echo yes please", r#"bash {"command":"echo yes please"}"#),
         ("run the tests", "nothing"),
         ("read my mind", "nothing"),
         ("write a poem", "nothing"),
@@ -198,6 +199,17 @@ fn the_tour_looks_reads_asks_to_write_and_says_how_to_go_on() {
     assert!(heard.text().starts_with("You said no; I left it alone: not now That was the tour."), "{}", heard.text());
     assert!(heard.text().contains("OPENAI_BASE_URL and OPENAI_API_KEY"));
     assert_eq!((heard.finish(), heard.calls().len()), (Some(Finish::Stop), 0));
+}
+
+#[test]
+fn a_second_tour_does_not_remember_the_first() {
+    let mut talk = Talk::new();
+    talk.prompt("tour");
+    talk.result("a.c\n");
+    talk.result("ok");
+    let heard = talk.prompt("tour");
+    assert!(heard.text().starts_with("Welcome to the tour."), "{}", heard.text());
+    assert_eq!(heard.calls()[0].0, "call_0_0");
 }
 
 #[test]
