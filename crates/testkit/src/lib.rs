@@ -1,1 +1,8 @@
-//! testkit
+//! What tests are made of: counted ids, a fixed clock, an engine on a stage with a scripted model, the golden runner, and
+//! a real HTTP mock model. A dev-dependency only.
+
+pub mod fakes;
+pub mod golden;
+pub mod stage;
+
+pub use stage::{Stage, StageOptions};
