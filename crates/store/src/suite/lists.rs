@@ -77,7 +77,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         usage: Usage { input: 111, cache_read: 222, cache_write: 333, output: 444, estimated: true },
     };
     assert_eq!(store.summary(&lease.session).await.expect("a summary"), Some(wanted.clone()));
-    assert_eq!(store.list(Query::default()).await.expect("a list"), [wanted.clone()]);
+    assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));
     store.release(lease.clone()).await.expect("released");
     let lease = store.acquire(&lease.session).await.expect("acquired");
     append(store, &lease, vec![prompt(14, "later")]).await;
