@@ -21,15 +21,26 @@ fn modes(directory: &Path, found: &mut Vec<(String, u32)>) {
     }
 }
 
+/// Runs with a umask that forbids nothing, and ends without closing anything.
 #[tokio::test]
-async fn every_file_is_for_its_owner_only_under_any_umask() {
-    // The mask belongs to the whole process, and a narrower one than the default could only hide a mistake.
-    let outside = tempfile::tempdir().unwrap();
-    let home = outside.path().join("deep/home");
-    let store = SqliteStore::new(home.clone());
+async fn role_careless() {
+    let Some((store, _)) = crate::kit::role("files::role_careless") else { return };
     store.probe().unwrap();
     let lease = store.create(new_session("../s"));
     store.append(&lease, vec![said(1, "x")], true).await.unwrap();
+    std::process::exit(0);
+}
+
+#[tokio::test]
+async fn every_file_is_for_its_owner_only_under_any_umask() {
+    let outside = tempfile::tempdir().unwrap();
+    let home = outside.path().join("deep/home");
+    // The mask belongs to the whole process, so another one tries it.
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "umask 000; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+    command.args(["files::role_careless", "--exact", "--nocapture", "--test-threads=1"]);
+    crate::kit::as_child(&mut command, "files::role_careless", &home, 0);
+    crate::kit::told(command.spawn().unwrap(), false);
     let mut found = vec![];
     modes(outside.path(), &mut found);
     found.sort();
@@ -43,6 +54,8 @@ async fn every_file_is_for_its_owner_only_under_any_umask() {
         ("sessions.db-wal", 0o600),
     ];
     assert_eq!(found, wanted.map(|(name, mode)| (name.to_owned(), mode)));
+    let store = SqliteStore::new(home.clone());
+    let lease = store.acquire(&"../s".into()).await.unwrap();
     store.release(lease).await.unwrap();
     drop(store);
     let mut found = vec![];

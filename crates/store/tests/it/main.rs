@@ -8,4 +8,5 @@ mod kit;
 mod numbers;
 mod processes;
 mod suites;
+mod syscalls;
 mod torn;
