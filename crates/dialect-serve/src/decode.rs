@@ -32,14 +32,14 @@ pub(crate) fn is_blank(line: &[u8]) -> bool {
 
 pub(crate) fn from_wire(line: &[u8], protocol: u8) -> Result<Heard, Refused> {
     let refused = |code, message| Refused { session: None, code, message };
-    let text = wire::check(line).map_err(|error| refused(MALFORMED_JSON, format!("not valid JSON: {error}")))?;
+    let text = wire::check(line).map_err(|error| refused(MALFORMED_JSON, error.to_string()))?;
     let text = wire::replace_lone_surrogates(text);
     if !text.trim_start().starts_with('{') {
         return Err(refused(INVALID_MESSAGE, "expected an object".into()));
     }
     // What `check` accepts is an object with distinct keys here; only a bug in it could end in this error.
     let members: Members<'_> =
-        serde_json::from_str(&text).map_err(|error| refused(MALFORMED_JSON, format!("not valid JSON: {error}")))?;
+        serde_json::from_str(&text).map_err(|error| refused(MALFORMED_JSON, error.to_string()))?;
     let session = members.text("session").filter(|_| protocol == 2);
     match read(&members, protocol) {
         Ok(message) => Ok(Heard { session, message }),

@@ -55,7 +55,7 @@ fn shutdown_lets_the_turn_finish_and_honours_only_interrupt() {
         > {"type":"shutdown"}
         < {"type":"error","code":"shutting_down","message":"the process is shutting down","origin":"local"}
         > {bad
-        < {"type":"error","code":"malformed_json","message":"not valid JSON: expected a key in quotes, found 'b' at byte 1","origin":"local"}
+        < {"type":"error","code":"malformed_json","message":"expected a key in quotes, found 'b' at byte 1","origin":"local"}
         > {"type":"interrupt"}
         ! 4 Current Interrupt
         < {"type":"text_delta","turn_id":"t1","delta":"bye"}

@@ -123,7 +123,7 @@ fn twenty_thousand_lines_of_garbage_get_one_error_each() {
                     talk.reply(1, Ok(crate::talk::opened("s1")));
                 }
             }
-            hear_garbage(&mut talk, &schema, definition, &garbage(&mut dice));
+            hear_garbage(&mut talk, schema, definition, &garbage(&mut dice));
             if number % 50 == 0 {
                 assert_eq!(talk.hear_bytes(good.as_bytes()), (1, vec![]), "the next good line is obeyed");
             }
@@ -139,13 +139,13 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(line in proptest::collection::vec(any::<u8>(), 0..80)) {
         let line: Vec<u8> = line.into_iter().filter(|byte| *byte != b'\n').collect();
-        hear_garbage(&mut Talk::open(), &Schema::published(), "inbound1", &line);
+        hear_garbage(&mut Talk::open(), Schema::published(), "inbound1", &line);
     }
 
     #[test]
     fn arbitrary_text_in_place_of_a_value_never_panics(value in any::<String>()) {
         let line = format!(r#"{{"type":"prompt","text":{}}}"#, value.replace('\n', " "));
-        hear_garbage(&mut Talk::open(), &Schema::published(), "inbound1", line.as_bytes());
+        hear_garbage(&mut Talk::open(), Schema::published(), "inbound1", line.as_bytes());
     }
 }
 

@@ -113,7 +113,7 @@ fn a_line_that_is_no_message_gets_one_error_that_names_what_is_wrong() {
     }
     talk.check(expect![[r#"
         > {bad
-        < {"type":"error","code":"malformed_json","message":"not valid JSON: expected a key in quotes, found 'b' at byte 1","origin":"local"}
+        < {"type":"error","code":"malformed_json","message":"expected a key in quotes, found 'b' at byte 1","origin":"local"}
         > []
         < {"type":"error","code":"invalid_message","message":"expected an object","origin":"local"}
         > null
@@ -165,15 +165,15 @@ fn a_line_that_is_no_message_gets_one_error_that_names_what_is_wrong() {
         > {"type":"permission_response","request_id":"r","decision":"deny","reason":1}
         < {"type":"error","code":"invalid_message","message":"permission_response.reason: expected a string or null","origin":"local"}
         > {"type":"prompt","text":"a","text":"b"}
-        < {"type":"error","code":"malformed_json","message":"not valid JSON: duplicate key \"text\" at byte 28","origin":"local"}
+        < {"type":"error","code":"malformed_json","message":"duplicate key \"text\" at byte 28","origin":"local"}
         > {"type":"prompt","\u0074ext":"a","text":"b"}
-        < {"type":"error","code":"malformed_json","message":"not valid JSON: duplicate key \"text\" at byte 33","origin":"local"}
+        < {"type":"error","code":"malformed_json","message":"duplicate key \"text\" at byte 33","origin":"local"}
         > {"type":"prompt","text":"a","n":1e999}
         < {"type":"error","code":"invalid_message","message":"prompt.n: unknown field","origin":"local"}
         > {"type":"prompt","text":"a	b"}
-        < {"type":"error","code":"malformed_json","message":"not valid JSON: expected an escape instead of a control character, found '\\t' at byte 26","origin":"local"}
+        < {"type":"error","code":"malformed_json","message":"expected an escape instead of a control character, found '\\t' at byte 26","origin":"local"}
         > ﻿{"type":"interrupt"}
-        < {"type":"error","code":"malformed_json","message":"not valid JSON: expected a value, found '\\u{feff}' at byte 0","origin":"local"}
+        < {"type":"error","code":"malformed_json","message":"expected a value, found '\\u{feff}' at byte 0","origin":"local"}
     "#]]);
 }
 

@@ -113,7 +113,7 @@ fn errors_carry_the_label_as_far_as_it_is_known() {
     talk.log.truncate(talk.log[..talk.log.len() - 1].rfind('\n').unwrap() + 1);
     talk.check(expect![[r#"
         > {bad
-        < {"type":"error","session":null,"code":"malformed_json","message":"not valid JSON: expected a key in quotes, found 'b' at byte 1","origin":"local"}
+        < {"type":"error","session":null,"code":"malformed_json","message":"expected a key in quotes, found 'b' at byte 1","origin":"local"}
         > {"type":"prompt","text":"x"}
         < {"type":"error","session":null,"code":"invalid_message","message":"prompt.session: field required","origin":"local"}
         > {"type":"prompt","session":null,"text":"x"}

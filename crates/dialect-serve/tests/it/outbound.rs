@@ -153,7 +153,8 @@ fn every_fault_kind_has_its_code_and_origin() {
         Provider provider_error remote
         StreamCut stream_interrupted remote
         Network network_error unknown
-    "#]].assert_eq(&seen);
+    "#]]
+    .assert_eq(&seen);
 }
 
 #[test]

@@ -20,24 +20,42 @@ fn answer(id: &str, rest: &str) -> String {
 #[test]
 fn an_allow_is_for_once_and_a_deny_has_a_reason() {
     for (rest, expected) in [
-        (r#""decision":"allow""#, expect![[r#"
+        (
+            r#""decision":"allow""#,
+            expect![[r#"
             ! 2 Current Answer { ask: "r1", answer: Allow(Once) }
-        "#]]),
-        (r#""decision":"allow","reason":"sure""#, expect![[r#"
+        "#]],
+        ),
+        (
+            r#""decision":"allow","reason":"sure""#,
+            expect![[r#"
             ! 2 Current Answer { ask: "r1", answer: Allow(Once) }
-        "#]]),
-        (r#""decision":"deny","reason":"not x""#, expect![[r#"
+        "#]],
+        ),
+        (
+            r#""decision":"deny","reason":"not x""#,
+            expect![[r#"
             ! 2 Current Answer { ask: "r1", answer: Deny(Some("not x")) }
-        "#]]),
-        (r#""decision":"deny""#, expect![[r#"
+        "#]],
+        ),
+        (
+            r#""decision":"deny""#,
+            expect![[r#"
             ! 2 Current Answer { ask: "r1", answer: Deny(Some("denied by remote controller")) }
-        "#]]),
-        (r#""decision":"deny","reason":null"#, expect![[r#"
+        "#]],
+        ),
+        (
+            r#""decision":"deny","reason":null"#,
+            expect![[r#"
             ! 2 Current Answer { ask: "r1", answer: Deny(Some("denied by remote controller")) }
-        "#]]),
-        (r#""decision":"deny","reason":" ""#, expect![[r#"
+        "#]],
+        ),
+        (
+            r#""decision":"deny","reason":" ""#,
+            expect![[r#"
             ! 2 Current Answer { ask: "r1", answer: Deny(Some("denied by remote controller")) }
-        "#]]),
+        "#]],
+        ),
     ] {
         let mut talk = asked();
         talk.hear_bytes(answer("r1", rest).as_bytes());

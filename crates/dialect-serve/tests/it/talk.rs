@@ -21,7 +21,7 @@ pub(crate) struct Talk {
     /// The session that events are told for.
     pub(crate) on: &'static str,
     protocol: u8,
-    schema: Schema,
+    schema: &'static Schema,
 }
 
 pub(crate) fn options() -> Options {
