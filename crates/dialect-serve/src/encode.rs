@@ -120,7 +120,9 @@ impl Pen<'_> {
 pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
     match event {
         Event::Text { turn, delta } => pen.text_delta(turn, delta),
+        Event::Logged(entry) if seat.missed_start(&entry.body) => {}
         Event::Logged(entry) => body(&entry.body, pen),
+        Event::TurnLost(end) => pen.turn_ended(end),
         Event::State(state) => {
             if let Some(changed) = seat.changed(state) {
                 pen.write(&changed);

@@ -389,6 +389,8 @@ impl Dialect for Serve {
                 if let Body::AskOpened(ask) = &entry.body {
                     self.asked(at, ask, out);
                 }
+            } else if let Event::TurnLost(end) = &told.event {
+                seat.turns.ended(&end.turn);
             } else if let Event::Gone { fault } = &told.event {
                 self.gone(at, fault, out);
             }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{AskId, Body, Mode, SessionId, State, Target, TurnId};
+use vocab::{AskId, Body, CallId, Mode, SessionId, State, Target, TurnId};
 
 use crate::frames::{Say, Session, StateChanged};
 
@@ -25,6 +25,8 @@ pub(crate) struct Seat {
     pub(crate) turns: Turns,
     /// Permission questions that the controller may still answer.
     pub(crate) asks: Vec<AskId>,
+    /// Calls whose start was told and whose result was not.
+    calls: Vec<CallId>,
     /// Slash commands without a result so far.
     pub(crate) slashes: usize,
     /// Of these, the ones that mean to end the conversation.
@@ -52,6 +54,7 @@ impl Seat {
             shown: None,
             turns: Turns::default(),
             asks: Vec::new(),
+            calls: Vec::new(),
             slashes: 0,
             exits: 0,
             held: VecDeque::new(),
@@ -90,8 +93,22 @@ impl Seat {
         self.session.is_some() && !self.turns.busy() && self.slashes == 0 && self.held.is_empty()
     }
 
+    /// Whether this is the end of something whose start had no line here: a call that an interrupt kept from starting,
+    /// or what a resumed session closes of a turn that died with another process.
+    pub(crate) fn missed_start(&self, body: &Body) -> bool {
+        match body {
+            Body::CallEnded { result, .. } => !self.calls.contains(&result.call),
+            Body::TurnEnded(end) => self.turns.current() != Some(&end.turn),
+            _ => false,
+        }
+    }
+
     pub(crate) fn observe(&mut self, body: &Body) {
-        if let Body::TurnStarted { turn } = body {
+        if let Body::CallStarted { call, .. } = body {
+            self.calls.push(call.id.clone());
+        } else if let Body::CallEnded { result, .. } = body {
+            self.calls.retain(|call| *call != result.call);
+        } else if let Body::TurnStarted { turn } = body {
             self.turns.started(turn);
         } else if let Body::TurnEnded(end) = body {
             self.turns.ended(&end.turn);

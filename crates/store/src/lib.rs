@@ -6,6 +6,7 @@
 //! A file is a wire too: what is on disk are the types in `records`, never the shared words themselves, so that a
 //! rename in the vocabulary cannot make an old session unreadable.
 
+mod archive;
 mod faults;
 mod lock;
 mod memory;
@@ -15,6 +16,7 @@ mod sqlite;
 pub mod suite;
 mod summary;
 
+pub use archive::FileArchive;
 pub use memory::MemoryStore;
 pub use private::private_write;
 pub use sqlite::SqliteStore;
