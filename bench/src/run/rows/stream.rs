@@ -26,6 +26,9 @@ pub(super) fn turn(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         for _ in 0..TURN_REPEATS {
             turns.push(agent.turn("say 1 word")?);
             direct.push(fetch(&mut client, "say 1 word", |_, _| {})?);
+        }
+        // After the loop: the mock's new threads would be in the way of the turns.
+        for _ in 0..TURN_REPEATS {
             afresh.push(fetch(&mut Client::new(&base)?, "say 1 word", |_, _| {})?);
         }
         agent.finish()?;
