@@ -22,6 +22,10 @@ pub(super) struct Chunk<'a> {
 impl<'a> Chunk<'a> {
     /// Reads one chunk. A lone surrogate escape, which no Rust string can hold, is read as U+FFFD.
     pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
+        if data.trim_ascii_start().first() == Some(&b'[') {
+            // serde would take a list for the fields of the struct in order.
+            return Err(serde::de::Error::custom("a list where an object should be"));
+        }
         match serde_json::from_slice::<Chunk<'_>>(data) {
             Ok(chunk) => Ok(with(chunk)),
             Err(error) => match replace_lone_surrogates(data) {

@@ -82,7 +82,9 @@ impl Connection {
             if let Some(at) = self.input.windows(4).position(|window| window == b"\r\n\r\n") {
                 break at + 4;
             }
-            if self.input.len() > HEAD_BYTES_MAX || self.stream.read_buf(&mut self.input).await? == 0 {
+            // A TLS greeting, for one, would otherwise wait for an answer that never comes.
+            let strange = self.input.first().is_some_and(|byte| !byte.is_ascii_uppercase());
+            if strange || self.input.len() > HEAD_BYTES_MAX || self.stream.read_buf(&mut self.input).await? == 0 {
                 return Ok(None);
             }
         };
