@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use hyper::Uri;
-
 use crate::Secret;
 use crate::http::Http;
 use crate::openai;
@@ -139,31 +137,6 @@ async fn probe(candidate: Candidate) -> Option<Found> {
     Some(Found { candidate, models: models.into_iter().map(|model| model.slug.to_string()).collect() })
 }
 
-/// The proxy for this base URL by the usual variables: `HTTPS_PROXY` or `ALL_PROXY`, unless `NO_PROXY` names the host.
-/// Only https goes through a proxy, as a tunnel: a plain request would show the key to it.
-pub fn proxy(base_url: &str, lookup: impl Fn(&str) -> Option<String>) -> Option<Uri> {
-    let uri: Uri = base_url.parse().ok()?;
-    let host = uri.host()?.to_ascii_lowercase();
-    if uri.scheme_str() != Some("https") {
-        return None;
-    }
-    let either = |name: &str| {
-        let value = lookup(&name.to_ascii_lowercase()).or_else(|| lookup(name))?;
-        Some(value.trim().to_owned()).filter(|value| !value.is_empty())
-    };
-    let spared = |entry: &str| {
-        let entry = entry.trim().trim_start_matches("*.").trim_start_matches('.').to_ascii_lowercase();
-        entry == "*" || host == entry || (!entry.is_empty() && host.ends_with(&format!(".{entry}")))
-    };
-    if either("NO_PROXY").is_some_and(|list| list.split(',').any(spared)) {
-        return None;
-    }
-    let value = either("HTTPS_PROXY").or_else(|| either("ALL_PROXY"))?;
-    let value = if value.contains("://") { value } else { format!("http://{value}") };
-    // Other kinds of proxy are not spoken here.
-    value.parse::<Uri>().ok().filter(|uri| uri.scheme_str() == Some("http") && uri.host().is_some())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,25 +174,5 @@ mod tests {
         let choice = decide(&env("", ""), &[found(0, &["m"])]);
         assert!(choice.server.unwrap().api_key.is_none());
         assert!(!format!("{:?}", decide(&env("", "sk-canary"), &[])).contains("canary"));
-    }
-
-    #[test]
-    fn proxies_are_for_https_only() {
-        let vars = |name: &str| match name {
-            "https_proxy" => Some("proxy.example:3128".to_owned()),
-            "NO_PROXY" => Some("internal.example, .corp".to_owned()),
-            _ => None,
-        };
-        for (url, want) in [
-            ("https://api.example/v1", Some("http://proxy.example:3128/")),
-            ("http://api.example/v1", None),
-            ("https://internal.example/v1", None),
-            ("https://a.internal.example/v1", None),
-            ("https://x.corp/v1", None),
-            ("https://notinternal.example2/v1", Some("http://proxy.example:3128/")),
-        ] {
-            assert_eq!(proxy(url, vars).map(|uri| uri.to_string()).as_deref(), want, "{url}");
-        }
-        assert_eq!(proxy("https://a/v1", |name| (name == "ALL_PROXY").then(|| "socks5://p:1".into())), None);
     }
 }

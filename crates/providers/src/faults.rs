@@ -171,7 +171,12 @@ pub(crate) fn unreachable(server: &str, error: &dyn Error) -> ModelFault {
     fault
 }
 
-/// The connection broke after the request went out and before the answer was whole.
+/// The connection was there and broke before an answer began.
+pub(crate) fn unanswered(server: &str, error: &dyn Error) -> ModelFault {
+    ModelFault::new(FaultKind::Network, format!("{server} closed the connection without an answer: {}", chain(error)))
+}
+
+/// The connection broke while the answer came.
 pub(crate) fn cut(error: Option<&dyn Error>) -> ModelFault {
     let detail = error.map(|error| format!(": {}", chain(error))).unwrap_or_default();
     ModelFault::new(FaultKind::StreamCut, format!("the answer ended before it was finished{detail}"))

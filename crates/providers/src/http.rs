@@ -27,6 +27,7 @@ use tokio::sync::OnceCell;
 use vocab::{Fault, FaultKind, ModelFault};
 
 use crate::body::Pieces;
+use crate::proxy::Proxy;
 use crate::{Secret, faults};
 
 /// Idle connections kept; one more is closed.
@@ -53,7 +54,7 @@ pub(crate) struct Http {
     plain: TowerToHyperService<HttpConnector>,
     /// Made by the first https call: reading the system's roots costs more than anything else here.
     tls: OnceCell<Tls>,
-    proxy: Option<Uri>,
+    proxy: Option<Proxy>,
     idle: Mutex<Vec<(Wire, Instant)>>,
 }
 
@@ -69,7 +70,7 @@ impl Http {
         base_url: &str,
         key: Option<&Secret>,
         connect_timeout: Duration,
-        proxy: Option<Uri>,
+        proxy: Option<Proxy>,
     ) -> Result<Self, Fault> {
         let invalid = |why: &str| {
             let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
@@ -122,13 +123,13 @@ impl Http {
             match wire.exchange(self.request(&method, path, accept, body())?).await {
                 Ok(response) => return Ok(split(response, wire)),
                 Err(error) if stale(&error) => {}
-                Err(error) => return Err(faults::unreachable(&self.server, &error)),
+                Err(error) => return Err(faults::unanswered(&self.server, &error)),
             }
         }
         let mut wire = self.connect().await?;
         match wire.exchange(self.request(&method, path, accept, body())?).await {
             Ok(response) => Ok(split(response, wire)),
-            Err(error) => Err(faults::unreachable(&self.server, &error)),
+            Err(error) => Err(faults::unanswered(&self.server, &error)),
         }
     }
 
@@ -204,12 +205,15 @@ impl Http {
 }
 
 impl Tls {
-    fn new(timeout: Duration, proxy: Option<Uri>) -> std::io::Result<Self> {
+    fn new(timeout: Duration, proxy: Option<Proxy>) -> std::io::Result<Self> {
         let builder = HttpsConnectorBuilder::new().with_native_roots()?.https_only().enable_http1();
         Ok(match proxy {
             None => Tls::Direct(TowerToHyperService::new(builder.wrap_connector(tcp(timeout)))),
             Some(proxy) => {
-                let tunnel = Tunnel::new(proxy, tcp(timeout));
+                let mut tunnel = Tunnel::new(proxy.uri.clone(), tcp(timeout));
+                if let Some(auth) = proxy.authorization() {
+                    tunnel = tunnel.with_auth(auth);
+                }
                 Tls::Proxied(TowerToHyperService::new(builder.wrap_connector(tunnel)))
             }
         })
@@ -317,11 +321,15 @@ impl Reply {
     /// The answer is over, except perhaps for the mark that ends its body. Keeps the connection for the next call:
     /// at once when that mark is here, as it nearly always is, else when it comes.
     pub(crate) fn give_back(mut self, http: &Arc<Http>, cx: &mut Context<'_>) {
-        if let Poll::Ready(end) = self.poll_bytes(cx) {
-            if end.is_none() && self.wire.usable(cx) {
-                http.keep(self.wire);
+        let mut behind = 0;
+        while let Poll::Ready(more) = self.poll_bytes(cx) {
+            behind += more.as_ref().and_then(|more| more.as_ref().ok()).map_or(0, Bytes::len);
+            match more {
+                Some(Ok(_)) if behind <= DRAIN_BYTES_MAX => {}
+                Some(_) => return,
+                None if self.wire.usable(cx) => return http.keep(self.wire),
+                None => return,
             }
-            return;
         }
         let http = http.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -9,8 +9,10 @@ pub mod detect;
 mod faults;
 mod http;
 pub mod openai;
+mod proxy;
 mod secret;
 pub mod sse;
 
 pub use faults::MESSAGE_CHARS_MAX;
+pub use proxy::Proxy;
 pub use secret::Secret;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::{Method, Uri};
+use hyper::Method;
 use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider, ToolSpec};
 
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
@@ -21,7 +21,7 @@ pub use stream::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
 
 use crate::body::Pieces;
 use crate::http::Http;
-use crate::{Secret, faults};
+use crate::{Proxy, Secret, faults};
 use encode::Transcript;
 use stream::{Answer, Frame, Quirks};
 
@@ -46,8 +46,8 @@ pub struct Config {
     pub connect_timeout_ms: u64,
     /// Where the server's list is remembered.
     pub cache_file: Option<PathBuf>,
-    /// For https servers only; see [`crate::detect::proxy`].
-    pub proxy: Option<Uri>,
+    /// For https servers only; see [`Proxy::from_env`].
+    pub proxy: Option<Proxy>,
 }
 
 impl Config {

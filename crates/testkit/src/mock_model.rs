@@ -23,6 +23,9 @@ pub use steps::{Reply, Step};
 /// How long a `wait_*` waits before it calls the test broken.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
+/// Bodies kept; beyond that the oldest become empty, so that a long session does not fill the memory.
+const RECORD_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// Model list: slug and context window.
 pub const MODELS: [(&str, u64); 2] = [("mock/alpha", 128_000), ("mock/beta", 200_000)];
 
@@ -59,10 +62,30 @@ pub struct Counts {
     pub chats: usize,
 }
 
+/// All requests, the newer ones with their bodies.
+#[derive(Default)]
+struct Record {
+    requests: Vec<Request>,
+    bytes: usize,
+    /// Requests before this have lost their bodies.
+    emptied: usize,
+}
+
+impl Record {
+    fn add(&mut self, request: Request) {
+        self.bytes += request.body.len();
+        self.requests.push(request);
+        while self.bytes > RECORD_BYTES_MAX {
+            self.bytes -= std::mem::take(&mut self.requests[self.emptied].body).len();
+            self.emptied += 1;
+        }
+    }
+}
+
 struct State {
     queue: Mutex<VecDeque<Reply>>,
     models_reply: Mutex<Option<Reply>>,
-    requests: Mutex<Vec<Request>>,
+    requests: Mutex<Record>,
     fails: Mutex<script::Fails>,
     counts: watch::Sender<Counts>,
     /// One permit per `release`; a `Hold` step takes one.
@@ -129,7 +152,7 @@ impl MockModel {
 
     /// Every request, in order of arrival.
     pub fn requests(&self) -> Vec<Request> {
-        lock(&self.state.requests).clone()
+        lock(&self.state.requests).requests.clone()
     }
     /// Chat requests only.
     pub fn chats(&self) -> Vec<Request> {

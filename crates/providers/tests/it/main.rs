@@ -1,4 +1,5 @@
 //! The provider against a real server on loopback.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
 mod calls;
 mod catalogue;

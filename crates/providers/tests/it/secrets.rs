@@ -1,7 +1,9 @@
-use providers::Secret;
+use std::io::{Read, Write};
+
 use providers::openai::{Config, OpenAi};
+use providers::{Proxy, Secret};
 use testkit::mock_model::{MockModel, Reply, Step};
-use vocab::Provider;
+use vocab::{FaultKind, Provider};
 
 use crate::support::*;
 
@@ -46,4 +48,40 @@ fn a_secret_shows_as_stars() {
     config.api_key = Secret::new("sk-canary\r\nx-evil: 1");
     let Err(fault) = OpenAi::new(config) else { panic!("it was taken") };
     assert!(!format!("{fault:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn a_proxy_sees_a_tunnel_and_no_key() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    let proxy = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut seen = Vec::new();
+        while !seen.ends_with(b"\r\n\r\n") {
+            let mut some = [0; 1024];
+            let length = socket.read(&mut some).unwrap();
+            assert!(length > 0, "the request was cut: {}", String::from_utf8_lossy(&seen));
+            seen.extend_from_slice(&some[..length]);
+        }
+        socket.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+        // What comes next is TLS; a handful of it is enough.
+        let mut some = [0; 1024];
+        let length = socket.read(&mut some).unwrap();
+        (String::from_utf8_lossy(&seen).into_owned(), some[..length].to_vec())
+    });
+    let mut config = Config::new("https://model.example/v1");
+    config.api_key = Secret::new(KEY);
+    config.proxy = Proxy::new(&format!("http://me:word@{place}"));
+    let provider = OpenAi::new(config.clone()).unwrap();
+    assert_eq!(failure_kind(&ask(&provider, "x").await), FaultKind::Network);
+    let (tunnel, inside) = proxy.join().unwrap();
+    assert!(tunnel.starts_with("CONNECT model.example:443 "), "{tunnel}");
+    assert!(tunnel.to_lowercase().contains("proxy-authorization: basic "), "{tunnel}");
+    assert!(!tunnel.contains("canary") && !String::from_utf8_lossy(&inside).contains("canary"));
+    assert_eq!(inside[0], 0x16, "a TLS handshake");
+
+    // Plain http does not go near it.
+    let mock = MockModel::start().await;
+    config.base_url = mock.base_url.clone();
+    assert_eq!(text(&ask(&OpenAi::new(config).unwrap(), "say direct").await), "direct");
 }

@@ -54,7 +54,7 @@ impl Connection {
         while let Some(request) = self.request().await? {
             let reply = self.route(&request);
             let chat = request.path.ends_with("/chat/completions");
-            lock(&self.state.requests).push(request);
+            lock(&self.state.requests).add(request);
             if chat {
                 self.state.counts.send_modify(|counts| counts.chats += 1);
             }
