@@ -3,6 +3,7 @@
 
 pub mod fakes;
 pub mod golden;
+pub mod mock_model;
 pub mod stage;
 
 pub use stage::{Stage, StageOptions};
