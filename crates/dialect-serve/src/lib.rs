@@ -1,1 +1,418 @@
-//! dialect-serve
+//! The `serve` dialect: NDJSON, one process, one session, one turn at a time (protocol 1); or many labelled sessions on
+//! one pipe (protocol 2). A pure state machine over [`wire::Dialect`]: no I/O, no clock, no runtime. It knows which
+//! questions are open and whether a turn runs; it does not know what a turn does.
+//!
+//! `docs/dialects/serve.md` is the page for authors of controllers.
+
+mod decode;
+mod encode;
+mod faults;
+mod frames;
+mod messages;
+mod replies;
+mod schema;
+mod seat;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use vocab::names::Family;
+use vocab::{
+    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, FaultKind, Gate, Mode, Open, Part, Scope, SessionId,
+    State, Tag, Told, Verb, Which,
+};
+use wire::{Dialect, Line, Out, Parting};
+
+use decode::{Heard, shown};
+use encode::Pen;
+use frames::{Closed, Hello, Inbound, OpenRequest, Say, Session};
+use replies::{Pending, Why};
+use seat::{HELD_MAX, Seat};
+
+pub use schema::schema;
+
+/// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
+const PENDING_MAX: usize = 1024;
+/// Sessions open at once in protocol 2; the next `open` is refused with `too_many_sessions`.
+const SESSIONS_MAX: usize = 64;
+/// The longest label in protocol 2; every line repeats it, so a longer one is refused.
+const LABEL_BYTES_MAX: usize = 256;
+/// States of sessions that no label stands for yet; the oldest is dropped, and the next state of its session tells all.
+const STRAYS_MAX: usize = 16;
+
+/// What a denied call says when the controller gave no reason.
+const DENIED: &str = "denied by remote controller";
+/// What a denied call says when there is nobody left to ask.
+const DISCONNECTED: &str = "controller disconnected before responding";
+
+/// How a conversation starts.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The session of protocol 1.
+    pub which: Which,
+    /// Defaults of `open` in protocol 2.
+    pub workspace: Option<PathBuf>,
+    pub model: Option<Arc<str>>,
+    pub mode: Option<Mode>,
+    /// Speak protocol 2.
+    pub multi: bool,
+    /// Told in `ready`.
+    pub version: String,
+}
+
+impl Options {
+    pub fn new(version: impl Into<String>) -> Self {
+        Self { which: Which::New, workspace: None, model: None, mode: None, multi: false, version: version.into() }
+    }
+}
+
+/// What `--resume` and `open.resume` mean: `latest` (or `last`, `recent`), a path (anything with a separator or an
+/// extension), else an id or the beginning of one. Whether a bare name is also a file is for the caller to look up.
+pub fn resume(text: &str) -> Which {
+    match text {
+        "latest" | "last" | "recent" => Which::Latest,
+        path if path.contains(['/', '\\', '.']) => Which::Path(path.into()),
+        id => Which::Id(id.into()),
+    }
+}
+
+/// One controller speaking `serve`.
+pub struct Serve {
+    options: Options,
+    seats: Vec<Seat>,
+    seats_made: u64,
+    pending: HashMap<Tag, Pending>,
+    tags_made: u64,
+    /// States told before the reply that says which label moved there.
+    strays: VecDeque<(SessionId, Arc<State>)>,
+    /// Lines may be handed over.
+    greeted: bool,
+    /// No new work is taken; the conversation ends when the running work has.
+    ending: bool,
+    /// Running turns were interrupted to end sooner.
+    forced: bool,
+    deaf: bool,
+}
+
+impl Serve {
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            seats: Vec::new(),
+            seats_made: 0,
+            pending: HashMap::new(),
+            tags_made: 0,
+            strays: VecDeque::new(),
+            greeted: false,
+            ending: false,
+            forced: false,
+            deaf: false,
+        }
+    }
+
+    fn protocol(&self) -> u8 {
+        if self.options.multi { 2 } else { 1 }
+    }
+
+    /// Writes what belongs to no session, or to a label that stands for none.
+    fn pen<'a>(&self, label: Option<&'a str>, out: &'a mut Out) -> Pen<'a> {
+        let session: Session<'a> = self.options.multi.then_some(label);
+        Pen { frames: &mut out.frames, session, deaf: self.deaf }
+    }
+
+    fn seat_pen<'a>(&'a self, at: usize, out: &'a mut Out) -> Pen<'a> {
+        Pen { frames: &mut out.frames, session: self.seats[at].voice(), deaf: self.deaf }
+    }
+
+    fn sit(&mut self, label: Option<Arc<str>>) -> usize {
+        self.seats_made += 1;
+        self.seats.push(Seat::new(self.seats_made, label));
+        self.seats.len() - 1
+    }
+
+    fn seat_of(&self, session: &SessionId) -> Option<usize> {
+        // Protocol 1 has one seat, and it follows wherever a slash command moves it.
+        if !self.options.multi {
+            return (!self.seats.is_empty()).then_some(0);
+        }
+        self.seats.iter().position(|seat| seat.session.as_ref() == Some(session))
+    }
+
+    fn send(&mut self, at: usize, verb: Verb, why: Why, out: &mut Out) {
+        self.tags_made += 1;
+        let tag = Tag(self.tags_made);
+        let seat = &self.seats[at];
+        out.commands.push(Command { tag, target: seat.target(), verb });
+        self.pending.insert(tag, Pending { seat: seat.number, why });
+    }
+
+    fn open(&mut self, at: usize, which: Which, workspace: Option<PathBuf>, model: Option<Arc<str>>, out: &mut Out) {
+        let open = Open {
+            workspace: workspace.or_else(|| self.options.workspace.clone()),
+            model: model.or_else(|| self.options.model.clone()),
+            mode: self.options.mode,
+            gate: Some(Gate::Proxy),
+            family: Some(Family::Serve),
+            ..Open::new(which)
+        };
+        self.send(at, Verb::Open(open), Why::Open, out);
+    }
+
+    fn obey(&mut self, heard: Heard, out: &mut Out) {
+        let label = heard.session.as_deref();
+        match heard.message {
+            _ if self.ending && heard.message != Inbound::Say(Say::Interrupt {}) => {
+                self.pen(label, out).refuse(faults::code(FaultKind::ShuttingDown), "the process is shutting down");
+            }
+            Inbound::Shutdown => {
+                out.ending = true;
+                self.end(out);
+            }
+            Inbound::Open(request) => self.open_label(label.unwrap_or_default(), request, out),
+            Inbound::Say(say) => {
+                let seat = match label {
+                    None => (!self.seats.is_empty()).then_some(0),
+                    Some(label) => self.seats.iter().position(|seat| seat.label.as_deref() == Some(label)),
+                };
+                match seat {
+                    Some(at) => self.say(at, say, out),
+                    None => self.pen(label, out).refuse(
+                        faults::code(FaultKind::UnknownSession),
+                        &format!("no open session {:?}", shown(label.unwrap_or_default())),
+                    ),
+                }
+            }
+        }
+    }
+
+    fn open_label(&mut self, label: &str, request: OpenRequest, out: &mut Out) {
+        let refusal = if label.is_empty() || label.len() > LABEL_BYTES_MAX {
+            Some((faults::INVALID_MESSAGE, format!("open.session: expected 1 to {LABEL_BYTES_MAX} bytes")))
+        } else if self.seats.iter().any(|seat| seat.label.as_deref() == Some(label)) {
+            Some((faults::INVALID_MESSAGE, format!("open.session: {:?} is open already", shown(label))))
+        } else if self.seats.len() == SESSIONS_MAX {
+            Some((faults::TOO_MANY_SESSIONS, format!("{SESSIONS_MAX} sessions are open; close one first")))
+        } else {
+            None
+        };
+        if let Some((code, message)) = refusal {
+            return self.pen(Some(label), out).refuse(code, &message);
+        }
+        let at = self.sit(Some(label.into()));
+        let which = request.resume.as_deref().map_or(Which::New, resume);
+        self.open(at, which, request.workspace.map(PathBuf::from), request.model.map(Arc::from), out);
+    }
+
+    /// A message to one session: now, or after what it must wait for.
+    fn say(&mut self, at: usize, say: Say, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        if seat.ending && say != (Say::Interrupt {}) {
+            let code = faults::code(FaultKind::ShuttingDown);
+            return self.seat_pen(at, out).refuse(code, "the session is closing");
+        }
+        if !seat.must_hold(&say) {
+            return self.act(at, say, out);
+        }
+        if seat.held.len() < HELD_MAX {
+            return seat.held.push_back(say);
+        }
+        let message = format!("{HELD_MAX} messages wait for this session already");
+        self.seat_pen(at, out).refuse(faults::code(FaultKind::QueueFull), &message);
+    }
+
+    fn act(&mut self, at: usize, say: Say, out: &mut Out) {
+        match say {
+            Say::Prompt { text } if text.trim().is_empty() => {
+                self.seat_pen(at, out).refuse(faults::code(FaultKind::EmptyPrompt), "the prompt is blank");
+            }
+            Say::Prompt { text } => {
+                self.seats[at].turns.prompted();
+                // A second prompt is refused, not queued: this dialect promises one turn at a time.
+                let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::RejectIfBusy };
+                self.send(at, verb, Why::Prompt, out);
+            }
+            Say::Slash { command, args } => {
+                let name = command.strip_prefix('/').unwrap_or(&command).to_lowercase();
+                let exit = matches!(&*name, "exit" | "quit");
+                self.seats[at].slashes += 1;
+                self.seats[at].exits += usize::from(exit);
+                self.send(at, Verb::Slash { name: name.clone(), args }, Why::Slash { name, exit }, out);
+            }
+            Say::Interrupt {} => self.send(at, Verb::Interrupt, Why::Nothing, out),
+            Say::PermissionResponse { request_id, allow, reason } => {
+                let asks = &mut self.seats[at].asks;
+                let Some(open) = asks.iter().position(|ask| ask.as_str() == request_id) else {
+                    let message = format!("no open request {:?}", shown(&request_id));
+                    return self.seat_pen(at, out).refuse(faults::code(FaultKind::UnknownAsk), &message);
+                };
+                // Gone at once: only the first answer counts, also before the engine has confirmed it.
+                let ask = asks.remove(open);
+                let reason = reason.filter(|reason| !reason.trim().is_empty());
+                let answer = if allow {
+                    Answer::Allow(Scope::Once)
+                } else {
+                    Answer::Deny(Some(reason.as_deref().unwrap_or(DENIED).into()))
+                };
+                self.send(at, Verb::Answer { ask, answer }, Why::Answer, out);
+            }
+            Say::Close {} => self.end_seat(at, out),
+        }
+    }
+
+    /// Messages that waited, in their order, up to the next one that must wait.
+    fn release(&mut self, at: usize, out: &mut Out) {
+        while let Some(say) = self.seats[at].held.pop_front() {
+            let seat = &self.seats[at];
+            if seat.exits > 0 || (seat.label.is_some() && seat.slashes > 0) {
+                self.seats[at].held.push_front(say);
+                return;
+            }
+            if seat.ending && say != (Say::Interrupt {}) {
+                let code = faults::code(FaultKind::ShuttingDown);
+                self.seat_pen(at, out).refuse(code, "the session is closing");
+            } else {
+                self.act(at, say, out);
+            }
+        }
+    }
+
+    /// What an opened ask needs besides its line.
+    fn asked(&mut self, at: usize, ask: &Ask, out: &mut Out) {
+        let answer = match &ask.kind {
+            AskKind::Permission(_) if self.ending || self.seats[at].ending => Answer::Deny(Some(DISCONNECTED.into())),
+            AskKind::Permission(_) => {
+                if !self.seats[at].asks.contains(&ask.id) {
+                    self.seats[at].asks.push(ask.id.clone());
+                }
+                return;
+            }
+            AskKind::HostCall { .. } => Answer::Deny(Some("this controller has no tools of its own".into())),
+            AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
+                Answer::Dismissed
+            }
+        };
+        self.send(at, Verb::Answer { ask: ask.id.clone(), answer }, Why::Nothing, out);
+    }
+
+    /// No more messages to this session; what runs may finish, and open questions are denied.
+    fn end_seat(&mut self, at: usize, out: &mut Out) {
+        self.seats[at].ending = true;
+        self.deny_open(at, out);
+    }
+
+    fn deny_open(&mut self, at: usize, out: &mut Out) {
+        let asks: Vec<AskId> = std::mem::take(&mut self.seats[at].asks);
+        for ask in asks {
+            let answer = Answer::Deny(Some(DISCONNECTED.into()));
+            self.send(at, Verb::Answer { ask, answer }, Why::Nothing, out);
+        }
+    }
+
+    /// The same for all sessions.
+    fn end(&mut self, out: &mut Out) {
+        self.ending = true;
+        for at in 0..self.seats.len() {
+            self.deny_open(at, out);
+        }
+    }
+
+    /// Running turns are interrupted; asked a second time, nothing is waited for.
+    fn force(&mut self, out: &mut Out) {
+        self.ending = true;
+        if std::mem::replace(&mut self.forced, true) {
+            out.close = true;
+            return;
+        }
+        for at in 0..self.seats.len() {
+            if self.seats[at].turns.busy() {
+                self.send(at, Verb::Interrupt, Why::Nothing, out);
+            }
+        }
+    }
+
+    /// Ends what can end now.
+    fn settle(&mut self, out: &mut Out) {
+        let (ending, forced) = (self.ending, self.forced);
+        let done = |seat: &Seat| (forced && !seat.turns.busy()) || seat.is_idle();
+        if !self.options.multi {
+            out.close |= ending && self.seats.iter().all(done);
+            return;
+        }
+        while let Some(at) = self.seats.iter().position(|seat| (ending || seat.ending) && done(seat)) {
+            self.send(at, Verb::Leave, Why::Nothing, out);
+            self.seat_pen(at, out).write(&Closed {});
+            self.seats.remove(at);
+        }
+        out.close |= ending && self.seats.is_empty();
+    }
+}
+
+impl Dialect for Serve {
+    fn greet(&mut self, out: &mut Out) {
+        if self.options.multi {
+            let hello = Hello { protocol: self.protocol(), version: &self.options.version };
+            self.pen(None, out).write(&hello);
+            self.greeted = true;
+        } else {
+            let at = self.sit(None);
+            self.open(at, self.options.which.clone(), None, None, out);
+        }
+    }
+
+    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+        match frame {
+            Line::Whole(line) if decode::is_blank(line) => return,
+            Line::Whole(line) => match decode::from_wire(line, self.protocol()) {
+                Ok(heard) => self.obey(heard, out),
+                Err(refused) => self.pen(refused.session.as_deref(), out).refuse(refused.code, &refused.message),
+            },
+            Line::TooLong { limit } => {
+                let message = format!("the line is longer than {limit} bytes; it was skipped");
+                self.pen(None, out).refuse(faults::LINE_TOO_LONG, &message);
+            }
+        }
+        self.settle(out);
+    }
+
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        if let Event::Reply { tag, result } = &told.event {
+            self.replied(*tag, result, out);
+        } else if let Some(at) = self.seat_of(&told.session) {
+            let seat = &mut self.seats[at];
+            let label = seat.label.clone();
+            let session = label.as_deref().map(Some);
+            let mut pen = Pen { frames: &mut out.frames, session, deaf: self.deaf };
+            encode::event(&told.event, seat, &mut pen);
+            if let Event::Logged(entry) = &told.event {
+                seat.observe(&entry.body);
+                if let Body::AskOpened(ask) = &entry.body {
+                    self.asked(at, ask, out);
+                }
+            } else if let Event::TurnLost(end) = &told.event {
+                seat.turns.ended(&end.turn);
+            } else if let Event::Gone { fault } = &told.event {
+                self.gone(at, fault, out);
+            }
+        } else if let Event::State(state) = &told.event {
+            self.stray(&told.session, state);
+        }
+        self.settle(out);
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        match why {
+            Parting::Eof => self.end(out),
+            Parting::Deaf => {
+                self.deaf = true;
+                self.end(out);
+            }
+            Parting::Signal | Parting::GraceOver => self.force(out),
+        }
+        self.settle(out);
+    }
+
+    fn listening(&self) -> bool {
+        self.greeted && self.pending.len() < PENDING_MAX
+    }
+}

@@ -252,7 +252,7 @@ impl Desk {
     }
 
     async fn resume(&mut self, target: &Target, selector: &str) -> SlashReply {
-        self.swap("resume", target, crate::select(selector), |_, opened| {
+        self.swap("resume", target, Which::parse(selector), |_, opened| {
             let text = format!("resumed {} ({} messages)", opened.session, opened.state.messages);
             let data = map! {
                 "session_id" => opened.session.as_str(),

@@ -171,16 +171,6 @@ impl Engine {
     }
 }
 
-/// Reads a user's word for a session: `latest`, a path, or an id.
-pub fn select(text: &str) -> Which {
-    let is_path = text.contains(['/', '\\', '.']);
-    match text {
-        "latest" | "last" | "recent" => Which::Latest,
-        _ if is_path => Which::Path(PathBuf::from(text)),
-        _ => Which::Id(text.to_owned()),
-    }
-}
-
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)

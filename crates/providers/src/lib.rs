@@ -1,1 +1,18 @@
-//! providers
+//! Model APIs as [`vocab::Provider`]. HTTP, TLS and every provider's own format stay in here; the readers are pure.
+//!
+//! * [`openai`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
+//! * [`detect`]: which server to talk to when nobody said so.
+
+mod body;
+mod date;
+pub mod detect;
+mod faults;
+mod http;
+pub mod openai;
+mod proxy;
+mod secret;
+pub mod sse;
+
+pub use faults::MESSAGE_CHARS_MAX;
+pub use proxy::Proxy;
+pub use secret::Secret;

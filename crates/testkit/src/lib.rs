@@ -1,1 +1,9 @@
-//! testkit
+//! What tests are made of: counted ids, a fixed clock, an engine on a stage with a scripted model, the golden runner, and
+//! a real HTTP mock model. A dev-dependency only.
+
+pub mod fakes;
+pub mod golden;
+pub mod mock_model;
+pub mod stage;
+
+pub use stage::{Stage, StageOptions};

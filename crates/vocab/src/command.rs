@@ -98,6 +98,18 @@ pub enum Which {
     Path(PathBuf),
 }
 
+impl Which {
+    /// A user's word for a saved session: `latest` (or `last`, `recent`), a path (anything with a separator or an
+    /// extension), else an id or the beginning of one.
+    pub fn parse(text: &str) -> Which {
+        match text {
+            "latest" | "last" | "recent" => Which::Latest,
+            path if path.contains(['/', '\\', '.']) => Which::Path(path.into()),
+            id => Which::Id(id.into()),
+        }
+    }
+}
+
 /// How a message wants to be treated when a turn is running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivery {

@@ -9,7 +9,7 @@ pub use frames::{FrameBuf, escape_into};
 pub use json::{DEPTH_MAX, JsonError, check, replace_lone_surrogates};
 pub use lines::{LINE_BYTES_MAX, Line, Lines};
 
-use vocab::{Command, Told};
+use vocab::{Command, Json, Told};
 
 /// One peer speaking one dialect. Bytes and events go in; commands and bytes come out.
 pub trait Dialect: Send {
@@ -24,6 +24,24 @@ pub trait Dialect: Send {
     /// Whether inbound frames may be handed over yet; until then the host leaves them in the pipe.
     fn listening(&self) -> bool {
         true
+    }
+}
+
+impl Dialect for Box<dyn Dialect> {
+    fn greet(&mut self, out: &mut Out) {
+        (**self).greet(out);
+    }
+    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+        (**self).hear(frame, out);
+    }
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        (**self).tell(told, out);
+    }
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        (**self).part(why, out);
+    }
+    fn listening(&self) -> bool {
+        (**self).listening()
     }
 }
 
@@ -57,4 +75,14 @@ impl Out {
     pub fn new() -> Self {
         Self::default()
     }
+}
+
+/// Reads tool arguments as a model wrote them: one JSON object, in the form that every log and wire can carry. The
+/// error is written for the model.
+pub fn read_object(text: &str) -> Result<Json, String> {
+    let text = replace_lone_surrogates(check(text.as_bytes()).map_err(|error| error.to_string())?);
+    if !text.starts_with('{') {
+        return Err("expected a JSON object".into());
+    }
+    Ok(Json::trusted(&*text))
 }

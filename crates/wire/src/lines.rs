@@ -89,3 +89,31 @@ impl Lines {
         self.pending.extend_from_slice(tail);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipping_an_endless_line_takes_constant_memory() {
+        let mut lines = Lines::new(100_000);
+        let chunk = [b'x'; 64 * 1024];
+        let mut told = 0;
+        for _ in 0..200 {
+            lines.feed(&chunk, |_| told += 1);
+            assert!(lines.pending.capacity() <= 2 * 100_000, "{}", lines.pending.capacity());
+        }
+        assert_eq!((told, lines.pending.capacity()), (1, 0));
+    }
+
+    #[test]
+    fn one_large_line_does_not_hold_its_memory() {
+        let mut lines = Lines::new(LINE_BYTES_MAX);
+        lines.feed(&vec![b'x'; 4 * KEEP_BYTES], |_| panic!("not ended yet"));
+        lines.feed(b"\n", |line| assert!(matches!(line, Line::Whole(_))));
+        assert_eq!(lines.pending.capacity(), 0);
+        lines.feed(b"small", |_| panic!("not ended yet"));
+        lines.feed(b"\n", |line| assert_eq!(line, Line::Whole(b"small")));
+        assert!(lines.pending.capacity() > 0, "a small buffer is kept for the next line");
+    }
+}

@@ -1,0 +1,258 @@
+//! One agent process, driven over its pipes as a controller would: prompts in, lines out, every permission allowed.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Deserialize;
+
+use super::Place;
+use crate::mock::now_ns;
+
+/// An agent that writes nothing for this long is given up.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// An agent that does not end this long after its input did is killed, and the row fails.
+const EXIT_MAX: Duration = Duration::from_secs(10);
+/// Enough for the longest row; the rounds are what is measured, not the limit.
+const ROUNDS_MAX: &str = "1000";
+const READ_BYTES: usize = 64 * 1024;
+/// Lines of an agent's stderr shown when it dies.
+const STDERR_LINES: usize = 5;
+
+/// An agent that can be started: a program and the arguments before the flags of `serve`.
+pub(super) struct Contender {
+    pub(super) name: &'static str,
+    program: PathBuf,
+    args: Vec<String>,
+}
+
+impl Contender {
+    pub(super) fn new(name: &'static str, program: PathBuf, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { name, program, args: args.into_iter().map(Into::into).collect() }
+    }
+    pub(super) fn describe(&self) -> String {
+        format!("{} ({} {})", self.name, self.program.display(), self.args.join(" "))
+    }
+}
+
+/// A running agent. Killed when dropped; [`Agent::finish`] is the orderly end.
+pub(super) struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    stderr: PathBuf,
+    buf: Vec<u8>,
+    /// Where the next line begins.
+    at: usize,
+    /// When the bytes read last arrived.
+    read_at_ns: u64,
+    pub(super) ready_ms: f64,
+    pub(super) session: String,
+}
+
+/// The members of a line that a row may look at.
+#[derive(Deserialize)]
+pub(super) struct Frame<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: &'a str,
+    #[serde(borrow)]
+    pub(super) delta: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    request_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    session_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    message: Option<Cow<'a, str>>,
+    is_error: Option<bool>,
+    #[serde(borrow)]
+    output: Option<Cow<'a, str>>,
+}
+
+impl Agent {
+    /// Starts it and waits for `ready`.
+    pub(super) fn start(who: &Contender, place: &Place, mock: SocketAddr) -> anyhow::Result<Self> {
+        Self::spawn(who, place, mock, &[])
+    }
+    /// As [`Agent::start`], on the newest session of this place.
+    pub(super) fn resume(who: &Contender, place: &Place, mock: SocketAddr) -> anyhow::Result<Self> {
+        Self::spawn(who, place, mock, &["--resume", "latest"])
+    }
+
+    fn spawn(who: &Contender, place: &Place, mock: SocketAddr, more: &[&str]) -> anyhow::Result<Self> {
+        let stderr = place.home.with_file_name("stderr");
+        let mut command = Command::new(&who.program);
+        command
+            .args(&who.args)
+            .arg("--workspace")
+            .arg(&place.workspace)
+            .args(["--model", "mock/alpha", "--permission-mode", "danger-full-access"])
+            .args(["--max-iterations", ROUNDS_MAX])
+            .args(more)
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("HOME", &place.home)
+            .env("TILLERMAN_HOME", &place.home)
+            .env("OPENAI_BASE_URL", format!("http://{mock}/v1"))
+            .env("OPENAI_API_KEY", "x")
+            .current_dir(&place.workspace)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&stderr)?);
+        let start = Instant::now();
+        let mut child = command.spawn().with_context(|| format!("start {}", who.describe()))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("it was piped");
+        let (buf, session) = (Vec::new(), String::new());
+        let mut agent = Self { child, stdin, stdout, stderr, buf, at: 0, read_at_ns: 0, ready_ms: 0.0, session };
+        let line = agent.line()?;
+        agent.ready_ms = ms(start.elapsed());
+        let frame = parse(&agent.buf[line])?;
+        ensure!(
+            frame.kind == "ready",
+            "expected `ready`, heard `{}`: {}",
+            frame.kind,
+            frame.message.unwrap_or_default()
+        );
+        agent.session = frame.session_id.unwrap_or_default().into_owned();
+        Ok(agent)
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// One prompt until its turn is complete; the time between the two in milliseconds.
+    pub(super) fn turn(&mut self, text: &str) -> anyhow::Result<f64> {
+        self.watch(text, |_, _| {})
+    }
+
+    /// As [`Agent::turn`]; `each` sees every line and when it arrived.
+    pub(super) fn watch(&mut self, text: &str, mut each: impl FnMut(&Frame<'_>, u64)) -> anyhow::Result<f64> {
+        let prompt = serde_json::to_string(text).expect("text is always JSON");
+        let start = Instant::now();
+        self.send(&format!("{{\"type\":\"prompt\",\"text\":{prompt}}}\n"))?;
+        let mut error = String::new();
+        loop {
+            let line = self.line()?;
+            let frame = parse(&self.buf[line])?;
+            each(&frame, self.read_at_ns);
+            match frame.kind {
+                "permission_request" => {
+                    let ask = serde_json::to_string(&frame.request_id).expect("text is always JSON");
+                    let answer =
+                        format!("{{\"type\":\"permission_response\",\"request_id\":{ask},\"decision\":\"allow\"}}\n");
+                    self.send(&answer)?;
+                }
+                "tool_result" if frame.is_error == Some(true) => {
+                    bail!("a tool failed: {}", frame.output.unwrap_or_default());
+                }
+                "error" => error = frame.message.unwrap_or_default().into_owned(),
+                "turn_complete" => {
+                    let took = ms(start.elapsed());
+                    let stop = frame.stop_reason.unwrap_or_default();
+                    ensure!(stop == "end_turn", "the turn ended with `{stop}`: {error}");
+                    return Ok(took);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn send(&mut self, line: &str) -> anyhow::Result<()> {
+        let stdin = self.stdin.as_mut().expect("open until `finish`");
+        match stdin.write_all(line.as_bytes()) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.obituary()).context(error),
+        }
+    }
+
+    /// The next line, as a range of `buf`.
+    fn line(&mut self) -> anyhow::Result<std::ops::Range<usize>> {
+        let mut looked = self.at;
+        loop {
+            if let Some(end) = self.buf[looked..].iter().position(|&byte| byte == b'\n') {
+                let line = self.at..looked + end;
+                self.at = line.end + 1;
+                return Ok(line);
+            }
+            self.buf.drain(..self.at);
+            self.at = 0;
+            looked = self.buf.len();
+            self.read()?;
+        }
+    }
+
+    fn read(&mut self) -> anyhow::Result<()> {
+        let wait = Timespec { tv_sec: SILENCE_MAX.as_secs() as i64, tv_nsec: 0 };
+        let ready = poll(&mut [PollFd::from_borrowed_fd(self.stdout.as_fd(), PollFlags::IN)], Some(&wait))?;
+        if ready == 0 {
+            bail!("the agent wrote nothing for {} s{}", SILENCE_MAX.as_secs(), tail(&self.stderr));
+        }
+        let filled = self.buf.len();
+        self.buf.resize(filled + READ_BYTES, 0);
+        let read = self.stdout.read(&mut self.buf[filled..])?;
+        self.read_at_ns = now_ns();
+        self.buf.truncate(filled + read);
+        if read == 0 { Err(self.obituary()) } else { Ok(()) }
+    }
+
+    /// Its pipes broke: says how it died.
+    fn obituary(&mut self) -> anyhow::Error {
+        let how = match self.wait() {
+            Ok(status) => status.to_string(),
+            Err(_) => "it closed its output and lives on".into(),
+        };
+        anyhow::anyhow!("the agent died ({how}){}", tail(&self.stderr))
+    }
+
+    /// Closes its input and waits for its end.
+    pub(super) fn finish(mut self) -> anyhow::Result<()> {
+        self.stdin = None;
+        let status = self.wait()?;
+        ensure!(status.success(), "the agent ended with {status}{}", tail(&self.stderr));
+        Ok(())
+    }
+
+    fn wait(&mut self) -> anyhow::Result<std::process::ExitStatus> {
+        let start = Instant::now();
+        while start.elapsed() < EXIT_MAX {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        bail!("the agent did not end within {} s{}", EXIT_MAX.as_secs(), tail(&self.stderr))
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Both fail only when it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn parse(line: &[u8]) -> anyhow::Result<Frame<'_>> {
+    serde_json::from_slice(line).with_context(|| format!("not a frame: {}", String::from_utf8_lossy(line)))
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// The end of what it said on stderr, ready to be appended to a message.
+fn tail(stderr: &Path) -> String {
+    let text = std::fs::read_to_string(stderr).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().rev().take(STDERR_LINES).collect();
+    lines.iter().rev().fold(String::new(), |tail, line| format!("{tail}\n    stderr: {line}"))
+}

@@ -1,0 +1,181 @@
+//! What the engine's answers mean: each belongs to one command, and each command that a controller sent ends in
+//! exactly the lines the protocol promises for it.
+
+use std::sync::Arc;
+
+use vocab::{Fault, FaultKind, Opened, Reply, SessionId, SlashReply, State, Stop, Tag, TurnEnd, Usage, map};
+use wire::Out;
+
+use crate::frames::{Closed, Error};
+use crate::{STRAYS_MAX, Serve, faults};
+
+/// A command on its way.
+pub(crate) struct Pending {
+    /// Number of the seat that sent it.
+    pub(crate) seat: u64,
+    pub(crate) why: Why,
+}
+
+/// What its reply is for.
+pub(crate) enum Why {
+    Open,
+    Prompt,
+    Answer,
+    Slash {
+        name: String,
+        exit: bool,
+    },
+    /// Nobody waits for this one: interrupts, denials of ours, leaving.
+    Nothing,
+}
+
+/// Exit code when no session could be opened.
+const EXIT_NOT_OPENED: u8 = 2;
+/// Exit code when the session was lost under way.
+const EXIT_GONE: u8 = 1;
+
+impl Serve {
+    pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
+        let Some(Pending { seat, why }) = self.pending.remove(&tag) else { return };
+        let Some(at) = self.seats.iter().position(|one| one.number == seat) else { return };
+        match why {
+            Why::Nothing => {}
+            Why::Open => match result {
+                Ok(Reply::Opened(opened)) => self.opened(at, opened, out),
+                Ok(_) => self.not_opened(at, &Fault::new(FaultKind::Internal, "the engine opened nothing"), out),
+                Err(fault) => self.not_opened(at, fault, out),
+            },
+            Why::Prompt => {
+                let promise = match result {
+                    Ok(Reply::Started { turn }) => Some(turn),
+                    Ok(_) | Err(_) => None,
+                };
+                self.seats[at].turns.answered(promise);
+                self.complain(at, result, out);
+            }
+            Why::Answer => self.complain(at, result, out),
+            Why::Slash { name, exit } => self.slashed(at, &name, exit, result, out),
+        }
+    }
+
+    /// An `error` line for a message that the engine refused. Never with a turn: the running one, if any, goes on.
+    fn complain(&mut self, at: usize, result: &Result<Reply, Fault>, out: &mut Out) {
+        if let Err(fault) = result {
+            self.seat_pen(at, out).fault(fault, None);
+        }
+    }
+
+    fn opened(&mut self, at: usize, opened: &Opened, out: &mut Out) {
+        if let Some(other) = self.seat_of(&opened.session)
+            && self.options.multi
+        {
+            // Events carry the id of their session; two labels for one id could not be told apart. Not left
+            // again: leaving goes by the same id and would take the other label along.
+            let label = self.seats[other].label.as_deref().unwrap_or_default();
+            let fault = Fault::new(FaultKind::SessionBusy, format!("session {} is open as {label:?}", opened.session));
+            return self.not_opened(at, &fault, out);
+        }
+        let seat = &mut self.seats[at];
+        seat.session = Some(opened.session.clone());
+        seat.note(&opened.state);
+        self.greeted = true;
+        let mut pen = self.seat_pen(at, out);
+        pen.ready(opened, self.protocol(), &self.options.version);
+        if let Some(turn) = &opened.state.turn {
+            // Joined in mid-turn: its `turn_complete` will come, so its start is said first.
+            pen.turn_started(turn);
+            self.seats[at].turns.started(turn);
+        }
+        self.release(at, out);
+    }
+
+    fn not_opened(&mut self, at: usize, fault: &Fault, out: &mut Out) {
+        let mut pen = self.seat_pen(at, out);
+        let code = faults::opening_code(fault.kind);
+        pen.write(&Error { code, message: &faults::message(fault), origin: "local", turn_id: None });
+        let seat = self.seats.remove(at);
+        for _ in &seat.held {
+            let mut pen = self.pen(seat.label.as_deref(), out);
+            pen.refuse(faults::code(FaultKind::UnknownSession), "the session was not opened");
+        }
+        if !self.options.multi {
+            out.close = true;
+            out.exit_code = EXIT_NOT_OPENED;
+        }
+    }
+
+    fn slashed(&mut self, at: usize, name: &str, exit: bool, result: &Result<Reply, Fault>, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        seat.slashes = seat.slashes.saturating_sub(1);
+        seat.exits = seat.exits.saturating_sub(usize::from(exit));
+        let fault = match result {
+            Ok(Reply::Slash(reply)) => return self.slash_done(at, reply, out),
+            Ok(_) => &Fault::new(FaultKind::Internal, "the engine gave no result"),
+            Err(fault) => fault,
+        };
+        // Failures are results, too: one `slash_result` per command, whatever happens.
+        let message = faults::message(fault);
+        let data = map! { "ok" => false, "error" => faults::code(fault.kind), "message" => &*message };
+        self.seat_pen(at, out).slash_result(name, &message, &data, false, false);
+        self.release(at, out);
+    }
+
+    fn slash_done(&mut self, at: usize, reply: &SlashReply, out: &mut Out) {
+        if let Some(session) = &reply.moved_to {
+            self.seats[at].session = Some(session.clone());
+            self.adopt_stray(at, session, out);
+        }
+        let moved = reply.moved_to.is_some();
+        self.seat_pen(at, out).slash_result(&reply.command, &reply.text, &reply.data, moved, reply.exit);
+        if reply.exit {
+            self.end_seat(at, out);
+            if !self.options.multi {
+                out.ending = true;
+                self.end(out);
+            }
+        }
+        self.release(at, out);
+    }
+
+    /// Keeps the newest state of a session that no label stands for yet. `/clear` tells the state of the new session
+    /// before its result says that the label moved there.
+    pub(crate) fn stray(&mut self, session: &SessionId, state: &Arc<State>) {
+        self.strays.retain(|(other, _)| other != session);
+        if self.strays.len() == STRAYS_MAX {
+            self.strays.pop_front();
+        }
+        self.strays.push_back((session.clone(), state.clone()));
+    }
+
+    fn adopt_stray(&mut self, at: usize, session: &SessionId, out: &mut Out) {
+        let Some(found) = self.strays.iter().position(|(other, _)| other == session) else { return };
+        let Some((_, state)) = self.strays.remove(found) else { return };
+        if let Some(changed) = self.seats[at].changed(&state) {
+            self.seat_pen(at, out).write(&changed);
+        }
+        self.seats[at].note(&state);
+    }
+
+    /// The session is lost. A running turn still gets its end, so that nobody waits for it for ever.
+    pub(crate) fn gone(&mut self, at: usize, fault: &Fault, out: &mut Out) {
+        let mut pen = self.seat_pen(at, out);
+        match self.seats[at].turns.current() {
+            None => pen.fault(fault, None),
+            Some(turn) => pen.turn_ended(&TurnEnd {
+                turn: turn.clone(),
+                stop: Stop::Error,
+                iterations: 0,
+                usage: Usage::default(),
+                mutations: Vec::new(),
+                fault: Some(fault.clone()),
+            }),
+        }
+        if self.options.multi {
+            pen.write(&Closed {});
+        } else {
+            out.close = true;
+            out.exit_code = EXIT_GONE;
+        }
+        self.seats.remove(at);
+    }
+}

@@ -1,0 +1,174 @@
+//! Sixty awkward strings through every text member, both ways.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vocab::{Answer, Ask, AskKind, Body, Data, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd, Verb, map};
+use wire::{Dialect, Line, Out};
+
+use crate::talk::{
+    Talk, call_started, ended, logged, opened_with, options, permission, permission_ask, result, slash, slash_reply,
+    started, state, text,
+};
+
+fn strings() -> Vec<String> {
+    let mut all: Vec<String> = (0..0x20u8).map(|code| format!("a{}b", char::from(code))).collect();
+    all.extend(
+        [
+            "\u{7f}",
+            "\u{80}",
+            "\u{85}",
+            "\u{a0}",
+            "\u{ad}",
+            "\u{200b}",
+            "\u{200e}",
+            "\u{202e}",
+            "\u{2028}",
+            "\u{2029}",
+            "\u{feff}",
+            "\u{fffd}",
+            "\u{fffe}",
+            "\u{ffff}",
+            "\u{e000}",
+            "\u{1f600}",
+            "\u{10ffff}",
+            "\"",
+            "\\",
+            "\\\\\"",
+            "\\u0041",
+            "\\ud800",
+            "/",
+            "</script>",
+            "é",
+            "e\u{301}",
+            "👩‍👩‍👧",
+            "日本語",
+            "x\0y",
+            "\r\n",
+            "{\"type\":\"error\"}",
+            "'; --",
+            "%s%n",
+            "null",
+        ]
+        .map(String::from),
+    );
+    all.push("long ".repeat(5000));
+    assert!(all.len() >= 60, "{}", all.len());
+    all
+}
+
+#[test]
+fn what_is_said_reads_back_equal() {
+    for text_in in strings() {
+        let s = &*text_in;
+        let arc: Arc<str> = s.into();
+        let mut talk = Talk::new(dialect_serve::Options { version: s.into(), ..options() });
+        let mut first = state(s);
+        (first.model, first.gadgets) = (arc.clone(), vec![arc.clone()]);
+        let (_, frames) = talk.told(Event::Reply { tag: vocab::Tag(1), result: Ok(opened_with(first.clone())) });
+        let ready = &frames[0];
+        assert_eq!((&ready["session_id"], &ready["model"], &ready["version"]), (&json!(s), &json!(s), &json!(s)));
+        assert_eq!(ready["gadgets"], json!([s]));
+
+        let one = |talk: &mut Talk, event: Event, member: &str, wanted: Value| {
+            let (_, frames) = talk.told(event);
+            let pointer = format!("/{}", member.replace('.', "/"));
+            assert_eq!(frames[0].pointer(&pointer), Some(&wanted), "{member} {s:?}");
+        };
+        one(&mut talk, logged(started(s)), "turn_id", json!(s));
+        one(&mut talk, text(s, s), "delta", json!(s));
+        one(&mut talk, text(s, s), "turn_id", json!(s));
+        let input = json!({ s: s }).to_string();
+        one(&mut talk, logged(call_started(s, s, s, &input)), "input", json!({ s: s }));
+        one(&mut talk, logged(call_started(s, s, s, &input)), "name", json!(s));
+        one(&mut talk, logged(call_started(s, s, s, &input)), "tool_id", json!(s));
+        let ask = || vocab::PermissionAsk {
+            tool: arc.clone(),
+            input: Json::trusted(input.clone()),
+            reason: Some(arc.clone()),
+            ..permission_ask()
+        };
+        let asked = || logged(Body::AskOpened(Ask { id: s.into(), turn: None, kind: AskKind::Permission(ask()) }));
+        one(&mut talk, asked(), "request_id", json!(s));
+        one(&mut talk, asked(), "tool", json!(s));
+        one(&mut talk, asked(), "details", json!({ "tool_input": { s: s }, "reason": s }));
+        let parts = vec![vocab::Part::text(s), vocab::Part::text(s)];
+        let ended_call = Body::CallEnded { turn: s.into(), result: result(s, parts) };
+        one(&mut talk, logged(ended_call), "output", json!(format!("{s}{s}")));
+        let Body::TurnEnded(end) = ended(s, Stop::EndTurn) else { unreachable!() };
+        let end = TurnEnd { mutations: vec![(arc.clone(), arc.clone())], ..end };
+        one(&mut talk, logged(Body::TurnEnded(end.clone())), "mutations", json!([[s, s]]));
+        let failed = TurnEnd { stop: Stop::Error, fault: Some(Fault::new(FaultKind::Provider, s)), ..end };
+        one(&mut talk, logged(Body::TurnEnded(failed)), "message", json!(s));
+        first.model = format!("{s}!").into();
+        one(&mut talk, Event::State(Arc::new(first.clone())), "model", json!(format!("{s}!")));
+        first.gadgets.push(arc.clone());
+        one(&mut talk, Event::State(Arc::new(first)), "gadgets", json!([s, s]));
+        talk.hear(r#"{"type":"slash","command":"x"}"#);
+        let mut done = slash(s, map! { "ok" => true, "t" => s, "l" => Data::texts([s]) });
+        done.text = s.into();
+        let (_, frames) = talk.told(Event::Reply { tag: vocab::Tag(2), result: slash_reply(done) });
+        let said = &frames[0];
+        assert_eq!((&said["command"], &said["text"]), (&json!(s), &json!(s)));
+        assert_eq!(said["data"], json!({ "ok": true, "t": s, "l": [s] }));
+    }
+}
+
+/// Every character as `\uXXXX`.
+fn all_escaped(text: &str) -> String {
+    let units: String = text.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
+    format!("\"{units}\"")
+}
+
+#[test]
+fn what_is_heard_arrives_equal_however_it_is_spelled() {
+    for text in strings() {
+        for spelled in [serde_json::to_string(&text).unwrap(), all_escaped(&text)] {
+            let heard = |setup: &dyn Fn(&mut Talk), line: String| -> Option<Verb> {
+                let mut talk = Talk::open();
+                setup(&mut talk);
+                let mut out = Out::new();
+                talk.serve.hear(Line::Whole(line.as_bytes()), &mut out);
+                out.commands.pop().map(|command| command.verb)
+            };
+            let prompt = heard(&|_| {}, format!(r#"{{"type":"prompt","text":{spelled}}}"#));
+            match prompt {
+                Some(Verb::Prompt { parts, .. }) => assert_eq!(vocab::parts_text(&parts), text),
+                None => assert!(text.trim().is_empty(), "{text:?}"),
+                other => panic!("{other:?}"),
+            }
+            let slash = heard(&|_| {}, format!(r#"{{"type":"slash","command":"x","args":{spelled}}}"#));
+            assert_eq!(slash, Some(Verb::Slash { name: "x".into(), args: text.clone() }));
+            let named = heard(&|_| {}, format!(r#"{{"type":"slash","command":{spelled}}}"#));
+            let name = text.strip_prefix('/').unwrap_or(&text).to_lowercase();
+            assert_eq!(named, Some(Verb::Slash { name, args: String::new() }));
+            let ask = |talk: &mut Talk| {
+                talk.log_entry(permission(&text, "t1"));
+            };
+            let line = format!(
+                r#"{{"type":"permission_response","request_id":{spelled},"decision":"deny","reason":{spelled}}}"#
+            );
+            let reason = if text.trim().is_empty() { "denied by remote controller" } else { &text };
+            let wanted = Verb::Answer { ask: (*text).into(), answer: Answer::Deny(Some(reason.into())) };
+            assert_eq!(heard(&ask, line), Some(wanted));
+        }
+    }
+}
+
+#[test]
+fn labels_are_echoed_equal() {
+    for label in strings().into_iter().filter(|label| label.len() <= 256) {
+        let mut talk = Talk::multi();
+        let spelled = all_escaped(&label);
+        let (commands, _) = talk.hear_bytes(format!(r#"{{"type":"open","session":{spelled}}}"#).as_bytes());
+        assert_eq!(commands, 1, "{label:?}");
+        let (_, frames) =
+            talk.told(Event::Reply { tag: vocab::Tag(1), result: Ok(Reply::clone(&opened_with(state("s1")))) });
+        assert_eq!(frames[0]["session"], label);
+        assert_eq!(talk.told(text("t1", "x")).1[0]["session"], label);
+        assert_eq!(
+            talk.hear_bytes(format!(r#"{{"type":"close","session":{spelled}}}"#).as_bytes()).1[0]["session"],
+            label
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! What a server's refusal or a broken connection means: one table from HTTP and error texts to [`ModelFault`]. Pure.
+
+use std::error::Error;
+
+use hyper::HeaderMap;
+use hyper::header::{DATE, LOCATION, RETRY_AFTER};
+use serde_json::Value;
+use vocab::{FaultKind, ModelFault};
+
+use crate::Secret;
+use crate::date;
+
+/// Longer messages are cut: a person reads them, and a log keeps them.
+pub const MESSAGE_CHARS_MAX: usize = 500;
+
+/// How servers say that the prompt does not fit, in lower case.
+const OVERFLOW: &[&str] = &[
+    "context_length_exceeded",
+    "exceed_context_size",
+    "maximum context length",
+    "context length",
+    "context window",
+    "context size",
+    "prompt is too long",
+    "input is too long",
+    "reduce the length of the messages",
+    "exceeds the maximum number of tokens allowed",
+];
+
+/// What a server said about an error, in whatever shape.
+#[derive(Default, Debug)]
+pub(crate) struct Said {
+    pub(crate) message: String,
+    /// Its machine-readable codes, in lower case.
+    pub(crate) codes: String,
+    /// An HTTP status in the error object (gateways report the upstream's).
+    pub(crate) status: Option<u16>,
+}
+
+impl Said {
+    pub(crate) fn mentions(&self, needle: &str) -> bool {
+        self.codes.contains(needle) || self.message.to_lowercase().contains(needle)
+    }
+    fn overflow(&self) -> bool {
+        OVERFLOW.iter().any(|needle| self.mentions(needle))
+    }
+}
+
+/// Reads `{"error": {..}}`, `{"error": ".."}`, `{"message": ..}`, `{"detail": ..}`, a list of one of them, the error
+/// object itself, or plain text.
+pub(crate) fn said(body: &[u8]) -> Said {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        return Said { message: plain_text(&String::from_utf8_lossy(body)), ..Said::default() };
+    };
+    let value = match &value {
+        Value::Array(list) => list.first().unwrap_or(&Value::Null),
+        value => value,
+    };
+    let error = if value["error"].is_null() { value } else { &value["error"] };
+    let message = [&error["message"], &error["detail"], error, &value["message"]]
+        .into_iter()
+        .find_map(Value::as_str)
+        .map_or_else(|| error.to_string(), str::to_owned);
+    let codes: Vec<&str> = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str).collect();
+    let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+    Said { message, codes: codes.join(" ").to_lowercase(), status: status.filter(|code| (400..600).contains(code)) }
+}
+
+/// A page for people says nothing useful here.
+fn plain_text(text: &str) -> String {
+    let text = text.trim();
+    if looks_like_html(text) { "an HTML page".into() } else { text.into() }
+}
+
+pub(crate) fn looks_like_html(text: &str) -> bool {
+    let start: String = text.trim_start().chars().take(15).collect::<String>().to_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
+}
+
+/// A response whose status is not 200. `server` is the base URL without credentials.
+pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8], server: &str) -> ModelFault {
+    if (300..400).contains(&status) {
+        return redirected(status, headers, server);
+    }
+    let said = said(body);
+    let mut fault = judge(Some(status), &said, server);
+    fault.retry_after_ms = retry_after_ms(headers, now());
+    fault
+}
+
+/// An error object inside an answer that began well.
+pub(crate) fn in_stream(raw: &[u8], server: &str) -> ModelFault {
+    let said = said(raw);
+    judge(said.status, &said, server)
+}
+
+fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
+    let kind = kind(status, said);
+    let text = if said.message.is_empty() { "the server gave no reason" } else { &said.message };
+    let message = match status {
+        Some(status) => format!("{status} {text}"),
+        None => text.to_owned(),
+    };
+    let mut fault = ModelFault { status, ..ModelFault::new(kind, message) };
+    match (kind, status) {
+        (FaultKind::Auth, _) => hint(&mut fault, "check OPENAI_API_KEY"),
+        (FaultKind::RateLimited, _) if said.mentions("insufficient_quota") => {
+            // Waiting does not fill an account.
+            fault.retryable = false;
+            hint(&mut fault, "the account has no credit left");
+        }
+        (_, Some(402)) => hint(&mut fault, "the account has no credit left"),
+        (FaultKind::BadRequest, Some(404)) => {
+            hint(&mut fault, &format!("is the model's name right, and does {server} end in /v1?"));
+        }
+        _ => {}
+    }
+    fault
+}
+
+fn kind(status: Option<u16>, said: &Said) -> FaultKind {
+    match status {
+        Some(401 | 403) => FaultKind::Auth,
+        Some(429) => FaultKind::RateLimited,
+        Some(413) => FaultKind::ContextOverflow,
+        Some(408 | 409 | 500..) => FaultKind::Provider,
+        Some(400 | 422) | None if said.overflow() => FaultKind::ContextOverflow,
+        Some(_) => FaultKind::BadRequest,
+        None if said.mentions("rate_limit") || said.mentions("rate limit") => FaultKind::RateLimited,
+        None if said.mentions("invalid_api_key") || said.mentions("authentication_error") => FaultKind::Auth,
+        None => FaultKind::Provider,
+    }
+}
+
+/// Redirects are never followed: the key belongs to the server it was given for.
+fn redirected(status: u16, headers: &HeaderMap, server: &str) -> ModelFault {
+    let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let host = location.parse::<hyper::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
+    let target = host.as_deref().unwrap_or("another path");
+    let message = format!("{status} {server} redirects to {target}; redirects are not followed");
+    let mut fault = ModelFault { status: Some(status), ..ModelFault::new(FaultKind::BadRequest, message) };
+    hint(&mut fault, "set the base URL to the server's real address");
+    fault
+}
+
+/// What the server asked us to wait: `retry-after-ms`, seconds, or a date. A date is measured against the server's own
+/// clock when it tells the time.
+pub(crate) fn retry_after_ms(headers: &HeaderMap, now_s: i64) -> Option<u64> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    if let Some(ms) = text("retry-after-ms").and_then(number) {
+        return Some(ms.ceil() as u64);
+    }
+    let after = text(RETRY_AFTER.as_str())?;
+    if let Some(seconds) = number(after) {
+        return Some((seconds * 1000.0).ceil() as u64);
+    }
+    let now_s = text(DATE.as_str()).and_then(date::parse).unwrap_or(now_s);
+    Some(date::parse(after)?.saturating_sub(now_s).max(0) as u64 * 1000)
+}
+
+fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() as i64)
+}
+
+/// No connection: refused, no such name, TLS, time.
+pub(crate) fn unreachable(server: &str, error: &dyn Error) -> ModelFault {
+    let mut fault = ModelFault::new(FaultKind::Network, format!("cannot reach {server}: {}", chain(error)));
+    hint(&mut fault, &format!("is the server at {server} running?"));
+    fault
+}
+
+/// The connection was there and broke before an answer began.
+pub(crate) fn unanswered(server: &str, error: &dyn Error) -> ModelFault {
+    ModelFault::new(FaultKind::Network, format!("{server} closed the connection without an answer: {}", chain(error)))
+}
+
+/// The connection broke while the answer came.
+pub(crate) fn cut(error: Option<&dyn Error>) -> ModelFault {
+    let detail = error.map(|error| format!(": {}", chain(error))).unwrap_or_default();
+    ModelFault::new(FaultKind::StreamCut, format!("the answer ended before it was finished{detail}"))
+}
+
+pub(crate) fn silent(idle_ms: u64) -> ModelFault {
+    let message = format!("nothing from the model for {} s", idle_ms as f64 / 1000.0);
+    ModelFault::new(FaultKind::Network, message)
+}
+
+pub(crate) fn provider(message: impl Into<String>) -> ModelFault {
+    ModelFault::new(FaultKind::Provider, message)
+}
+
+pub(crate) fn hint(fault: &mut ModelFault, hint: &str) {
+    fault.fault.hints.push(hint.to_owned());
+}
+
+/// The last step before a fault leaves the crate: the key is masked, then the text is cut. In this order, or half a
+/// key could survive at the cut.
+pub(crate) fn seal(mut fault: ModelFault, key: Option<&Secret>) -> ModelFault {
+    let message = &mut fault.fault.message;
+    if let Some(key) = key {
+        *message = key.mask(message);
+    }
+    if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        message.truncate(at);
+        message.push('\u{2026}');
+    }
+    fault
+}
+
+/// An error and its causes in one line; causes that repeat the text before them are left out.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let said = next.to_string();
+        if !text.contains(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
+        cause = next.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FaultKind::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn every_refusal_has_a_kind() {
+        let error = |message: &str| format!(r#"{{"error":{{"message":"{message}","type":"x","code":null}}}}"#);
+        for (status, body, want, retryable) in [
+            (401, error("Incorrect API key provided"), Auth, false),
+            (403, error("no"), Auth, false),
+            (429, error("slow down"), RateLimited, true),
+            (429, r#"{"error":{"message":"m","code":"insufficient_quota"}}"#.into(), RateLimited, false),
+            (408, error("timeout"), Provider, true),
+            (409, error("conflict"), Provider, true),
+            (500, error("boom"), Provider, true),
+            (502, "<html><body>Bad Gateway</body></html>".into(), Provider, true),
+            (503, String::new(), Provider, true),
+            (529, error("overloaded"), Provider, true),
+            (400, error("bad field"), BadRequest, false),
+            (404, error("no model"), BadRequest, false),
+            (422, r#"{"detail":"x"}"#.into(), BadRequest, false),
+            (413, String::new(), ContextOverflow, false),
+            (400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#.into(), ContextOverflow, false),
+            (400, error("This model's maximum context length is 8192 tokens"), ContextOverflow, false),
+            (400, error("Prompt is too long: 9 tokens"), ContextOverflow, false),
+            (400, error("input exceeds the context window of this model"), ContextOverflow, false),
+            (400, error("the request exceeds the available context size"), ContextOverflow, false),
+        ] {
+            let fault = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1");
+            assert_eq!((fault.fault.kind, fault.retryable, fault.status), (want, retryable, Some(status)), "{body}");
+            assert!(fault.fault.message.starts_with(&status.to_string()), "{}", fault.fault.message);
+        }
+    }
+
+    #[test]
+    fn the_servers_words_are_found_in_every_shape() {
+        for (body, want) in [
+            (r#"{"error":{"message":"a"}}"#, "a"),
+            (r#"{"error":"a"}"#, "a"),
+            (r#"{"message":"a"}"#, "a"),
+            (r#"{"detail":"a"}"#, "a"),
+            (r#"[{"error":{"code":400,"message":"a"}}]"#, "a"),
+            (r#""a""#, "a"),
+            ("a\n", "a"),
+            ("<!DOCTYPE html><p>a", "an HTML page"),
+        ] {
+            assert_eq!(said(body.as_bytes()).message, want, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_wait_a_server_asks_for_is_understood() {
+        const NOW: i64 = 784_111_777;
+        for (pairs, want) in [
+            (&[("retry-after", "7")][..], Some(7_000)),
+            (&[("retry-after", "1.5")], Some(1_500)),
+            (&[("retry-after", "0")], Some(0)),
+            (&[("retry-after-ms", "250"), ("retry-after", "7")], Some(250)),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")], Some(30_000)),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT")], Some(0)),
+            // The server's clock is an hour ahead of ours: its own `Date` counts.
+            (
+                &[("retry-after", "Sun, 06 Nov 1994 09:49:47 GMT"), ("date", "Sun, 06 Nov 1994 09:49:37 GMT")],
+                Some(10_000),
+            ),
+            (&[("retry-after", "-3")], None),
+            (&[("retry-after", "soon")], None),
+            (&[], None),
+        ] {
+            assert_eq!(retry_after_ms(&headers(pairs), NOW), want, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_masked_before_it_is_cut() {
+        let key = Secret::new("sk-canary-0123456789").unwrap();
+        for before in 470..510 {
+            let text = format!("{}{} and more {}", "x".repeat(before), key.expose(), "y".repeat(600));
+            let sealed = seal(provider(text), Some(&key)).fault.message;
+            assert!(!sealed.contains("sk-c"), "{before}");
+            assert!(sealed.chars().count() <= MESSAGE_CHARS_MAX + 1);
+        }
+    }
+
+    #[test]
+    fn a_redirect_names_the_host_and_is_final() {
+        let to = headers(&[("location", "https://evil.example/v1?key=1")]);
+        let fault = refused(307, &to, b"", "http://good/v1");
+        assert!(fault.fault.message.contains("evil.example"), "{}", fault.fault.message);
+        assert!(!fault.retryable);
+    }
+}

@@ -1,0 +1,351 @@
+//! HTTP/1.1 to one server: connecting, keeping connections, one request at a time on each. Knows nothing of models.
+//!
+//! A connection is driven by whoever waits for its answer, not by a task of its own: a byte goes from the socket to the
+//! reader without a hop through the scheduler, and dropping the reader closes the socket at once. An idle connection
+//! is looked at when it is taken up again, so that one the server has closed meanwhile is not used.
+
+use std::error::Error;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::service::Service;
+use hyper::{Method, Request, Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use vocab::{Fault, FaultKind, ModelFault};
+
+use crate::body::Pieces;
+use crate::proxy::Proxy;
+use crate::{Secret, faults};
+
+/// Idle connections kept; one more is closed.
+const IDLE_MAX: usize = 8;
+/// An idle connection older than this is not used again: servers and middle boxes forget quietly.
+const IDLE_AGE_MAX: Duration = Duration::from_secs(60);
+/// What is read at most behind the end of an answer, to be able to use its connection again.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
+const DRAIN_BYTES_MAX: usize = 64 * 1024;
+
+type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// One server and the connections to it.
+pub(crate) struct Http {
+    /// The base URL as people may see it: no credentials, no slash at the end.
+    pub(crate) server: Arc<str>,
+    /// `scheme://host:port/`
+    origin: Uri,
+    host: HeaderValue,
+    path: String,
+    query: String,
+    auth: Option<HeaderValue>,
+    connect_timeout: Duration,
+    plain: TowerToHyperService<HttpConnector>,
+    /// Made by the first https call: reading the system's roots costs more than anything else here.
+    tls: OnceCell<Tls>,
+    proxy: Option<Proxy>,
+    idle: Mutex<Vec<(Wire, Instant)>>,
+}
+
+enum Tls {
+    Direct(TowerToHyperService<HttpsConnector<HttpConnector>>),
+    Proxied(TowerToHyperService<HttpsConnector<Tunnel<HttpConnector>>>),
+}
+
+impl Http {
+    /// Fails on a base URL or key that could never work. `proxy` is used for https only: through a tunnel the key stays
+    /// between us and the server, while a plain request would show it to the proxy.
+    pub(crate) fn new(
+        base_url: &str,
+        key: Option<&Secret>,
+        connect_timeout: Duration,
+        proxy: Option<Proxy>,
+    ) -> Result<Self, Fault> {
+        let invalid = |why: &str| {
+            let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
+            Fault::new(FaultKind::Invalid, format!("the base URL {shown:?} {why}"))
+                .hint("it should look like http://127.0.0.1:11434/v1")
+        };
+        let uri: Uri = base_url.trim().parse().map_err(|_| invalid("is not a URL"))?;
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(invalid("lacks http:// or https://"));
+        };
+        if !matches!(scheme, "http" | "https") {
+            return Err(invalid("is neither http nor https"));
+        }
+        if authority.as_str().contains('@') {
+            return Err(invalid("contains credentials; give the key separately"));
+        }
+        let path = uri.path().trim_end_matches('/').to_owned();
+        let auth = key.map(|key| {
+            let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose())).map_err(|_| {
+                Fault::new(FaultKind::Invalid, "the API key has characters that no HTTP header can carry")
+            })?;
+            value.set_sensitive(true);
+            Ok::<_, Fault>(value)
+        });
+        Ok(Self {
+            server: format!("{scheme}://{authority}{path}").into(),
+            origin: format!("{scheme}://{authority}/").parse().map_err(|_| invalid("is not a URL"))?,
+            host: HeaderValue::try_from(authority.as_str()).map_err(|_| invalid("has no usable host"))?,
+            query: uri.query().map(|query| format!("?{query}")).unwrap_or_default(),
+            path,
+            auth: auth.transpose()?,
+            connect_timeout,
+            plain: TowerToHyperService::new(tcp(connect_timeout)),
+            tls: OnceCell::new(),
+            proxy,
+            idle: Mutex::default(),
+        })
+    }
+
+    /// Sends a request and waits for the head of its answer. `body` is called again when a kept connection turns out
+    /// to have been closed before it answered.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        accept: &'static str,
+        mut body: impl FnMut() -> Pieces,
+    ) -> Result<(Response<()>, Reply), ModelFault> {
+        if let Some(mut wire) = self.kept().await {
+            match wire.exchange(self.request(&method, path, accept, body())?).await {
+                Ok(response) => return Ok(split(response, wire)),
+                Err(error) if stale(&error) => {}
+                Err(error) => return Err(faults::unanswered(&self.server, &error)),
+            }
+        }
+        let mut wire = self.connect().await?;
+        match wire.exchange(self.request(&method, path, accept, body())?).await {
+            Ok(response) => Ok(split(response, wire)),
+            Err(error) => Err(faults::unanswered(&self.server, &error)),
+        }
+    }
+
+    fn request(
+        &self,
+        method: &Method,
+        path: &str,
+        accept: &'static str,
+        body: Pieces,
+    ) -> Result<Request<Pieces>, ModelFault> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}{}", self.path, self.query))
+            .header(HOST, &self.host)
+            .header(ACCEPT, accept)
+            .header(USER_AGENT, concat!("tillerman/", env!("CARGO_PKG_VERSION")));
+        if method == Method::POST {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(auth) = &self.auth {
+            request = request.header(AUTHORIZATION, auth);
+        }
+        request.body(body).map_err(|error| faults::unreachable(&self.server, &error))
+    }
+
+    /// Keeps a connection whose answer has been read to its end.
+    pub(crate) fn keep(&self, wire: Wire) {
+        let mut idle = self.idle.lock().expect("nothing panics while holding it");
+        if idle.len() < IDLE_MAX && wire.connection.is_some() {
+            idle.push((wire, Instant::now()));
+        }
+    }
+
+    /// The connection used last, if it is still open.
+    async fn kept(&self) -> Option<Wire> {
+        loop {
+            let (mut wire, since) = self.idle.lock().expect("nothing panics while holding it").pop()?;
+            if since.elapsed() < IDLE_AGE_MAX && poll_fn(|cx| Poll::Ready(wire.usable(cx))).await {
+                return Some(wire);
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Wire, ModelFault> {
+        let dialled = tokio::time::timeout(self.connect_timeout, self.dial()).await;
+        let io = match dialled {
+            Ok(Ok(io)) => io,
+            Ok(Err(error)) => return Err(faults::unreachable(&self.server, &*error)),
+            Err(_) => {
+                let text = format!("no connection within {} ms", self.connect_timeout.as_millis());
+                return Err(faults::unreachable(&self.server, &*Box::<dyn Error>::from(text)));
+            }
+        };
+        let (sender, connection) =
+            http1::handshake(io).await.map_err(|error| faults::unreachable(&self.server, &error))?;
+        Ok(Wire { sender, connection: Some(Box::pin(connection)) })
+    }
+
+    async fn dial(&self) -> Result<Io, Box<dyn Error + Send + Sync>> {
+        if self.origin.scheme_str() == Some("http") {
+            return Ok(MaybeHttpsStream::Http(self.plain.call(self.origin.clone()).await?));
+        }
+        let (timeout, proxy) = (self.connect_timeout, self.proxy.clone());
+        let tls = self.tls.get_or_try_init(|| async move {
+            // Off the runtime's thread: it reads some hundred files.
+            tokio::task::spawn_blocking(move || Tls::new(timeout, proxy)).await?.map_err(Box::from)
+        });
+        match tls.await.map_err(|error: Box<dyn Error + Send + Sync>| error)? {
+            Tls::Direct(connector) => connector.call(self.origin.clone()).await,
+            Tls::Proxied(connector) => connector.call(self.origin.clone()).await,
+        }
+    }
+}
+
+impl Tls {
+    fn new(timeout: Duration, proxy: Option<Proxy>) -> std::io::Result<Self> {
+        let builder = HttpsConnectorBuilder::new().with_native_roots()?.https_only().enable_http1();
+        Ok(match proxy {
+            None => Tls::Direct(TowerToHyperService::new(builder.wrap_connector(tcp(timeout)))),
+            Some(proxy) => {
+                let mut tunnel = Tunnel::new(proxy.uri.clone(), tcp(timeout));
+                if let Some(auth) = proxy.authorization() {
+                    tunnel = tunnel.with_auth(auth);
+                }
+                Tls::Proxied(TowerToHyperService::new(builder.wrap_connector(tunnel)))
+            }
+        })
+    }
+}
+
+fn tcp(timeout: Duration) -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(timeout));
+    tcp.enforce_http(false);
+    tcp
+}
+
+/// Whether the server closed the connection instead of answering.
+fn stale(error: &hyper::Error) -> bool {
+    let io = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
+    let gone = io.is_some_and(|io| {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
+        matches!(io.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected)
+    });
+    gone || error.is_incomplete_message() || error.is_closed() || error.is_canceled()
+}
+
+fn split(response: Response<Incoming>, wire: Wire) -> (Response<()>, Reply) {
+    let (head, body) = response.into_parts();
+    (Response::from_parts(head, ()), Reply { body, wire })
+}
+
+/// One connection.
+pub(crate) struct Wire {
+    sender: http1::SendRequest<Pieces>,
+    /// `None` once it has ended.
+    connection: Option<Pin<Box<http1::Connection<Io, Pieces>>>>,
+}
+
+impl Wire {
+    async fn exchange(&mut self, request: Request<Pieces>) -> hyper::Result<Response<Incoming>> {
+        let mut answer = pin!(self.sender.send_request(request));
+        let connection = &mut self.connection;
+        poll_fn(|cx| drive(connection, cx, |cx| answer.as_mut().poll(cx))).await
+    }
+
+    /// Open, and ready for a request.
+    fn usable(&mut self, cx: &mut Context<'_>) -> bool {
+        let sender = &mut self.sender;
+        matches!(drive(&mut self.connection, cx, |cx| sender.poll_ready(cx)), Poll::Ready(Ok(())))
+            && self.connection.is_some()
+    }
+}
+
+/// Polls `what` and the connection that moves it on. An ended connection has told its error to whoever waits.
+fn drive<T>(
+    connection: &mut Option<Pin<Box<http1::Connection<Io, Pieces>>>>,
+    cx: &mut Context<'_>,
+    mut what: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    if let Poll::Ready(done) = what(cx) {
+        return Poll::Ready(done);
+    }
+    if let Some(running) = connection
+        && running.as_mut().poll(cx).is_ready()
+    {
+        *connection = None;
+    }
+    what(cx)
+}
+
+/// The body of an answer and the connection it comes over. Dropping it closes the connection.
+pub(crate) struct Reply {
+    body: Incoming,
+    wire: Wire,
+}
+
+impl Reply {
+    /// The next bytes; `None` at the end.
+    pub(crate) fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<hyper::Result<Bytes>>> {
+        loop {
+            let body = &mut self.body;
+            let frame = ready!(drive(&mut self.wire.connection, cx, |cx| Pin::new(&mut *body).poll_frame(cx)));
+            match frame.map(|frame| frame.map(hyper::body::Frame::into_data)) {
+                Some(Ok(Ok(bytes))) => return Poll::Ready(Some(Ok(bytes))),
+                // Trailers say nothing to us.
+                Some(Ok(Err(_))) => {}
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// Reads the body into memory, at most `limit` bytes of it. The second value tells whether that was all.
+    pub(crate) async fn collect(&mut self, limit: usize) -> hyper::Result<(Vec<u8>, bool)> {
+        let mut all = Vec::new();
+        while let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx)).await {
+            let bytes = bytes?;
+            let room = limit - all.len();
+            all.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if bytes.len() > room {
+                return Ok((all, false));
+            }
+        }
+        Ok((all, true))
+    }
+
+    /// The answer is over, except perhaps for the mark that ends its body. Keeps the connection for the next call:
+    /// at once when that mark is here, as it nearly always is, else when it comes.
+    pub(crate) fn give_back(mut self, http: &Arc<Http>, cx: &mut Context<'_>) {
+        let mut behind = 0;
+        while let Poll::Ready(more) = self.poll_bytes(cx) {
+            behind += more.as_ref().and_then(|more| more.as_ref().ok()).map_or(0, Bytes::len);
+            match more {
+                Some(Ok(_)) if behind <= DRAIN_BYTES_MAX => {}
+                Some(_) => return,
+                None if self.wire.usable(cx) => return http.keep(self.wire),
+                None => return,
+            }
+        }
+        let http = http.clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let drained = tokio::time::timeout(DRAIN_TIME_MAX, self.collect(DRAIN_BYTES_MAX)).await;
+                if matches!(drained, Ok(Ok((_, true)))) && poll_fn(|cx| Poll::Ready(self.wire.usable(cx))).await {
+                    http.keep(self.wire);
+                }
+            });
+        }
+    }
+
+    /// Keeps the connection; the caller has read the body to its end.
+    pub(crate) async fn done(mut self, http: &Http) {
+        if poll_fn(|cx| Poll::Ready(self.wire.usable(cx))).await {
+            http.keep(self.wire);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! OpenAI Chat Completions over HTTP: the wire of OpenAI, Ollama, llama.cpp, vLLM, LM Studio, OpenRouter and most
+//! others. Knows one server; knows nothing of turns, tools or retries.
+
+mod calls;
+pub(crate) mod catalogue;
+mod chunk;
+mod encode;
+mod reader;
+mod stream;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Method;
+use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider, ToolSpec};
+
+pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
+pub use stream::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
+
+use crate::body::Pieces;
+use crate::http::Http;
+use crate::{Proxy, Secret, faults};
+use encode::Transcript;
+use stream::{Answer, Frame, Quirks};
+
+/// How long a list of models may take when nobody gave a time.
+const LIST_TIME_MAX: Duration = Duration::from_secs(30);
+/// The longest idle time that can be set; more means the same.
+const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+
+/// One server and what is known of it beforehand.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Up to and including `/v1`.
+    pub base_url: String,
+    pub api_key: Option<Secret>,
+    /// Models the configuration describes; they win over the server's list.
+    pub models: Vec<ModelInfo>,
+    /// For models of which nothing else is known.
+    pub default_context_window: u64,
+    /// How long the model may say nothing; 0 = for ever.
+    pub idle_timeout_ms: u64,
+    /// For name, connection and TLS together.
+    pub connect_timeout_ms: u64,
+    /// Where the server's list is remembered.
+    pub cache_file: Option<PathBuf>,
+    /// For https servers only; see [`Proxy::from_env`].
+    pub proxy: Option<Proxy>,
+}
+
+impl Config {
+    pub fn new(base_url: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            api_key: None,
+            models: Vec::new(),
+            default_context_window: 128_000,
+            idle_timeout_ms: 120_000,
+            connect_timeout_ms: 10_000,
+            cache_file: None,
+            proxy: None,
+        }
+    }
+}
+
+/// Where a list of models came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loaded {
+    /// It was known already, from this run or an earlier one.
+    Remembered,
+    Fetched,
+}
+
+/// A server that speaks Chat Completions. Cheap to clone; clones share connections and what was learned.
+#[derive(Clone)]
+pub struct OpenAi {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: Config,
+    http: Arc<Http>,
+    catalogue: Mutex<Catalogue>,
+}
+
+#[derive(Default)]
+struct Catalogue {
+    /// The file has been looked at.
+    looked: bool,
+    models: Option<Arc<[ModelInfo]>>,
+}
+
+impl OpenAi {
+    /// Touches neither network nor disk. Fails on a base URL or a key that could never work.
+    pub fn new(config: Config) -> Result<Self, Fault> {
+        // Zero would mean that no connection is ever in time.
+        let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
+        let http = Http::new(&config.base_url, config.api_key.as_ref(), connect_timeout, config.proxy.clone())?;
+        Ok(Self { inner: Arc::new(Inner { config, http: Arc::new(http), catalogue: Mutex::default() }) })
+    }
+
+    /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
+    pub async fn load_catalogue(&self, timeout: Duration) -> Result<Loaded, Fault> {
+        if self.inner.remembered().is_some() {
+            return Ok(Loaded::Remembered);
+        }
+        self.inner.fetch(timeout).await?;
+        Ok(Loaded::Fetched)
+    }
+
+    /// The base URL, fit to be shown.
+    pub fn server(&self) -> &str {
+        &self.inner.http.server
+    }
+}
+
+impl Inner {
+    fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
+        self.catalogue.lock().expect("nothing panics while holding it")
+    }
+
+    /// The list from memory, or from the file the first time.
+    fn remembered(&self) -> Option<Arc<[ModelInfo]>> {
+        let mut catalogue = self.catalogue();
+        if !std::mem::replace(&mut catalogue.looked, true)
+            && let Some(path) = &self.config.cache_file
+        {
+            catalogue.models = catalogue::load(path, &self.http.server).map(Arc::from);
+        }
+        catalogue.models.clone()
+    }
+
+    async fn fetch(&self, timeout: Duration) -> Result<Arc<[ModelInfo]>, Fault> {
+        let listed = tokio::time::timeout(timeout, list(&self.http, self.config.default_context_window)).await;
+        let listed = listed.unwrap_or_else(|_| {
+            let message = format!("{} gave no list of models within {} ms", self.http.server, timeout.as_millis());
+            Err(ModelFault::new(FaultKind::Network, message))
+        });
+        let models: Arc<[ModelInfo]> = match listed {
+            Ok(models) => models.into(),
+            Err(fault) => return Err(faults::seal(fault, self.config.api_key.as_ref()).fault),
+        };
+        *self.catalogue() = Catalogue { looked: true, models: Some(models.clone()) };
+        if let Some(path) = self.config.cache_file.clone() {
+            let (server, models) = (self.http.server.clone(), models.clone());
+            // A cache that cannot be written costs a question next time, not this answer.
+            let _ = tokio::task::spawn_blocking(move || catalogue::save(&path, &server, &models)).await;
+        }
+        Ok(models)
+    }
+
+    /// Configured models first, then the rest of the list.
+    fn merged(&self, listed: &[ModelInfo]) -> Vec<ModelInfo> {
+        let configured = &self.config.models;
+        let rest = listed.iter().filter(|model| configured.iter().all(|known| known.slug != model.slug));
+        configured.iter().chain(rest).cloned().collect()
+    }
+}
+
+/// Asks the server for its models.
+pub(crate) async fn list(http: &Http, default_window: u64) -> Result<Vec<ModelInfo>, ModelFault> {
+    let (head, mut reply) = http.send(Method::GET, "/models", "application/json", Pieces::empty).await?;
+    let status = head.status().as_u16();
+    let limit = if status == 200 { catalogue::LIST_BYTES_MAX } else { ERROR_BYTES_MAX };
+    let (body, whole) = reply.collect(limit).await.map_err(|error| faults::cut(Some(&error)))?;
+    if whole {
+        reply.done(http).await;
+    }
+    if status != 200 {
+        return Err(faults::refused(status, head.headers(), &body, &http.server));
+    }
+    catalogue::parse(&body, default_window).map_err(|error| {
+        let html = faults::looks_like_html(&String::from_utf8_lossy(&body));
+        let what = if html { "an HTML page".to_owned() } else { error.to_string() };
+        let mut fault = faults::provider(format!("{} gave no list of models: {what}", http.server));
+        faults::hint(&mut fault, &format!("does the base URL {} end in /v1?", http.server));
+        fault
+    })
+}
+
+impl Provider for OpenAi {
+    /// Any name may be one of the server's: it need not list what it serves.
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        let slug = slug.trim();
+        if slug.is_empty() {
+            let known = self.inner.merged(&self.inner.remembered().unwrap_or_default());
+            let names: Vec<&str> = known.iter().take(10).map(|model| &*model.slug).collect();
+            let fault = Fault::new(FaultKind::UnknownModel, "no model was named");
+            return Err(if names.is_empty() { fault } else { fault.hint(format!("known: {}", names.join(", "))) });
+        }
+        let named = |models: &[ModelInfo]| models.iter().find(|model| &*model.slug == slug).cloned();
+        let known = named(&self.inner.config.models).or_else(|| named(&self.inner.remembered()?));
+        Ok(known.unwrap_or_else(|| catalogue::unknown(slug, self.inner.config.default_context_window)))
+    }
+
+    /// Asks the server each time. Without a connection it gives what is remembered, if anything is.
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
+        Box::pin(async {
+            let inner = &self.inner;
+            match inner.fetch(LIST_TIME_MAX).await {
+                Ok(listed) => Ok(inner.merged(&listed)),
+                Err(fault) => {
+                    let known = inner.merged(&inner.remembered().unwrap_or_default());
+                    if fault.kind == FaultKind::Network && !known.is_empty() { Ok(known) } else { Err(fault) }
+                }
+            }
+        })
+    }
+
+    fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
+        Ok(Box::new(Conversation {
+            inner: self.inner.clone(),
+            model: model.clone(),
+            transcript: Transcript::new(model.images),
+            fixed: None,
+            quirks: Arc::default(),
+        }))
+    }
+}
+
+/// One conversation with one model.
+struct Conversation {
+    inner: Arc<Inner>,
+    model: ModelInfo,
+    transcript: Transcript,
+    fixed: Option<Fixed>,
+    quirks: Arc<Quirks>,
+}
+
+/// The encoded system prompt and tools, good as long as the next call shares the same ones.
+struct Fixed {
+    system: Arc<str>,
+    tools: Arc<[ToolSpec]>,
+    bytes: Bytes,
+}
+
+impl Conversation {
+    fn fixed(&mut self, spec: &CallSpec) -> Bytes {
+        let same = |fixed: &&Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.tools, &spec.tools);
+        if let Some(fixed) = self.fixed.as_ref().filter(same) {
+            return fixed.bytes.clone();
+        }
+        let bytes = encode::fixed_head(&spec.system, &spec.tools);
+        self.fixed = Some(Fixed { system: spec.system.clone(), tools: spec.tools.clone(), bytes: bytes.clone() });
+        bytes
+    }
+}
+
+impl Chat for Conversation {
+    fn push(&mut self, message: &Message) {
+        self.transcript.push(message);
+    }
+    fn clear(&mut self) {
+        self.transcript.clear();
+    }
+    fn bytes(&self) -> usize {
+        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+    }
+
+    fn call(&mut self, spec: &CallSpec) -> ModelStream {
+        let frame = Frame {
+            model: self.model.slug.clone(),
+            max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
+            effort: spec.thinking.clone().filter(|effort| !matches!(&**effort, "" | "off")),
+            fixed: self.fixed(spec),
+            has_system: !spec.system.is_empty(),
+            pieces: self.transcript.pieces().to_vec(),
+            quirks: self.quirks.clone(),
+        };
+        let config = &self.inner.config;
+        let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
+        Box::pin(Answer::new(self.inner.http.clone(), config.api_key.clone(), idle, frame))
+    }
+}

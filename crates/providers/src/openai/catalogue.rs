@@ -1,0 +1,247 @@
+//! What is known of the models: from the server's list, and from the file that remembers it between runs.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use vocab::{ModelInfo, Prices};
+
+/// The largest list taken from a server or a file; a larger one is an error.
+pub(crate) const LIST_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Models kept of a list; the rest is not offered.
+const MODELS_MAX: usize = 10_000;
+
+#[derive(Deserialize)]
+struct List<'a> {
+    #[serde(borrow, default, alias = "models")]
+    data: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    id: String,
+}
+
+/// An entry in the words of many servers. A field of the wrong type costs the extras, never the model.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Extras {
+    context_length: Option<u64>,
+    context_window: Option<u64>,
+    max_model_len: Option<u64>,
+    max_context_length: Option<u64>,
+    max_output: Option<u64>,
+    max_completion_tokens: Option<u64>,
+    top_provider: Option<TopProvider>,
+    pricing: Option<Pricing>,
+    architecture: Option<Architecture>,
+    supported_parameters: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct TopProvider {
+    max_completion_tokens: Option<u64>,
+}
+#[derive(Deserialize)]
+struct Architecture {
+    input_modalities: Option<Vec<String>>,
+}
+/// Dollars per token, as text.
+#[derive(Deserialize)]
+struct Pricing {
+    prompt: Option<String>,
+    completion: Option<String>,
+    input_cache_read: Option<String>,
+    input_cache_write: Option<String>,
+}
+
+impl Pricing {
+    fn prices(&self) -> Option<Prices> {
+        let price = |text: &Option<String>| {
+            let dollars: f64 = text.as_deref()?.parse().ok()?;
+            // A negative price means that it depends.
+            (dollars.is_finite() && dollars >= 0.0).then_some(dollars * 1e6)
+        };
+        let input = price(&self.prompt)?;
+        Some(Prices {
+            input,
+            output: price(&self.completion)?,
+            cache_read: price(&self.input_cache_read).unwrap_or(input),
+            cache_write: price(&self.input_cache_write).unwrap_or(input),
+        })
+    }
+}
+
+/// A model of which only the name is known. It is not taken to lack anything: the server knows better and says so.
+pub(super) fn unknown(slug: &str, context_window: u64) -> ModelInfo {
+    ModelInfo { slug: slug.into(), context_window, max_output: None, prices: None, images: true, thinking: true }
+}
+
+/// Reads `GET /models`: `{"data": [..]}`, `{"models": [..]}` or the bare list.
+pub(crate) fn parse(body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
+    let entries = if body.trim_ascii_start().starts_with(b"[") {
+        serde_json::from_slice::<Vec<&RawValue>>(body)?
+    } else {
+        serde_json::from_slice::<List<'_>>(body)?.data.unwrap_or_default()
+    };
+    let models = entries.iter().take(MODELS_MAX).filter_map(|entry| {
+        let name: Name = serde_json::from_str(entry.get()).ok()?;
+        let extras: Extras = serde_json::from_str(entry.get()).unwrap_or_default();
+        (!name.id.trim().is_empty()).then(|| extras.model(&name.id, default_window))
+    });
+    Ok(models.collect())
+}
+
+impl Extras {
+    fn model(self, id: &str, default_window: u64) -> ModelInfo {
+        let windows = [self.context_length, self.context_window, self.max_model_len, self.max_context_length];
+        let top = self.top_provider.and_then(|top| top.max_completion_tokens);
+        let has = |list: Option<Vec<String>>, what: &str| list.is_none_or(|list| list.iter().any(|one| one == what));
+        ModelInfo {
+            slug: id.into(),
+            context_window: windows.into_iter().flatten().find(|window| *window > 0).unwrap_or(default_window),
+            max_output: self.max_output.or(self.max_completion_tokens).or(top).filter(|tokens| *tokens > 0),
+            prices: self.pricing.and_then(|pricing| pricing.prices()),
+            images: has(self.architecture.and_then(|architecture| architecture.input_modalities), "image"),
+            thinking: has(self.supported_parameters, "reasoning"),
+        }
+    }
+}
+
+// ---- the file -------------------------------------------------------------------------------------------------
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    /// Another server's list is not ours.
+    base_url: String,
+    models: Vec<Remembered>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Remembered {
+    slug: String,
+    context_window: u64,
+    max_output: Option<u64>,
+    /// input, cache read, cache write, output
+    prices: Option<[f64; 4]>,
+    images: bool,
+    thinking: bool,
+}
+
+/// The remembered list; none when there is no file, or it is another server's, or it cannot be read: it is a cache.
+pub(super) fn load(path: &Path, base_url: &str) -> Option<Vec<ModelInfo>> {
+    if fs::metadata(path).ok()?.len() > LIST_BYTES_MAX as u64 {
+        return None;
+    }
+    let file: File = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let models = file.models.into_iter().map(|one| ModelInfo {
+        slug: one.slug.into(),
+        context_window: one.context_window,
+        max_output: one.max_output,
+        prices: one.prices.map(|[input, cache_read, cache_write, output]| Prices {
+            input,
+            cache_read,
+            cache_write,
+            output,
+        }),
+        images: one.images,
+        thinking: one.thinking,
+    });
+    (file.base_url == base_url).then(|| models.collect())
+}
+
+/// Replaces the file as a whole: a crash leaves the old one or the new one.
+pub(super) fn save(path: &Path, base_url: &str, models: &[ModelInfo]) -> io::Result<()> {
+    let models = models.iter().map(|model| Remembered {
+        slug: model.slug.to_string(),
+        context_window: model.context_window,
+        max_output: model.max_output,
+        prices: model.prices.map(|prices| [prices.input, prices.cache_read, prices.cache_write, prices.output]),
+        images: model.images,
+        thinking: model.thinking,
+    });
+    let text = serde_json::to_vec(&File { base_url: base_url.to_owned(), models: models.collect() })?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+    let temporary = temporary(path);
+    let result = replace(&temporary, path, &text, parent);
+    if result.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    result
+}
+
+fn replace(temporary: &Path, path: &Path, text: &[u8], parent: &Path) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    fs::rename(temporary, path)?;
+    fs::File::open(parent)?.sync_all()
+}
+
+/// Beside the file, and not the name of another writer's.
+fn temporary(path: &Path) -> PathBuf {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    path.with_added_extension(format!("{}.{number}.tmp", std::process::id()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_of_many_servers_are_read() {
+        let body = br#"{"object":"list","data":[
+            {"id":"plain","object":"model"},
+            {"id":"router","context_length":1000,"top_provider":{"max_completion_tokens":50},
+             "pricing":{"prompt":"0.000001","completion":"0.000002"},
+             "architecture":{"input_modalities":["text"]},"supported_parameters":["tools"]},
+            {"id":"groq","context_window":2000,"max_completion_tokens":60},
+            {"id":"vllm","max_model_len":3000},
+            {"id":"odd","context_length":"many"},
+            {"id":"auto","pricing":{"prompt":"-1","completion":"-1"}},
+            {"name":"no id"}, 7]}"#;
+        let models = parse(body, 99).unwrap();
+        let short: Vec<_> = models.iter().map(|m| (&*m.slug, m.context_window, m.max_output, m.images)).collect();
+        assert_eq!(
+            short,
+            [
+                ("plain", 99, None, true),
+                ("router", 1000, Some(50), false),
+                ("groq", 2000, Some(60), true),
+                ("vllm", 3000, None, true),
+                ("odd", 99, None, true),
+                ("auto", 99, None, true),
+            ]
+        );
+        assert_eq!(models[1].prices, Some(Prices { input: 1.0, cache_read: 1.0, cache_write: 1.0, output: 2.0 }));
+        assert!(!models[1].thinking);
+        assert_eq!(models[5].prices, None);
+        assert_eq!(parse(br#"[{"id":"a"}]"#, 1).unwrap().len(), 1);
+        assert_eq!(parse(br#"{"data":null}"#, 1).unwrap().len(), 0);
+        assert!(parse(b"<html>", 1).is_err());
+    }
+
+    #[test]
+    fn the_file_gives_back_what_was_saved_and_only_to_its_server() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("new/models.json");
+        let models =
+            parse(br#"[{"id":"a","context_length":5,"pricing":{"prompt":"0.1","completion":"0.2"}},{"id":"b"}]"#, 7)
+                .unwrap();
+        save(&path, "http://one/v1", &models).unwrap();
+        save(&path, "http://one/v1", &models).unwrap();
+        assert_eq!(load(&path, "http://one/v1"), Some(models));
+        assert_eq!(load(&path, "http://two/v1"), None);
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no temporary file stays");
+        fs::write(&path, b"{\"base").unwrap();
+        assert_eq!(load(&path, "http://one/v1"), None);
+    }
+}

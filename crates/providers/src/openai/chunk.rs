@@ -1,0 +1,308 @@
+//! The JSON of an answer: streamed chunks, and the whole answer of servers that do not stream. Typed, strings borrowed
+//! from the input; nothing here keeps state.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use vocab::Usage;
+
+#[derive(Deserialize)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Option<First<'a>>,
+    #[serde(default)]
+    pub(super) usage: Option<Counts>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads one chunk. A lone surrogate escape, which no Rust string can hold, is read as U+FFFD.
+    pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
+        if data.trim_ascii_start().first() == Some(&b'[') {
+            // serde would take a list for the fields of the struct in order.
+            return Err(serde::de::Error::custom("a list where an object should be"));
+        }
+        match serde_json::from_slice::<Chunk<'_>>(data) {
+            Ok(chunk) => Ok(with(chunk)),
+            Err(error) => match replace_lone_surrogates(data) {
+                Some(repaired) => serde_json::from_slice::<Chunk<'_>>(&repaired).map(with),
+                None => Err(error),
+            },
+        }
+    }
+    pub(super) fn choice(self) -> Option<Choice<'a>> {
+        self.choices.and_then(|first| first.0)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Choice<'a> {
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    /// In place of `delta` when the server did not stream.
+    #[serde(borrow, default)]
+    message: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    pub(super) finish_reason: Option<Words<'a>>,
+}
+
+impl<'a> Choice<'a> {
+    pub(super) fn delta(self) -> Option<Delta<'a>> {
+        self.delta.or(self.message)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, default)]
+    pub(super) content: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) reasoning_content: Option<Words<'a>>,
+    /// The same under another name; servers that send both repeat themselves.
+    #[serde(borrow, default)]
+    pub(super) reasoning: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
+    /// The shape before parallel calls.
+    #[serde(borrow, default)]
+    pub(super) function_call: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CallDelta<'a> {
+    #[serde(default)]
+    pub(super) index: Option<u64>,
+    #[serde(borrow, default)]
+    pub(super) id: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Function<'a> {
+    #[serde(borrow, default)]
+    pub(super) name: Option<Words<'a>>,
+    /// A string by the book, an object from some servers.
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> Function<'a> {
+    pub(super) fn arguments(&self) -> Result<Cow<'a, str>, serde_json::Error> {
+        match self.arguments.map(RawValue::get) {
+            None => Ok(Cow::Borrowed("")),
+            Some(raw) if raw.starts_with('"') => serde_json::from_str::<Words<'_>>(raw).map(|words| words.0),
+            Some(raw) => Ok(Cow::Borrowed(raw)),
+        }
+    }
+}
+
+/// Token counts. Floats, because one server's `12.0` must not cost the whole answer.
+#[derive(Deserialize)]
+pub(super) struct Counts {
+    #[serde(default)]
+    prompt_tokens: Option<f64>,
+    #[serde(default)]
+    completion_tokens: Option<f64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    prompt_cache_hit_tokens: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<f64>,
+    #[serde(default)]
+    cache_write_tokens: Option<f64>,
+}
+
+impl Counts {
+    /// On this wire the prompt includes what came from the cache, and the completion includes reasoning.
+    pub(super) fn usage(&self) -> Usage {
+        let count = |number: Option<f64>| number.map_or(0, |number| number.max(0.0) as u64);
+        let details = self.prompt_tokens_details.as_ref();
+        let cached = details.and_then(|details| details.cached_tokens).or(self.prompt_cache_hit_tokens);
+        let prompt = count(self.prompt_tokens);
+        let cache_read = count(cached).min(prompt);
+        let cache_write = count(details.and_then(|details| details.cache_write_tokens)).min(prompt - cache_read);
+        Usage {
+            input: prompt - cache_read - cache_write,
+            cache_read,
+            cache_write,
+            output: count(self.completion_tokens),
+            estimated: false,
+        }
+    }
+}
+
+/// The first element of a list: we ask for one choice and look at no other.
+struct First<'a>(Option<Choice<'a>>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for First<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Seq;
+        impl<'de> Visitor<'de> for Seq {
+            type Value = First<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of choices")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<First<'de>, A::Error> {
+                let first = seq.next_element()?;
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(First(first))
+            }
+        }
+        deserializer.deserialize_seq(Seq)
+    }
+}
+
+/// Text that some servers wrap: a string, a list of parts, an object with a text. Anything else is no text.
+#[derive(Default)]
+pub(super) struct Words<'a>(pub(super) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AnyWords)
+    }
+}
+
+struct AnyWords;
+
+impl<'de> Visitor<'de> for AnyWords {
+    type Value = Words<'de>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text")
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Words(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Words(Cow::Owned(text.to_owned())))
+    }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Words::default())
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Words::default())
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+        Ok(Words(Cow::Owned(number.to_string())))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+        Ok(Words(Cow::Owned(number.to_string())))
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<Self::Value, E> {
+        Ok(Words(Cow::Owned(number.to_string())))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut all = String::new();
+        while let Some(Words(text)) = seq.next_element()? {
+            all.push_str(&text);
+        }
+        Ok(Words(Cow::Owned(all)))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut text = Words::default();
+        while let Some(Words(key)) = map.next_key()? {
+            if key == "text" {
+                text = map.next_value()?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// `None` when there is nothing to replace.
+fn replace_lone_surrogates(data: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| -> Option<u16> {
+        let digits = data.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    let mut repaired = Vec::with_capacity(data.len());
+    let mut found = false;
+    let mut at = 0;
+    while at < data.len() {
+        let length = match (data[at], unit(at)) {
+            (b'\\', Some(0xD800..0xDC00)) if matches!(unit(at + 6), Some(0xDC00..0xE000)) => 12,
+            (b'\\', Some(0xD800..0xE000)) => {
+                found = true;
+                repaired.extend_from_slice(b"\\ufffd");
+                at += 6;
+                continue;
+            }
+            // Any other escape is two bytes at least: `\\` must not lend its second half to what follows.
+            (b'\\', _) => 2,
+            _ => 1,
+        };
+        repaired.extend_from_slice(&data[at..(at + length).min(data.len())]);
+        at += length;
+    }
+    found.then_some(repaired)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(data: &str) -> Result<String, serde_json::Error> {
+        Chunk::read(data.as_bytes(), |chunk| {
+            let content = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.content);
+            content.map(|words| words.0.into_owned()).unwrap_or_default()
+        })
+    }
+
+    #[test]
+    fn plain_text_is_borrowed_from_the_input() {
+        let data = br#"{"choices":[{"delta":{"content":"plain"}}]}"#;
+        let borrowed = Chunk::read(data, |chunk| {
+            let content = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.content);
+            matches!(content, Some(Words(Cow::Borrowed("plain"))))
+        });
+        assert!(borrowed.unwrap());
+    }
+
+    #[test]
+    fn content_is_read_in_every_shape() {
+        for (value, want) in [
+            (r#""a""#, "a"),
+            ("null", ""),
+            (r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#, "ab"),
+            (r#""\ud83d\ude00""#, "\u{1F600}"),
+            (r#""x\ud83dy""#, "x\u{FFFD}y"),
+            (r#""\\ud83d""#, "\\ud83d"),
+            (r#""\ude00\ud83d""#, "\u{FFFD}\u{FFFD}"),
+        ] {
+            let data = format!(r#"{{"choices":[{{"delta":{{"content":{value}}}}},{{"delta":7}}]}}"#);
+            assert_eq!(content(&data).unwrap(), want, "{value}");
+        }
+        assert!(content(r#"{"choices":[{"delta":{"content":"a}}]}"#).is_err());
+    }
+
+    #[test]
+    fn cached_tokens_are_not_counted_twice() {
+        for (json, want) in [
+            (r#"{"prompt_tokens":10,"completion_tokens":3}"#, (10, 0, 0, 3)),
+            (r#"{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4}}"#, (6, 4, 0, 0)),
+            (
+                r#"{"prompt_tokens":10,"prompt_tokens_details":{"cached_tokens":4,"cache_write_tokens":5}}"#,
+                (1, 4, 5, 0),
+            ),
+            (r#"{"prompt_tokens":10,"prompt_cache_hit_tokens":7,"completion_tokens":2.0}"#, (3, 7, 0, 2)),
+            (r#"{"prompt_tokens":3,"prompt_tokens_details":{"cached_tokens":9}}"#, (0, 3, 0, 0)),
+            (r#"{"prompt_tokens":null,"prompt_tokens_details":null}"#, (0, 0, 0, 0)),
+        ] {
+            let usage = serde_json::from_str::<Counts>(json).unwrap().usage();
+            assert_eq!((usage.input, usage.cache_read, usage.cache_write, usage.output), want, "{json}");
+        }
+    }
+}

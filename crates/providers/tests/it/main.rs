@@ -1,0 +1,13 @@
+//! The provider against a real server on loopback.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
+
+mod calls;
+mod catalogue;
+mod connections;
+mod cuts;
+mod detection;
+mod refusals;
+mod secrets;
+mod silence;
+mod support;
+mod timing;

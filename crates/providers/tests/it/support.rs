@@ -1,0 +1,82 @@
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use providers::Secret;
+use providers::openai::{Config, OpenAi};
+use testkit::mock_model::{MockModel, Reply};
+use vocab::{CallSpec, Chat, FaultKind, Message, ModelEvent, ModelFault, ModelStream, Part, Provider};
+
+pub(crate) const KEY: &str = "sk-canary-7f3a91d2c4";
+
+pub(crate) fn provider(mock: &MockModel) -> OpenAi {
+    provider_with(mock, |_| {})
+}
+
+pub(crate) fn provider_with(mock: &MockModel, change: impl FnOnce(&mut Config)) -> OpenAi {
+    let mut config = Config::new(&mock.base_url);
+    config.api_key = Secret::new(KEY);
+    change(&mut config);
+    OpenAi::new(config).unwrap()
+}
+
+pub(crate) fn chat(provider: &OpenAi) -> Box<dyn Chat> {
+    provider.chat(&provider.resolve("mock/alpha").unwrap()).unwrap()
+}
+
+pub(crate) fn spec() -> CallSpec {
+    CallSpec { system: "be brief".into(), tools: Arc::from([]), max_tokens: 100, thinking: None }
+}
+
+pub(crate) fn user(text: &str) -> Message {
+    Message::User(vec![Part::text(text)])
+}
+
+pub(crate) async fn next(stream: &mut ModelStream) -> Option<ModelEvent> {
+    poll_fn(|cx| stream.as_mut().poll_next(cx)).await
+}
+
+/// Reads to the end and checks what every stream promises: exactly one last word, and it comes last.
+pub(crate) async fn all(mut stream: ModelStream) -> Vec<ModelEvent> {
+    let mut events = Vec::new();
+    while let Some(event) = next(&mut stream).await {
+        events.push(event);
+    }
+    let last = |event: &ModelEvent| matches!(event, ModelEvent::Finished(_) | ModelEvent::Failed(_));
+    assert_eq!(events.iter().filter(|event| last(event)).count(), 1, "{events:?}");
+    assert!(events.last().is_some_and(last), "{events:?}");
+    assert_eq!(next(&mut stream).await, None, "an ended stream stays ended");
+    events
+}
+
+/// One prompt in a fresh conversation.
+pub(crate) async fn ask(provider: &OpenAi, prompt: &str) -> Vec<ModelEvent> {
+    let mut chat = chat(provider);
+    chat.push(&user(prompt));
+    all(chat.call(&spec())).await
+}
+
+/// The answer to one scripted reply.
+pub(crate) async fn answer(reply: Reply) -> Vec<ModelEvent> {
+    let mock = MockModel::start().await;
+    mock.push(reply);
+    ask(&provider(&mock), "x").await
+}
+
+pub(crate) fn text(events: &[ModelEvent]) -> String {
+    let text = |event: &ModelEvent| match event {
+        ModelEvent::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(text).collect()
+}
+
+pub(crate) fn failure(events: &[ModelEvent]) -> &ModelFault {
+    match events.last() {
+        Some(ModelEvent::Failed(fault)) => fault,
+        _ => panic!("no failure in {events:?}"),
+    }
+}
+
+pub(crate) fn failure_kind(events: &[ModelEvent]) -> FaultKind {
+    failure(events).fault.kind
+}

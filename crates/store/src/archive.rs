@@ -1,0 +1,176 @@
+//! Sessions as files: `.jsonl` (whole, can be read back) and `.md` (for people). An export and an import, never a second
+//! truth beside the store.
+
+mod markdown;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use vocab::{Archive, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary};
+
+use crate::records::{from_record, to_record};
+use crate::{faults, private_write};
+
+/// Stands between the database's path and a session's id in what `/sessions` shows.
+const ID_MARK: char = '#';
+/// Larger files are not read as sessions.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+
+/// Reads and writes session files; the sessions themselves live in `store`.
+pub struct FileArchive {
+    store: Arc<dyn Store>,
+    home: PathBuf,
+}
+
+impl FileArchive {
+    pub fn new(store: Arc<dyn Store>, home: PathBuf) -> Self {
+        Self { store, home }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    #[serde(rename = "type")]
+    kind: String,
+    version: u32,
+    id: String,
+}
+
+const HEAD_KIND: &str = "tillerman_session";
+const HEAD_VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Row<'a> {
+    seq: u64,
+    parent: u64,
+    at_ms: i64,
+    kind: String,
+    #[serde(borrow)]
+    body: &'a RawValue,
+}
+
+impl Archive for FileArchive {
+    fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
+        let (store, session) = (self.store.clone(), session.clone());
+        let own = self.home.join("exports").join(format!("{}.md", file_stem(&session)));
+        let file = file.map_or(own, Path::to_owned);
+        Box::pin(async move {
+            let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {session}"));
+            let summary = store.summary(&session).await?.ok_or_else(unknown)?;
+            let entries = store.read(&session, 0, usize::MAX).await?.entries;
+            let is_jsonl = file.extension().is_some_and(|ext| ext == "jsonl");
+            let (format, bytes) = match is_jsonl {
+                true => ("jsonl", write_jsonl(&session, &entries)),
+                false => ("md", markdown::render(&summary, &entries).into_bytes()),
+            };
+            private_write(&file, &bytes)?;
+            Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
+        })
+    }
+
+    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+        let (store, file) = (self.store.clone(), file.to_owned());
+        let named = file
+            .to_str()
+            .and_then(|text| text.rsplit_once(ID_MARK))
+            .map(|(place, id)| (place.to_owned(), id.to_owned()));
+        Box::pin(async move {
+            if let Some((place, id)) = named
+                && store.place() == Path::new(&place)
+            {
+                return Ok(SessionId::from(id));
+            }
+            let (id, entries) = read_jsonl(&file)?;
+            if store.summary(&id).await?.is_some() {
+                return Ok(id);
+            }
+            adopt(&*store, &file, &id, entries).await?;
+            Ok(id)
+        })
+    }
+
+    fn path_of(&self, session: &SessionId) -> PathBuf {
+        PathBuf::from(format!("{}{ID_MARK}{session}", self.store.place().display()))
+    }
+}
+
+/// The id as a file name: an id may be any text.
+fn file_stem(session: &SessionId) -> String {
+    session
+        .as_str()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
+        .collect()
+}
+
+fn write_jsonl(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
+    let head = Head { kind: HEAD_KIND.into(), version: HEAD_VERSION, id: session.to_string() };
+    let mut bytes = serde_json::to_vec(&head).expect("a head is plain text");
+    bytes.push(b'\n');
+    let mut payload = Vec::new();
+    for entry in entries {
+        payload.clear();
+        let kind = to_record(&entry.body, &mut payload).to_owned();
+        let body: &RawValue = serde_json::from_slice(&payload).expect("a record is JSON");
+        let row = Row { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, body };
+        serde_json::to_writer(&mut bytes, &row).expect("a row is JSON");
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+fn read_jsonl(file: &Path) -> Result<(SessionId, Vec<Arc<Entry>>), Fault> {
+    let missing = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Fault::new(FaultKind::NotFound, format!("no session file {}", file.display())),
+        _ => faults::from_io("read", file, &error),
+    };
+    if std::fs::metadata(file).map_err(missing)?.len() > FILE_BYTES_MAX {
+        return Err(Fault::new(FaultKind::Store, format!("{} is too large for a session file", file.display())));
+    }
+    let text = std::fs::read_to_string(file).map_err(missing)?;
+    let wrong = |line: usize, what: String| {
+        Fault::new(FaultKind::Store, format!("{} line {line}: {what}", file.display()))
+            .hint("a session file is what `/export NAME.jsonl` writes")
+    };
+    let mut lines =
+        text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty());
+    let (_, first) = lines.next().ok_or_else(|| wrong(1, "the file is empty".into()))?;
+    let head: Head = serde_json::from_str(first).map_err(|_| wrong(1, "not a session file".into()))?;
+    if head.kind != HEAD_KIND || head.version != HEAD_VERSION {
+        return Err(wrong(1, format!("a `{}` of version {}, which this version cannot read", head.kind, head.version)));
+    }
+    let mut entries: Vec<Arc<Entry>> = Vec::new();
+    for (number, line) in lines {
+        let row: Row<'_> = serde_json::from_str(line).map_err(|error| wrong(number, error.to_string()))?;
+        if row.seq != entries.len() as u64 + 1 || row.parent >= row.seq {
+            return Err(wrong(number, format!("seq {} is out of order", row.seq)));
+        }
+        let body =
+            from_record(&row.kind, row.body.get().as_bytes()).map_err(|error| wrong(number, error.to_string()))?;
+        entries.push(Arc::new(Entry { seq: row.seq, parent: row.parent, at_ms: row.at_ms, body }));
+    }
+    Ok((SessionId::from(head.id), entries))
+}
+
+async fn adopt(store: &dyn Store, file: &Path, id: &SessionId, entries: Vec<Arc<Entry>>) -> Result<(), Fault> {
+    let Some(vocab::Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
+        return Err(Fault::new(FaultKind::Store, format!("{} holds no session", file.display())));
+    };
+    let new = NewSession {
+        id: id.clone(),
+        workspace: workspace.clone(),
+        model: model.clone(),
+        mode: *mode,
+        at_ms: entries[0].at_ms,
+    };
+    let lease = store.create(new);
+    store.append(&lease, entries, true).await?;
+    store.release(lease).await
+}
+
+/// What a person calls the session.
+fn title(summary: &Summary) -> &str {
+    summary.title.as_deref().or(summary.preview.as_deref()).unwrap_or("Session")
+}

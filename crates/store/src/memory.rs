@@ -1,0 +1,186 @@
+//! Sessions that end with the process: `--no-session`, and tests of everything above the store.
+//!
+//! Keeps the same promises as the store on disk, except the one about surviving.
+
+use std::collections::HashMap;
+use std::future::ready;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vocab::{Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+
+use crate::{faults, summary};
+
+/// Holds every entry of every session until the process ends or the session is deleted: the bound is the caller's.
+#[derive(Default)]
+pub struct MemoryStore {
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    by_id: HashMap<SessionId, Session>,
+    /// Grows with each append; breaks ties between sessions of the same millisecond.
+    appends: u64,
+}
+
+struct Session {
+    summary: Summary,
+    entries: Vec<Arc<Entry>>,
+    epoch: u64,
+    leased: bool,
+    /// Tells two leases on the same new id apart; both have epoch 1.
+    new: Option<Arc<NewSession>>,
+    touched: u64,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    // A panic in another thread cannot leave a session half changed: each change is made in one go below.
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append_now(&self, lease: &Lease, entries: Vec<Arc<Entry>>) -> Result<(), Fault> {
+        let mut sessions = self.lock();
+        let known = sessions.by_id.get(&lease.session);
+        let mut next = match (known, &lease.new) {
+            (Some(session), new) => {
+                let other = new.is_some() && !same(new, &session.new);
+                if other {
+                    return Err(faults::exists(&lease.session));
+                }
+                if !session.leased || session.epoch != lease.epoch {
+                    return Err(faults::stale(&lease.session, lease.epoch));
+                }
+                session.summary.clone()
+            }
+            (None, Some(new)) => summary::blank(new),
+            (None, None) => return Err(faults::unknown_session(&lease.session)),
+        };
+        for entry in &entries {
+            if entry.seq != next.last_seq + 1 {
+                return Err(faults::gap(&lease.session, next.last_seq, entry.seq));
+            }
+            summary::fold(&mut next, entry);
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        sessions.appends += 1;
+        let touched = sessions.appends;
+        let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| Session {
+            summary: next.clone(),
+            entries: Vec::new(),
+            epoch: lease.epoch,
+            leased: true,
+            new: lease.new.clone(),
+            touched,
+        });
+        session.summary = next;
+        session.touched = touched;
+        // What is kept is what a disk would give back: whoever sent an item is gone after a restart.
+        session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
+            vocab::Body::Queued(item) if item.sender.is_some() => {
+                let item = vocab::Item { sender: None, ..item.clone() };
+                Arc::new(Entry { body: vocab::Body::Queued(item), ..*entry })
+            }
+            _ => entry,
+        }));
+        Ok(())
+    }
+}
+
+fn same(left: &Option<Arc<NewSession>>, right: &Option<Arc<NewSession>>) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+        _ => false,
+    }
+}
+
+fn now<T: Send + 'static>(value: T) -> Later<'static, T> {
+    Box::pin(ready(value))
+}
+
+impl Store for MemoryStore {
+    fn probe(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn create(&self, new: NewSession) -> Lease {
+        Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
+    }
+
+    fn acquire(&self, id: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+        let mut sessions = self.lock();
+        now(match sessions.by_id.get_mut(id) {
+            None => Err(faults::unknown_session(id)),
+            Some(session) if session.leased => Err(faults::busy(id, "this process")),
+            Some(session) => {
+                session.leased = true;
+                session.epoch += 1;
+                session.new = None;
+                Ok(Lease { session: id.clone(), epoch: session.epoch, new: None })
+            }
+        })
+    }
+
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        if let Some(session) = self.lock().by_id.get_mut(&lease.session)
+            && session.epoch == lease.epoch
+            && (lease.new.is_none() || same(&lease.new, &session.new))
+        {
+            session.leased = false;
+        }
+        now(Ok(()))
+    }
+
+    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, _synced: bool) -> Later<'static, Result<(), Fault>> {
+        now(self.append_now(lease, entries))
+    }
+
+    fn read(&self, id: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
+        now(match self.lock().by_id.get(id) {
+            None => Err(faults::unknown_session(id)),
+            Some(session) => {
+                let start = usize::try_from(after).map_or(session.entries.len(), |at| at.min(session.entries.len()));
+                let entries = session.entries[start..].iter().take(limit).cloned().collect();
+                Ok(Page { entries, recovered: None })
+            }
+        })
+    }
+
+    fn summary(&self, id: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
+        now(Ok(self.lock().by_id.get(id).map(|session| session.summary.clone())))
+    }
+
+    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        let sessions = self.lock();
+        let mut found: Vec<&Session> = sessions
+            .by_id
+            .values()
+            .filter(|session| query.workspace.as_ref().is_none_or(|it| *it == session.summary.workspace))
+            .filter(|session| query.id_prefix.as_ref().is_none_or(|it| session.summary.id.as_str().starts_with(&**it)))
+            .filter(|session| !query.non_empty || session.summary.messages > 0)
+            .collect();
+        found.sort_by_key(|session| std::cmp::Reverse((session.summary.updated_ms, session.touched)));
+        let page = found.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX));
+        now(Ok(page.map(|session| session.summary.clone()).collect()))
+    }
+
+    fn delete(&self, id: &SessionId) -> Later<'static, Result<bool, Fault>> {
+        let mut sessions = self.lock();
+        now(match sessions.by_id.get(id) {
+            None => Ok(false),
+            Some(session) if session.leased => Err(faults::busy(id, "this process")),
+            Some(_) => Ok(sessions.by_id.remove(id).is_some()),
+        })
+    }
+
+    fn place(&self) -> PathBuf {
+        PathBuf::from("(memory)")
+    }
+}

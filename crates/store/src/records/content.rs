@@ -1,0 +1,292 @@
+//! Records of what is said: parts, blocks, calls and their results, faults, usage.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use vocab::Json;
+
+use super::words::{CallEnd, FaultKind, Finish};
+
+pub(super) fn into_all<From, To: std::convert::From<From>>(items: impl IntoIterator<Item = From>) -> Vec<To> {
+    items.into_iter().map(To::from).collect()
+}
+
+/// JSON that was carried unparsed is stored as text, so that it comes back byte for byte.
+pub(super) fn json_text(json: &Json) -> Arc<str> {
+    json.as_str().into()
+}
+
+/// Text nearly always; a path may also be bytes that are none, and must still be found again.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum PathText {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+impl From<&Path> for PathText {
+    fn from(path: &Path) -> Self {
+        match path.to_str() {
+            Some(text) => PathText::Text(text.to_owned()),
+            None => PathText::Bytes(path.as_os_str().as_bytes().to_vec()),
+        }
+    }
+}
+impl From<PathText> for PathBuf {
+    fn from(path: PathText) -> Self {
+        match path {
+            PathText::Text(text) => text.into(),
+            PathText::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Part {
+    Text(Arc<str>),
+    Image { mime: Arc<str>, base64: Arc<str> },
+}
+impl From<&vocab::Part> for Part {
+    fn from(part: &vocab::Part) -> Self {
+        match part {
+            vocab::Part::Text(text) => Part::Text(text.clone()),
+            vocab::Part::Image(image) => Part::Image { mime: image.mime.clone(), base64: image.base64.clone() },
+        }
+    }
+}
+impl From<Part> for vocab::Part {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Text(text) => Self::Text(text),
+            Part::Image { mime, base64 } => Self::Image(vocab::Image { mime, base64 }),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Block {
+    Text(Arc<str>),
+    Thinking { text: Arc<str>, opaque: Option<Arc<str>> },
+    Call(Call),
+}
+impl From<&vocab::Block> for Block {
+    fn from(block: &vocab::Block) -> Self {
+        match block {
+            vocab::Block::Text(text) => Block::Text(text.clone()),
+            vocab::Block::Thinking { text, opaque } => Block::Thinking { text: text.clone(), opaque: opaque.clone() },
+            vocab::Block::Call(call) => Block::Call(call.into()),
+        }
+    }
+}
+impl From<Block> for vocab::Block {
+    fn from(block: Block) -> Self {
+        match block {
+            Block::Text(text) => Self::Text(text),
+            Block::Thinking { text, opaque } => Self::Thinking { text, opaque },
+            Block::Call(call) => Self::Call(call.into()),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Call {
+    id: Arc<str>,
+    name: Arc<str>,
+    input: CallInput,
+}
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CallInput {
+    Object(Arc<str>),
+    Broken { text: Arc<str>, detail: Arc<str> },
+}
+impl From<&vocab::Call> for Call {
+    fn from(call: &vocab::Call) -> Self {
+        let input = match &call.input {
+            vocab::CallInput::Object(json) => CallInput::Object(json_text(json)),
+            vocab::CallInput::Broken { text, detail } => {
+                CallInput::Broken { text: text.clone(), detail: detail.clone() }
+            }
+        };
+        Self { id: call.id.as_str().into(), name: call.name.clone(), input }
+    }
+}
+impl From<Call> for vocab::Call {
+    fn from(call: Call) -> Self {
+        let input = match call.input {
+            CallInput::Object(text) => vocab::CallInput::Object(Json::trusted(text)),
+            CallInput::Broken { text, detail } => vocab::CallInput::Broken { text, detail },
+        };
+        Self { id: vocab::CallId::new(call.id), name: call.name, input }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Usage {
+    input: u64,
+    cache_read: u64,
+    cache_write: u64,
+    output: u64,
+    estimated: bool,
+}
+impl From<&vocab::Usage> for Usage {
+    fn from(usage: &vocab::Usage) -> Self {
+        let vocab::Usage { input, cache_read, cache_write, output, estimated } = *usage;
+        Self { input, cache_read, cache_write, output, estimated }
+    }
+}
+impl From<Usage> for vocab::Usage {
+    fn from(usage: Usage) -> Self {
+        let Usage { input, cache_read, cache_write, output, estimated } = usage;
+        Self { input, cache_read, cache_write, output, estimated }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Fault {
+    kind: FaultKind,
+    message: String,
+    hints: Vec<String>,
+}
+impl From<&vocab::Fault> for Fault {
+    fn from(fault: &vocab::Fault) -> Self {
+        Self { kind: fault.kind.into(), message: fault.message.clone(), hints: fault.hints.clone() }
+    }
+}
+impl From<Fault> for vocab::Fault {
+    fn from(fault: Fault) -> Self {
+        Self { kind: fault.kind.into(), message: fault.message, hints: fault.hints }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Message {
+    blocks: Vec<Block>,
+    model: Arc<str>,
+    end: MessageEnd,
+    usage: Usage,
+}
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum MessageEnd {
+    Finished(Finish),
+    Interrupted,
+    Failed { fault: Fault, retryable: bool, retry_after_ms: Option<u64>, status: Option<u16> },
+}
+impl From<&vocab::AssistantMessage> for Message {
+    fn from(message: &vocab::AssistantMessage) -> Self {
+        let end = match &message.end {
+            vocab::MessageEnd::Finished(finish) => MessageEnd::Finished((*finish).into()),
+            vocab::MessageEnd::Interrupted => MessageEnd::Interrupted,
+            vocab::MessageEnd::Failed(failed) => MessageEnd::Failed {
+                fault: (&failed.fault).into(),
+                retryable: failed.retryable,
+                retry_after_ms: failed.retry_after_ms,
+                status: failed.status,
+            },
+        };
+        let blocks = into_all(&message.blocks);
+        Self { blocks, model: message.model.clone(), end, usage: (&message.usage).into() }
+    }
+}
+impl From<Message> for vocab::AssistantMessage {
+    fn from(message: Message) -> Self {
+        let end = match message.end {
+            MessageEnd::Finished(finish) => vocab::MessageEnd::Finished(finish.into()),
+            MessageEnd::Interrupted => vocab::MessageEnd::Interrupted,
+            MessageEnd::Failed { fault, retryable, retry_after_ms, status } => {
+                vocab::MessageEnd::Failed(vocab::ModelFault { fault: fault.into(), retryable, retry_after_ms, status })
+            }
+        };
+        Self { blocks: into_all(message.blocks), model: message.model, end, usage: message.usage.into() }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct CallResult {
+    call: Arc<str>,
+    tool: Arc<str>,
+    end: CallEnd,
+    parts: Vec<Part>,
+    is_error: bool,
+    duration_ms: u64,
+    mutation: Option<Arc<str>>,
+    edits: Vec<FileEdit>,
+    details: Option<Arc<str>>,
+}
+impl From<&vocab::CallResult> for CallResult {
+    fn from(result: &vocab::CallResult) -> Self {
+        Self {
+            call: result.call.as_str().into(),
+            tool: result.tool.clone(),
+            end: result.end.into(),
+            parts: into_all(&result.parts),
+            is_error: result.is_error,
+            duration_ms: result.duration_ms,
+            mutation: result.mutation.clone(),
+            edits: into_all(&result.edits),
+            details: result.details.as_ref().map(json_text),
+        }
+    }
+}
+impl From<CallResult> for vocab::CallResult {
+    fn from(result: CallResult) -> Self {
+        Self {
+            call: vocab::CallId::new(result.call),
+            tool: result.tool,
+            end: result.end.into(),
+            parts: into_all(result.parts),
+            is_error: result.is_error,
+            duration_ms: result.duration_ms,
+            mutation: result.mutation,
+            edits: into_all(result.edits),
+            details: result.details.map(Json::trusted),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct FileEdit {
+    path: Arc<str>,
+    before: Snapshot,
+    after: Snapshot,
+}
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Snapshot {
+    Absent,
+    Text(Arc<str>),
+    NotKept,
+}
+impl From<&vocab::FileEdit> for FileEdit {
+    fn from(edit: &vocab::FileEdit) -> Self {
+        Self { path: edit.path.clone(), before: (&edit.before).into(), after: (&edit.after).into() }
+    }
+}
+impl From<FileEdit> for vocab::FileEdit {
+    fn from(edit: FileEdit) -> Self {
+        Self { path: edit.path, before: edit.before.into(), after: edit.after.into() }
+    }
+}
+impl From<&vocab::Snapshot> for Snapshot {
+    fn from(snapshot: &vocab::Snapshot) -> Self {
+        match snapshot {
+            vocab::Snapshot::Absent => Snapshot::Absent,
+            vocab::Snapshot::Text(text) => Snapshot::Text(text.clone()),
+            vocab::Snapshot::NotKept => Snapshot::NotKept,
+        }
+    }
+}
+impl From<Snapshot> for vocab::Snapshot {
+    fn from(snapshot: Snapshot) -> Self {
+        match snapshot {
+            Snapshot::Absent => Self::Absent,
+            Snapshot::Text(text) => Self::Text(text),
+            Snapshot::NotKept => Self::NotKept,
+        }
+    }
+}

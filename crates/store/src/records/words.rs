@@ -1,0 +1,40 @@
+//! The closed lists, word by word. A new variant in the vocabulary fails to compile here until it has a word on disk.
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! mirror {
+    ($($name:ident { $($variant:ident),* $(,)? })*) => { $(
+        #[derive(Clone, Copy, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub(super) enum $name { $($variant),* }
+
+        impl From<vocab::$name> for $name {
+            fn from(word: vocab::$name) -> Self {
+                match word { $(vocab::$name::$variant => Self::$variant),* }
+            }
+        }
+        impl From<$name> for vocab::$name {
+            fn from(word: $name) -> Self {
+                match word { $($name::$variant => Self::$variant),* }
+            }
+        }
+    )* };
+}
+
+mirror! {
+    Mode { ReadOnly, WorkspaceWrite, DangerFullAccess, Prompt, Plan }
+    Required { ReadOnly, WorkspaceWrite, DangerFullAccess }
+    UserFrom { Prompt, Steer, FollowUp, Note }
+    Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error }
+    CompactReason { Manual, Threshold, Overflow }
+    Finish { Stop, Length, ToolUse, Refusal }
+    CallEnd { Ran, Denied, Unknown, Invalid, Interrupted, Skipped, Lost }
+    Scope { Once, Session }
+    Delivery { RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy }
+    ItemEnd { Consumed, Superseded, Dropped, Cancelled }
+    FaultKind {
+        Invalid, EmptyPrompt, TurnInProgress, QueueFull, NotFound, UnknownSession, UnknownAsk, UnknownModel,
+        UnknownCommand, SessionBusy, ShuttingDown, NothingToDo, Unsupported, Store, Cancelled, Internal, Auth,
+        RateLimited, ContextOverflow, BadRequest, Provider, StreamCut, Network,
+    }
+}

@@ -1,0 +1,172 @@
+//! Who may write: a lock that ends with the process, and an epoch in the session's row that ends with the lease.
+//!
+//! The lock says that the owner lives; the epoch stops one that lives on after its session was taken over (a lock on
+//! a network file system may be lost without a word).
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, params};
+use vocab::{Fault, Lease, NewSession, SessionId, Summary};
+
+use super::rows::{self, to_int};
+use super::writer::Writer;
+use super::{Attempt, immediate, log};
+use crate::faults;
+use crate::lock::Lock;
+
+/// A lease of this store.
+pub(super) struct Held {
+    /// Unlocks when the lease ends.
+    _lock: Lock,
+    pub(super) epoch: u64,
+    /// For a session that this lease creates; tells two leases on the same new id apart.
+    pub(super) new: Option<Arc<NewSession>>,
+    /// What is committed.
+    pub(super) done: Option<Log>,
+    /// What the open transaction will have made of it.
+    pub(super) pending: Option<Log>,
+    /// A commit has failed, so what is on disk may be more than `done`.
+    pub(super) uncertain: bool,
+    /// Something was appended under this lease: its holder counts on the numbers.
+    pub(super) appended: bool,
+    /// Said by the next read.
+    pub(super) notice: Option<String>,
+}
+
+/// A session's row number and totals, as this lease's holder knows them.
+#[derive(Clone)]
+pub(super) struct Log {
+    pub(super) key: i64,
+    pub(super) summary: Summary,
+}
+
+impl Held {
+    fn new(lock: Lock, epoch: u64) -> Self {
+        Self {
+            _lock: lock,
+            epoch,
+            new: None,
+            done: None,
+            pending: None,
+            uncertain: false,
+            appended: false,
+            notice: None,
+        }
+    }
+
+    pub(super) fn latest(&self) -> Option<&Log> {
+        self.pending.as_ref().or(self.done.as_ref())
+    }
+
+    pub(super) fn check(&self, lease: &Lease) -> Result<(), Fault> {
+        match (&lease.new, &self.new) {
+            (Some(theirs), Some(ours)) if !Arc::ptr_eq(theirs, ours) => Err(faults::exists(&lease.session)),
+            (Some(_), None) => Err(faults::stale(&lease.session, lease.epoch)),
+            _ if lease.epoch != self.epoch => Err(faults::stale(&lease.session, lease.epoch)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Writer {
+    /// The first append of a new session: nobody else may be making the same one.
+    pub(super) fn begin(&mut self, connection: &Connection, lease: &Lease) -> Attempt<()> {
+        let Some(new) = &lease.new else { return Err(faults::stale(&lease.session, lease.epoch).into()) };
+        let lock = self.lock(&lease.session)?.ok_or_else(|| faults::busy(&lease.session, "another process"))?;
+        if rows::find(connection, &lease.session)?.is_some() {
+            return Err(faults::exists(&lease.session).into());
+        }
+        let mut held = Held::new(lock, lease.epoch);
+        held.new = Some(new.clone());
+        self.held.insert(lease.session.clone(), held);
+        Ok(())
+    }
+
+    pub(super) fn acquire(&mut self, connection: &Connection, id: &SessionId) -> Attempt<Lease> {
+        if self.held.contains_key(id) {
+            return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+        }
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
+        let mut held = Held::new(lock, 0);
+        // Never append behind a damaged record, whether or not the log will be read first.
+        if log::damaged_end(connection, found.key, found.summary.last_seq)?.is_some() {
+            held.notice = log::cut(connection, id)?.map(|(notice, _)| notice);
+        }
+        let owner = &self.owner;
+        let done = immediate(connection, || {
+            // Read again under the lock: the row may have moved on, or be gone.
+            let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+            held.epoch = found.epoch + 1;
+            connection.execute(
+                "UPDATE sessions SET epoch = ?1, owner = ?2 WHERE key = ?3",
+                params![to_int(held.epoch), owner, found.key],
+            )?;
+            Ok(Log { key: found.key, summary: found.summary })
+        })?;
+        held.done = Some(done);
+        let lease = Lease { session: id.clone(), epoch: held.epoch, new: None };
+        self.held.insert(id.clone(), held);
+        Ok(lease)
+    }
+
+    /// A lease that is not ours, or not the newest, is nothing to give back.
+    pub(super) fn release(&mut self, lease: &Lease) {
+        if self.held.get(&lease.session).is_some_and(|held| held.check(lease).is_ok()) {
+            self.held.remove(&lease.session);
+        }
+    }
+
+    pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId) -> Attempt<bool> {
+        if self.held.contains_key(id) {
+            return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+        }
+        let Some(found) = rows::find(connection, id)? else { return Ok(false) };
+        let _lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
+        immediate(connection, || {
+            connection.execute("DELETE FROM entries WHERE session = ?1", [found.key])?;
+            connection.execute("DELETE FROM damaged WHERE session_id = ?1", [id.as_str()])?;
+            Ok(connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])? > 0)
+        })
+    }
+
+    /// Cuts a damaged end, unless a living writer counts on the numbers behind it.
+    pub(super) fn cut(&mut self, connection: &Connection, id: &SessionId) -> Attempt<Option<String>> {
+        let lock = match self.held.get(id) {
+            Some(held) if held.appended => return Ok(None),
+            Some(_) => None,
+            None => match self.lock(id)? {
+                None => return Ok(None),
+                lock => lock,
+            },
+        };
+        let Some((notice, totals)) = log::cut(connection, id)? else { return Ok(None) };
+        if let Some(done) = self.held.get_mut(id).and_then(|held| held.done.as_mut()) {
+            done.summary = totals;
+        }
+        drop(lock);
+        Ok(Some(notice))
+    }
+
+    fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {
+        Lock::take(&self.home, id).map_err(|error| faults::from_io("lock a session in", &self.home, &error))
+    }
+
+    fn name_of(&self, owner: &str) -> String {
+        if *owner == self.owner { format!("another part of this process ({owner})") } else { owner.to_owned() }
+    }
+}
+
+/// This process, in words that also tell it from a later one with the same number.
+pub(super) fn owner() -> String {
+    let host = rustix::system::uname();
+    let host = host.nodename().to_string_lossy();
+    format!("pid {} on {host}, started {}", std::process::id(), started())
+}
+
+/// In clock ticks since boot; the 22nd field, counted behind the name, which may itself hold spaces and brackets.
+fn started() -> String {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().nth(19).unwrap_or("at an unknown time").to_owned()
+}

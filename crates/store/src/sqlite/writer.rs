@@ -1,0 +1,223 @@
+//! The thread that owns the database: takes jobs in order, writes neighbouring appends together, answers.
+//!
+//! The connection lives only as long as it can be trusted. After an input/output error it is closed, and the next job
+//! opens a new one; jobs are never refused because an earlier one failed.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use vocab::{Fault, Lease, Page, Query, SessionId, Summary};
+
+use super::append::{Append, Hot};
+use super::leases::{Held, owner};
+use super::{Attempt, Failure, Reply, database, log, rows};
+use crate::faults;
+
+/// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
+const BATCH_JOBS_MAX: usize = 256;
+
+/// Without work for this long, caches are given back.
+const IDLE: Duration = Duration::from_millis(500);
+
+pub(super) enum Job {
+    Append(Append),
+    Errand(Errand),
+}
+
+/// Everything that is not an append; done one by one, in its place between the appends.
+pub(super) enum Errand {
+    Acquire { session: SessionId, reply: Reply<Lease> },
+    Release { lease: Lease, reply: Reply<()> },
+    Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
+    Summary { session: SessionId, reply: Reply<Option<Summary>> },
+    List { query: Query, reply: Reply<Vec<Summary>> },
+    Delete { session: SessionId, reply: Reply<bool> },
+}
+
+pub(super) struct Writer {
+    pub(super) home: PathBuf,
+    /// Who we are, for whoever finds a session busy.
+    pub(super) owner: String,
+    /// The leases of this store, each with its lock. As many as there are open sessions.
+    pub(super) held: HashMap<SessionId, Held>,
+    inbox: Receiver<Job>,
+    /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
+    taken: VecDeque<Job>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// What a connection is good for after a job.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    Keep,
+    Reopen,
+}
+
+impl Writer {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, waiting: Arc<AtomicUsize>) -> Self {
+        let owner = owner();
+        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new(), waiting }
+    }
+
+    /// Ends when the store is dropped and everything queued is done.
+    pub(super) fn run(mut self) {
+        while self.wait(None) {
+            match database::open(&self.home) {
+                Ok(connection) => self.serve(&connection),
+                Err(fault) => self.refuse_taken(&fault),
+            }
+        }
+    }
+
+    fn serve(&mut self, connection: &Connection) {
+        let mut hot = match Hot::prepare(connection) {
+            Ok(hot) => hot,
+            Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
+        };
+        while self.wait(Some(connection)) {
+            while let Some(job) = self.next() {
+                let trust = match job {
+                    Job::Append(append) => {
+                        let batch = self.batch(append);
+                        self.write(&mut hot, batch)
+                    }
+                    Job::Errand(errand) => self.attend(connection, errand),
+                };
+                if trust == Trust::Reopen {
+                    return;
+                }
+                self.take_waiting();
+            }
+        }
+    }
+
+    /// Waits for at least one job; false when none will come any more. With a connection, frees memory when idle.
+    fn wait(&mut self, connection: Option<&Connection>) -> bool {
+        if self.taken.is_empty() {
+            let first = match connection {
+                None => self.inbox.recv().ok(),
+                Some(connection) => match self.inbox.recv_timeout(IDLE) {
+                    Ok(job) => Some(job),
+                    Err(RecvTimeoutError::Disconnected) => None,
+                    Err(RecvTimeoutError::Timeout) => {
+                        let _ = connection.execute_batch("PRAGMA shrink_memory");
+                        self.inbox.recv().ok()
+                    }
+                },
+            };
+            let Some(first) = first else { return false };
+            self.taken.push_back(first);
+        }
+        self.take_waiting();
+        true
+    }
+
+    fn take_waiting(&mut self) {
+        while self.taken.len() < BATCH_JOBS_MAX {
+            let Ok(job) = self.inbox.try_recv() else { return };
+            self.taken.push_back(job);
+        }
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        let job = self.taken.pop_front()?;
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        Some(job)
+    }
+
+    /// The append and its neighbours: reads in between keep their place.
+    fn batch(&mut self, first: Append) -> Vec<Append> {
+        let mut batch = vec![first];
+        while matches!(self.taken.front(), Some(Job::Append(_))) {
+            if let Some(Job::Append(append)) = self.next() {
+                batch.push(append);
+            }
+        }
+        batch
+    }
+
+    pub(super) fn place(&self) -> PathBuf {
+        self.home.join(database::FILE_NAME)
+    }
+
+    fn attend(&mut self, connection: &Connection, errand: Errand) -> Trust {
+        match errand {
+            Errand::Acquire { session, reply } => {
+                let result = self.acquire(connection, &session);
+                self.answer(reply, "write", result)
+            }
+            Errand::Release { lease, reply } => {
+                self.release(&lease);
+                self.answer(reply, "write", Ok(()))
+            }
+            Errand::Read { session, after, limit, reply } => {
+                let result = self.read(connection, &session, after, limit);
+                self.answer(reply, "read", result)
+            }
+            Errand::Summary { session, reply } => {
+                let result = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
+                self.answer(reply, "read", result)
+            }
+            Errand::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
+            Errand::Delete { session, reply } => {
+                let result = self.delete(connection, &session);
+                self.answer(reply, "write", result)
+            }
+        }
+    }
+
+    fn answer<T>(&self, reply: Reply<T>, doing: &str, result: Attempt<T>) -> Trust {
+        let (result, trust) = match result {
+            Ok(value) => (Ok(value), Trust::Keep),
+            Err(Failure::Fault(fault)) => (Err(fault), Trust::Keep),
+            Err(Failure::Sql(error)) => {
+                let trust = if faults::needs_reopen(&error) { Trust::Reopen } else { Trust::Keep };
+                (Err(faults::from_sqlite(&self.place(), doing, &error)), trust)
+            }
+        };
+        // Nobody waits any more: the work is done all the same.
+        let _ = reply.send(result);
+        trust
+    }
+
+    /// The database cannot be opened. Locks can still be given back.
+    fn refuse_taken(&mut self, fault: &Fault) {
+        while let Some(job) = self.next() {
+            match job {
+                Job::Append(append) => _ = append.reply.send(Err(fault.clone())),
+                Job::Errand(Errand::Release { lease, reply }) => {
+                    self.release(&lease);
+                    let _ = reply.send(Ok(()));
+                }
+                Job::Errand(Errand::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::Errand(Errand::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::Errand(Errand::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::Errand(Errand::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::Errand(Errand::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+            }
+        }
+    }
+
+    fn read(&mut self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
+        let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
+        let scan = log::scan(connection, id, found.key, found.summary.last_seq, after, limit)?;
+        let mut notices: Vec<String> = self.held.get_mut(id).and_then(|held| held.notice.take()).into_iter().collect();
+        if let Some(from) = scan.damaged_from {
+            notices.push(match self.cut(connection, id)? {
+                Some(notice) => notice,
+                None => format!("session {id} is damaged from entry {from} on, and its owner is still writing"),
+            });
+        }
+        if !scan.stand_ins.is_empty() {
+            let numbers: Vec<String> = scan.stand_ins.iter().map(u64::to_string).collect();
+            notices.push(format!("session {id}: damaged records in the log: {}", numbers.join(", ")));
+        }
+        let recovered = (!notices.is_empty()).then(|| notices.join("; "));
+        Ok(Page { entries: scan.entries, recovered })
+    }
+}

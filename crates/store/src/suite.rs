@@ -1,0 +1,75 @@
+//! What every [`Store`] has to keep, whatever it is made of. An implementation runs all of it in its own tests:
+//! [`run`] for the promises of a living store, [`run_durable`] for those that must outlive it.
+//!
+//! Checks panic with a sentence. They use nothing but the trait.
+
+mod durable;
+mod examples;
+mod leases;
+mod lists;
+mod logs;
+
+use std::sync::Arc;
+
+use vocab::{Body, Entry, Fault, Lease, Mode, NewSession, Part, SessionId, Store, UserFrom};
+
+pub use durable::run_durable;
+pub use examples::{as_stored, bodies};
+
+/// Runs every check, each on a fresh and empty store.
+pub async fn run<S: Store>(make: impl Fn() -> S) {
+    logs::entries_come_back_in_order_and_by_page(&make()).await;
+    logs::every_body_comes_back(&make()).await;
+    logs::gaps_and_repeats_are_refused_whole(&make()).await;
+    logs::the_order_of_calls_is_the_order_of_the_log(&make()).await;
+    logs::many_sessions_do_not_mix(&make()).await;
+    logs::an_unknown_session_is_named(&make()).await;
+    leases::a_session_appears_with_its_first_append(&make()).await;
+    leases::one_writer_at_a_time(&make()).await;
+    leases::an_old_lease_is_refused(&make()).await;
+    leases::a_new_id_is_given_once(&make()).await;
+    leases::any_text_is_an_id(&make()).await;
+    leases::delete_removes_all_of_it(&make()).await;
+    lists::a_summary_adds_up(&make()).await;
+    lists::a_preview_ends_on_a_character(&make()).await;
+    lists::newest_first_filtered_and_paged(&make()).await;
+    lists::a_prefix_is_taken_literally(&make()).await;
+}
+
+pub(crate) fn new_session(id: &str) -> NewSession {
+    NewSession {
+        id: SessionId::from(id),
+        workspace: "/work/space".into(),
+        model: "tour".into(),
+        mode: Mode::Prompt,
+        at_ms: 1_000,
+    }
+}
+
+/// An entry that says its own number.
+pub(crate) fn note(seq: u64) -> Arc<Entry> {
+    entry(seq, Body::Title { title: format!("entry {seq}").into() })
+}
+
+pub(crate) fn prompt(seq: u64, text: &str) -> Arc<Entry> {
+    entry(seq, Body::User { turn: None, parts: vec![Part::text(text)], from: UserFrom::Prompt })
+}
+
+pub(crate) fn entry(seq: u64, body: Body) -> Arc<Entry> {
+    Arc::new(Entry { seq, parent: seq - 1, at_ms: 1_000 + i64::try_from(seq).unwrap_or(0), body })
+}
+
+pub(crate) async fn append(store: &impl Store, lease: &Lease, entries: Vec<Arc<Entry>>) {
+    store.append(lease, entries, false).await.expect("the append works");
+}
+
+pub(crate) async fn seqs(store: &impl Store, session: &SessionId) -> Vec<u64> {
+    let page = store.read(session, 0, usize::MAX).await.expect("the session can be read");
+    assert_eq!(page.recovered, None, "nothing was damaged");
+    page.entries.iter().map(|entry| entry.seq).collect()
+}
+
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Fault>, kind: vocab::FaultKind, what: &str) {
+    let fault = result.expect_err(what);
+    assert_eq!(fault.kind, kind, "{what}: {fault}");
+}

@@ -1,0 +1,227 @@
+//! One of everything that can be in a log, with text that has broken other people's stores.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use vocab::*;
+
+/// Every variant of [`Body`], and of everything inside it, at least once.
+pub fn bodies() -> Vec<Body> {
+    let mut all = lifecycle();
+    all.extend(messages());
+    all.extend(calls());
+    all.extend(asks());
+    all.extend(items());
+    all
+}
+
+/// What a store gives back for a body: the sender of an item is forgotten.
+pub fn as_stored(body: &Body) -> Body {
+    match body {
+        Body::Queued(item) => Body::Queued(Item { sender: None, ..item.clone() }),
+        other => other.clone(),
+    }
+}
+
+const ODD: &str = "line\nLF \u{2028} \"quoted\\\" \0nul \u{1f600} \u{10ffff} \u{e9} tab\t \u{7f} </script>";
+
+fn usage() -> Usage {
+    Usage { input: 1, cache_read: 20, cache_write: 300, output: 4000, estimated: true }
+}
+
+fn fault() -> Fault {
+    Fault::new(FaultKind::RateLimited, ODD).hint("wait").hint(ODD)
+}
+
+fn lifecycle() -> Vec<Body> {
+    let turn = TurnId::from("t1");
+    let opened = |workspace, mode, forked_from| Body::Opened { workspace, model: "m".into(), mode, forked_from };
+    let not_text = OsString::from_vec(vec![b'/', 0xff, 0xfe, b'x']);
+    let mut all = vec![
+        opened(not_text.into(), Mode::Plan, None),
+        Body::TurnStarted { turn: turn.clone() },
+        Body::Retrying { turn: turn.clone(), attempt: 1, attempts_max: 3, wait_ms: u64::MAX, fault: fault() },
+        Body::Moved { to: 0 },
+        Body::Model { model: ODD.into() },
+        Body::Thinking { level: None },
+        Body::Thinking { level: Some("high".into()) },
+        Body::Gadgets { off: vec![] },
+        Body::Gadgets { off: vec!["a".into(), ODD.into()] },
+        Body::Title { title: ODD.into() },
+        Body::Recovered { text: ODD.into() },
+    ];
+    all.extend(Mode::ALL.map(|mode| Body::Mode { mode }));
+    all.extend(Mode::ALL.map(|mode| opened("/w".into(), mode, Some((SessionId::from(ODD), u64::MAX)))));
+    use Stop::*;
+    for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error] {
+        let mutations = vec![("write_file".into(), ODD.into()), ("bash".into(), "rm".into())];
+        let fault = (stop == Error).then(fault);
+        let end = TurnEnd { turn: turn.clone(), stop, iterations: 7, usage: usage(), mutations, fault };
+        all.push(Body::TurnEnded(end));
+    }
+    for reason in [CompactReason::Manual, CompactReason::Threshold, CompactReason::Overflow] {
+        all.push(Body::Compacted(Compaction {
+            reason,
+            summary: ODD.into(),
+            first_kept: 9,
+            tokens_before: 8,
+            tokens_after: 7,
+            messages_before: 6,
+            messages_after: 5,
+            usage: usage(),
+        }));
+    }
+    use FaultKind::*;
+    for kind in [
+        Invalid,
+        EmptyPrompt,
+        TurnInProgress,
+        QueueFull,
+        NotFound,
+        UnknownSession,
+        UnknownAsk,
+        UnknownModel,
+        UnknownCommand,
+        SessionBusy,
+        ShuttingDown,
+        NothingToDo,
+        Unsupported,
+        Store,
+        Cancelled,
+        Internal,
+        Auth,
+        RateLimited,
+        ContextOverflow,
+        BadRequest,
+        Provider,
+        StreamCut,
+        Network,
+    ] {
+        let fault = Fault::new(kind, "why");
+        all.push(Body::Retrying { turn: turn.clone(), attempt: 0, attempts_max: 0, wait_ms: 0, fault });
+    }
+    all
+}
+
+fn parts() -> Vec<Part> {
+    let image = Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() };
+    vec![Part::text(ODD), Part::Image(image), Part::text("")]
+}
+
+fn messages() -> Vec<Body> {
+    let mut all = Vec::new();
+    for from in [UserFrom::Prompt, UserFrom::Steer, UserFrom::FollowUp, UserFrom::Note] {
+        all.push(Body::User { turn: None, parts: parts(), from });
+        all.push(Body::User { turn: Some(TurnId::from(ODD)), parts: vec![], from });
+    }
+    let failed = ModelFault { fault: fault(), retryable: true, retry_after_ms: Some(5), status: Some(429) };
+    let finished = [Finish::Stop, Finish::Length, Finish::ToolUse, Finish::Refusal].map(MessageEnd::Finished);
+    let ends = [MessageEnd::Interrupted, MessageEnd::Failed(failed)];
+    for end in finished.into_iter().chain(ends) {
+        let blocks = vec![
+            Block::Text(ODD.into()),
+            Block::Thinking { text: ODD.into(), opaque: Some("c2VhbA==".into()) },
+            Block::Thinking { text: "".into(), opaque: None },
+            Block::Call(call()),
+            Block::Call(broken()),
+        ];
+        let message = AssistantMessage { blocks, model: "m".into(), end, usage: usage() };
+        all.push(Body::Assistant { turn: Some(TurnId::from("t1")), message });
+    }
+    all
+}
+
+fn call() -> Call {
+    // Spaces, key order and escapes belong to whoever wrote it.
+    let input = CallInput::Object(Json::trusted(" {\"b\" : 1e3,\"a\":\"\\u00e9\", \"n\":12345678901234567890} "));
+    Call { id: CallId::from("c1"), name: "read".into(), input }
+}
+
+fn broken() -> Call {
+    let input = CallInput::Broken { text: "{\"path\": ".into(), detail: ODD.into() };
+    Call { id: CallId::from("c2"), name: "nope".into(), input }
+}
+
+fn calls() -> Vec<Body> {
+    let turn = TurnId::from("t1");
+    let started = |call| Body::CallStarted { turn: turn.clone(), call, tool: "read_file".into() };
+    let mut all = vec![started(call()), started(broken())];
+    use CallEnd::*;
+    for end in [Ran, Denied, Unknown, Invalid, Interrupted, Skipped, Lost] {
+        let edit = |before, after| FileEdit { path: ODD.into(), before, after };
+        let ran = end == Ran;
+        let result = CallResult {
+            call: CallId::from("c1"),
+            tool: "read_file".into(),
+            end,
+            parts: parts(),
+            is_error: !ran,
+            duration_ms: 12,
+            mutation: ran.then(|| ODD.into()),
+            edits: vec![
+                edit(Snapshot::Absent, Snapshot::Text(ODD.into())),
+                edit(Snapshot::NotKept, Snapshot::Absent),
+                edit(Snapshot::Text("".into()), Snapshot::NotKept),
+            ],
+            details: ran.then(|| Json::trusted("{\"x\": [1, 2.50]}")),
+        };
+        all.push(Body::CallEnded { turn: turn.clone(), result });
+    }
+    all
+}
+
+fn asks() -> Vec<Body> {
+    let mut kinds = Vec::new();
+    for required in [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess] {
+        kinds.push(AskKind::Permission(PermissionAsk {
+            call: CallId::from("c1"),
+            tool: "bash".into(),
+            input: Json::trusted("{ \"command\": \"ls\" }"),
+            active: Mode::WorkspaceWrite,
+            required,
+            reason: Some(ODD.into()),
+            summary: "run ls".into(),
+            preview: None,
+        }));
+    }
+    let (title, none, some) = (|| "title".into(), || None, || Some(ODD.into()));
+    kinds.push(AskKind::HostCall { call: CallId::from("c1"), tool: "t".into(), input: Json::empty_object() });
+    kinds.push(AskKind::Select { title: title(), options: vec!["a".into(), ODD.into()] });
+    kinds.push(AskKind::Confirm { title: title(), message: ODD.into() });
+    kinds.push(AskKind::Input { title: title(), placeholder: some() });
+    kinds.push(AskKind::Input { title: title(), placeholder: none() });
+    kinds.push(AskKind::Editor { title: title(), prefill: some() });
+    kinds.push(AskKind::Editor { title: title(), prefill: none() });
+    let opened = |kind| Body::AskOpened(Ask { id: AskId::from("a1"), turn: Some(TurnId::from("t1")), kind });
+    let mut all: Vec<Body> = kinds.into_iter().map(opened).collect();
+    let answers = vec![
+        Answer::Allow(Scope::Once),
+        Answer::Allow(Scope::Session),
+        Answer::Deny(None),
+        Answer::Deny(Some(ODD.into())),
+        Answer::Text(ODD.into()),
+        Answer::Confirmed(true),
+        Answer::Confirmed(false),
+        Answer::Result { parts: parts(), is_error: true, details: Some(Json::trusted("[1 ,2]")) },
+        Answer::Result { parts: vec![], is_error: false, details: None },
+        Answer::Dismissed,
+    ];
+    let closed = |end| Body::AskClosed { ask: AskId::from("a1"), end };
+    all.extend(answers.into_iter().map(|answer| closed(AskEnd::Answered { answer, by: Some(PeerId(u64::MAX)) })));
+    all.push(closed(AskEnd::Answered { answer: Answer::Dismissed, by: None }));
+    all.push(closed(AskEnd::Withdrawn));
+    all
+}
+
+fn items() -> Vec<Body> {
+    let mut all = Vec::new();
+    use Delivery::*;
+    for delivery in [RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy] {
+        let sender = Some((PeerId(1), Tag(2)));
+        all.push(Body::Queued(Item { id: ItemId::from("i1"), parts: parts(), delivery, at_ms: -1, sender }));
+    }
+    for end in [ItemEnd::Consumed, ItemEnd::Superseded, ItemEnd::Dropped, ItemEnd::Cancelled] {
+        all.push(Body::Settled { item: ItemId::from(ODD), end });
+    }
+    all
+}

@@ -1,0 +1,141 @@
+//! What a list of sessions says without reading their logs.
+
+use std::sync::Arc;
+
+use vocab::*;
+
+use super::{append, entry, new_session, note, prompt};
+
+pub(super) async fn a_summary_adds_up(store: &impl Store) {
+    let lease = store.create(new_session("sums"));
+    let usage = |n| Usage { input: n, cache_read: 2 * n, cache_write: 3 * n, output: 4 * n, estimated: n == 10 };
+    let turn = TurnId::from("t1");
+    let user = |from| Body::User { turn: None, parts: vec![Part::text("more")], from };
+    let answer = AssistantMessage {
+        blocks: vec![],
+        model: "m".into(),
+        end: MessageEnd::Finished(Finish::Stop),
+        // Counted when its turn ends, not here.
+        usage: usage(1_000_000),
+    };
+    let end = |n, stop| {
+        Body::TurnEnded(TurnEnd {
+            turn: turn.clone(),
+            stop,
+            iterations: 1,
+            usage: usage(n),
+            mutations: vec![],
+            fault: None,
+        })
+    };
+    let compaction = Compaction {
+        reason: CompactReason::Manual,
+        summary: "s".into(),
+        first_kept: 1,
+        tokens_before: 1,
+        tokens_after: 1,
+        messages_before: 1,
+        messages_after: 1,
+        usage: usage(100),
+    };
+    let opened =
+        Body::Opened { workspace: "/elsewhere".into(), model: "n".into(), mode: Mode::Plan, forked_from: None };
+    append(store, &lease, vec![entry(1, opened)]).await;
+    let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
+    assert_eq!((&*summary.model, summary.mode, summary.messages), ("n", Mode::Plan, 0));
+    let note_first = Body::User { turn: None, parts: vec![Part::text("from us")], from: UserFrom::Note };
+    append(
+        store,
+        &lease,
+        vec![entry(2, note_first), prompt(3, "hello"), entry(4, Body::TurnStarted { turn: turn.clone() })],
+    )
+    .await;
+    let message = Body::Assistant { turn: None, message: answer };
+    append(store, &lease, vec![entry(5, message), entry(6, end(1, Stop::EndTurn)), entry(7, user(UserFrom::Steer))])
+        .await;
+    append(store, &lease, vec![entry(8, user(UserFrom::FollowUp)), entry(9, end(10, Stop::Error))]).await;
+    append(store, &lease, vec![entry(10, Body::Compacted(compaction)), entry(11, Body::Model { model: "big".into() })])
+        .await;
+    append(
+        store,
+        &lease,
+        vec![entry(12, Body::Mode { mode: Mode::ReadOnly }), entry(13, Body::Title { title: "T".into() })],
+    )
+    .await;
+    let wanted = Summary {
+        id: lease.session.clone(),
+        workspace: "/elsewhere".into(),
+        model: "big".into(),
+        mode: Mode::ReadOnly,
+        title: Some("T".into()),
+        preview: Some("hello".into()),
+        created_ms: 1_000,
+        updated_ms: 1_013,
+        messages: 4,
+        turns: 2,
+        last_seq: 13,
+        usage: Usage { input: 111, cache_read: 222, cache_write: 333, output: 444, estimated: true },
+    };
+    assert_eq!(store.summary(&lease.session).await.expect("a summary"), Some(wanted.clone()));
+    assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));
+    store.release(lease.clone()).await.expect("released");
+    let lease = store.acquire(&lease.session).await.expect("acquired");
+    append(store, &lease, vec![prompt(14, "later")]).await;
+    let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
+    assert_eq!((summary.messages, summary.preview), (5, wanted.preview), "a new lease goes on counting");
+}
+
+pub(super) async fn a_preview_ends_on_a_character(store: &impl Store) {
+    let lease = store.create(new_session("preview"));
+    let image = Part::Image(Image { mime: "image/png".into(), base64: "AA==".into() });
+    let only_image = Body::User { turn: None, parts: vec![image.clone()], from: UserFrom::Prompt };
+    let parts = vec![Part::text("\u{1f600}".repeat(100)), image, Part::text("\u{e9}".repeat(100))];
+    let long = Body::User { turn: None, parts, from: UserFrom::Prompt };
+    append(store, &lease, vec![entry(1, only_image), entry(2, long)]).await;
+    let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
+    let wanted: Arc<str> = ("\u{1f600}".repeat(100) + &"\u{e9}".repeat(20)).into();
+    assert_eq!(summary.preview, Some(wanted), "the first 120 characters of the first text");
+}
+
+pub(super) async fn newest_first_filtered_and_paged(store: &impl Store) {
+    for n in 0..10u64 {
+        let id = format!("{}-{n}", if n < 5 { "low" } else { "high" });
+        let workspace = if n % 2 == 0 { "/a" } else { "/b" };
+        let lease = store.create(NewSession { workspace: workspace.into(), ..new_session(&id) });
+        let body = if n == 9 { note(1).body.clone() } else { prompt(1, "x").body.clone() };
+        // Later sessions are newer, except that 0 was used last of all.
+        let at_ms = if n == 0 { 9_000 } else { 1_000 + i64::try_from(n).unwrap_or(0) };
+        append(store, &lease, vec![Arc::new(Entry { seq: 1, parent: 0, at_ms, body })]).await;
+    }
+    let check = async |query: Query, wanted: &[u64]| {
+        let listed = store.list(query.clone()).await.expect("a list");
+        let numbers: Vec<u64> =
+            listed.iter().filter_map(|it| it.id.as_str().split('-').next_back()?.parse().ok()).collect();
+        assert_eq!(numbers, wanted, "{query:?}");
+    };
+    let all = Query::default;
+    check(all(), &[0, 9, 8, 7, 6, 5, 4, 3, 2, 1]).await;
+    check(Query { non_empty: true, ..all() }, &[0, 8, 7, 6, 5, 4, 3, 2, 1]).await;
+    check(Query { workspace: Some("/b".into()), ..all() }, &[9, 7, 5, 3, 1]).await;
+    check(Query { workspace: Some("/".into()), ..all() }, &[]).await;
+    check(Query { id_prefix: Some("high".into()), ..all() }, &[9, 8, 7, 6, 5]).await;
+    check(Query { id_prefix: Some("".into()), limit: Some(2), ..all() }, &[0, 9]).await;
+    check(Query { limit: Some(3), offset: 2, ..all() }, &[8, 7, 6]).await;
+    check(Query { limit: Some(0), ..all() }, &[]).await;
+    check(Query { offset: 8, ..all() }, &[2, 1]).await;
+    check(Query { offset: 80, ..all() }, &[]).await;
+    let every = Query { workspace: Some("/b".into()), id_prefix: Some("high-".into()), non_empty: true, ..all() };
+    check(Query { limit: Some(1), offset: 1, ..every }, &[5]).await;
+}
+
+pub(super) async fn a_prefix_is_taken_literally(store: &impl Store) {
+    let ids = ["a", "a%b", "a_b", "axb", "A", "b", "a\u{10ffff}z", "\u{d7ff}q"];
+    for id in ids {
+        let lease = store.create(new_session(id));
+        append(store, &lease, vec![note(1)]).await;
+    }
+    for (prefix, wanted) in [("a", 5), ("a%", 1), ("a_", 1), ("A", 1), ("a\u{10ffff}", 1), ("\u{d7ff}", 1), ("c", 0)] {
+        let listed = store.list(Query { id_prefix: Some(prefix.into()), ..Query::default() }).await.expect("a list");
+        assert_eq!(listed.len(), wanted, "{prefix:?} finds {listed:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! The running totals of a session, kept beside its log so that a list of sessions reads no log.
+
+use std::sync::Arc;
+
+use vocab::{Body, Entry, NewSession, Part, Summary, Usage, UserFrom};
+
+/// Characters of the first prompt that a list shows; the rest is in the log.
+const PREVIEW_CHARS_MAX: usize = 120;
+
+/// The totals of a session that has no entry yet.
+pub(crate) fn blank(new: &NewSession) -> Summary {
+    Summary {
+        id: new.id.clone(),
+        workspace: new.workspace.clone(),
+        model: new.model.clone(),
+        mode: new.mode,
+        title: None,
+        preview: None,
+        created_ms: new.at_ms,
+        updated_ms: new.at_ms,
+        messages: 0,
+        turns: 0,
+        last_seq: 0,
+        usage: Usage::default(),
+    }
+}
+
+/// Adds one entry. Folding a whole log over [`blank`] gives what folding it entry by entry gave.
+pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
+    summary.last_seq = entry.seq;
+    summary.updated_ms = entry.at_ms;
+    match &entry.body {
+        Body::Opened { workspace, model, mode, .. } => {
+            summary.workspace = workspace.clone();
+            summary.model = model.clone();
+            summary.mode = *mode;
+        }
+        Body::User { from: UserFrom::Note, .. } => {}
+        Body::User { parts, .. } => {
+            summary.messages += 1;
+            if summary.preview.is_none() {
+                summary.preview = preview(parts);
+            }
+        }
+        Body::Assistant { .. } => summary.messages += 1,
+        Body::TurnEnded(end) => {
+            summary.turns += 1;
+            add(&mut summary.usage, &end.usage);
+        }
+        Body::Compacted(compaction) => add(&mut summary.usage, &compaction.usage),
+        Body::Model { model } => summary.model = model.clone(),
+        Body::Mode { mode } => summary.mode = *mode,
+        Body::Title { title } => summary.title = Some(title.clone()),
+        Body::TurnStarted { .. }
+        | Body::CallStarted { .. }
+        | Body::CallEnded { .. }
+        | Body::AskOpened(_)
+        | Body::AskClosed { .. }
+        | Body::Queued(_)
+        | Body::Settled { .. }
+        | Body::Retrying { .. }
+        | Body::Moved { .. }
+        | Body::Thinking { .. }
+        | Body::Gadgets { .. }
+        | Body::Recovered { .. } => {}
+    }
+}
+
+/// The first characters of the text, or nothing when the message is all pictures.
+fn preview(parts: &[Part]) -> Option<Arc<str>> {
+    let texts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(&**text),
+        Part::Image(_) => None,
+    });
+    let start: String = texts.flat_map(str::chars).take(PREVIEW_CHARS_MAX).collect();
+    (!start.is_empty()).then(|| start.into())
+}
+
+// A provider may report nonsense; a sum that stops at the top is better than a store that panics on it.
+fn add(sum: &mut Usage, more: &Usage) {
+    sum.input = sum.input.saturating_add(more.input);
+    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+    sum.output = sum.output.saturating_add(more.output);
+    sum.estimated |= more.estimated;
+}

@@ -1,0 +1,187 @@
+//! Records that are not what was written.
+
+use store::SqliteStore;
+use vocab::{FaultKind, Query, SessionId, Store};
+
+use crate::kit::{raw, said, text, texts, written};
+
+const DAMAGE: [&str; 9] = [
+    "payload = substr(payload, 1, length(payload) / 2)",
+    "payload = zeroblob(length(payload))",
+    "payload = x''",
+    "payload = CAST(replace(CAST(payload AS TEXT), 'message', 'massage') AS BLOB)",
+    "crc = crc + 1",
+    "crc = 'x'",
+    "kind = 'title'",
+    "at_ms = at_ms + 1",
+    "parent = 77",
+];
+
+fn damage(home: &std::path::Path, how: &str, at: &str) {
+    let changed = raw(home).execute(&format!("UPDATE entries SET {how} WHERE seq {at}"), []).unwrap();
+    assert!(changed > 0);
+}
+
+fn set_aside(home: &std::path::Path) -> i64 {
+    raw(home).query_row("SELECT count(*) FROM damaged WHERE session_id = 's'", [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_damaged_end_is_cut_reported_once_and_kept_aside() {
+    // Nine kinds of damage, one to five records long: 45 tails.
+    for how in DAMAGE {
+        for records in 1..=5 {
+            let home = tempfile::tempdir().unwrap();
+            let id = written(home.path(), 6).await;
+            damage(home.path(), how, &format!("> {}", 6 - records));
+            let left = 6 - records;
+
+            let store = SqliteStore::new(home.path().to_owned());
+            let page = store.read(&id, 0, 100).await.unwrap();
+            assert_eq!(page.entries.len() as i64, left, "{how}");
+            let notice = page.recovered.expect("it is said");
+            assert!(notice.contains(&format!("cut back to entry {left}")), "{notice}");
+            assert_eq!(store.read(&id, 0, 100).await.unwrap().recovered, None, "it is said once");
+            assert_eq!(set_aside(home.path()), records, "{how}: the bytes are kept");
+            let summary = store.summary(&id).await.unwrap().unwrap();
+            assert_eq!((summary.last_seq as i64, summary.messages as i64), (left, left), "{how}");
+            assert_eq!(summary.updated_ms, 1_000 + left);
+
+            let lease = store.acquire(&id).await.unwrap();
+            store.append(&lease, vec![said(left as u64 + 1, "and on")], true).await.unwrap();
+            drop(store);
+            let store = SqliteStore::new(home.path().to_owned());
+            let page = store.read(&id, 0, 100).await.unwrap();
+            assert_eq!((page.entries.len() as i64, page.recovered), (left + 1, None), "{how}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_appended_behind_a_damaged_end_even_unread() {
+    let home = tempfile::tempdir().unwrap();
+    let id = written(home.path(), 3).await;
+    damage(home.path(), "crc = 0", "= 3");
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.acquire(&id).await.unwrap();
+    let late = store.append(&lease, vec![said(4, "behind")], false).await.unwrap_err();
+    assert!(late.message.contains("ends at entry 2"), "{late}");
+    store.append(&lease, vec![said(3, "instead")], false).await.unwrap();
+    let page = store.read(&id, 0, 100).await.unwrap();
+    assert_eq!(page.entries.iter().map(|it| text(it)).collect::<Vec<_>>(), ["message 1", "message 2", "instead"]);
+    assert!(page.recovered.is_some(), "the cut made by acquire is said by the first read");
+    assert_eq!(set_aside(home.path()), 1);
+}
+
+#[tokio::test]
+async fn a_log_that_is_damaged_from_the_start_is_empty_and_usable() {
+    let home = tempfile::tempdir().unwrap();
+    let id = written(home.path(), 3).await;
+    damage(home.path(), "payload = x'00'", "> 0");
+    let store = SqliteStore::new(home.path().to_owned());
+    let page = store.read(&id, 0, 100).await.unwrap();
+    assert_eq!((page.entries.len(), page.recovered.is_some()), (0, true));
+    assert_eq!(store.list(Query { non_empty: true, ..Query::default() }).await.unwrap(), []);
+    let lease = store.acquire(&id).await.unwrap();
+    store.append(&lease, vec![said(1, "anew")], false).await.unwrap();
+    assert_eq!(texts(&store, &id).await, ["anew"]);
+}
+
+#[tokio::test]
+async fn missing_rows_at_the_end_are_damage_too() {
+    let home = tempfile::tempdir().unwrap();
+    let id = written(home.path(), 5).await;
+    raw(home.path()).execute("DELETE FROM entries WHERE seq > 3", []).unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let page = store.read(&id, 3, 100).await.unwrap();
+    assert_eq!((page.entries.len(), page.recovered.is_some()), (0, true), "a page behind the damage reports it");
+    assert_eq!(store.summary(&id).await.unwrap().unwrap().last_seq, 3);
+}
+
+#[tokio::test]
+async fn damage_in_the_middle_keeps_everything_and_says_which() {
+    for how in DAMAGE {
+        for at in 1..=4 {
+            let home = tempfile::tempdir().unwrap();
+            let id = written(home.path(), 5).await;
+            damage(home.path(), how, &format!("= {at}"));
+            let before: Vec<u8> = payload(home.path(), at);
+            let store = SqliteStore::new(home.path().to_owned());
+            let lease = store.acquire(&id).await.unwrap();
+            store.append(&lease, vec![said(6, "message 6")], false).await.unwrap();
+            for limit in [100, 1] {
+                let mut seen = Vec::new();
+                let mut notices = Vec::new();
+                while let Ok(page) = store.read(&id, seen.len() as u64, limit).await {
+                    if page.entries.is_empty() {
+                        break;
+                    }
+                    notices.extend(page.recovered);
+                    seen.extend(page.entries);
+                }
+                let seqs: Vec<u64> = seen.iter().map(|it| it.seq).collect();
+                assert_eq!(seqs, [1, 2, 3, 4, 5, 6], "{how}: the numbers have no gap");
+                for (seq, entry) in (1..).zip(&seen) {
+                    assert!(entry.parent < entry.seq, "{how}: the tree stays a tree");
+                    if seq == at {
+                        assert!(text(entry).contains(&format!("record {at} ")), "{}", text(entry));
+                    } else {
+                        assert_eq!(text(entry), format!("message {seq}"));
+                    }
+                }
+                assert_eq!(notices.len(), 1, "{how}");
+                assert!(notices[0].contains(&format!("damaged records in the log: {at}")), "{}", notices[0]);
+            }
+            assert_eq!(payload(home.path(), at), before, "nothing is rewritten");
+            assert_eq!(set_aside(home.path()), 0);
+        }
+    }
+}
+
+fn payload(home: &std::path::Path, seq: u64) -> Vec<u8> {
+    let sql = "SELECT CAST(payload AS BLOB) FROM entries WHERE seq = ?1";
+    raw(home).query_row(sql, [seq as i64], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_living_writer_is_not_cut_off() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let lease = store.create(crate::kit::new_session("s"));
+    store.append(&lease, vec![said(1, "one"), said(2, "two")], false).await.unwrap();
+    damage(home.path(), "crc = 0", "= 2");
+    for reader in [&store, &SqliteStore::new(home.path().to_owned())] {
+        let page = reader.read(&lease.session, 0, 100).await.unwrap();
+        assert_eq!((page.entries.len(), page.recovered.is_some()), (1, true));
+    }
+    assert_eq!(set_aside(home.path()), 0, "its owner counts on the number of the next entry");
+    store.append(&lease, vec![said(3, "three")], false).await.unwrap();
+    let seen = texts(&store, &lease.session).await;
+    assert_eq!((seen.len(), &*seen[2]), (3, "three"));
+    assert!(seen[1].contains("record 2 "), "{}", seen[1]);
+}
+
+#[tokio::test]
+async fn a_record_of_a_later_version_is_named_and_never_cut() {
+    let home = tempfile::tempdir().unwrap();
+    let id = written(home.path(), 2).await;
+    // What another version would write: a right checksum over a kind that we do not have.
+    let payload = b"{\"to\":\"mars\"}";
+    let mut hasher = crc32fast::Hasher::new();
+    for number in [3u64.to_le_bytes(), 2u64.to_le_bytes(), 5i64.to_le_bytes()] {
+        hasher.update(&number);
+    }
+    hasher.update(b"teleported\0");
+    hasher.update(payload);
+    let sql = "INSERT INTO entries SELECT key, 3, 2, 5, 'teleported', ?1, ?2 FROM sessions";
+    raw(home.path()).execute(sql, rusqlite::params![payload.as_slice(), hasher.finalize()]).unwrap();
+    raw(home.path()).execute("UPDATE sessions SET last_seq = 3", []).unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    let fault = store.read(&id, 0, 100).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Unsupported);
+    assert!(fault.message.contains("entry 3 ") && fault.message.contains("`teleported`"), "{fault}");
+    let lease = store.acquire(&id).await.unwrap();
+    store.append(&lease, vec![said(4, "behind it")], false).await.unwrap();
+    assert_eq!(store.summary(&SessionId::from("s")).await.unwrap().unwrap().last_seq, 4);
+    assert_eq!(store.read(&id, 3, 100).await.unwrap().entries.len(), 1, "the rest can be read");
+}

@@ -1,0 +1,95 @@
+//! Ports that behave the same every time.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use vocab::{
+    Archive, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Provider, SessionId,
+};
+
+/// `s1`, `t1`, `t2`, `ask1` ...
+#[derive(Default)]
+pub struct CountedIds(Mutex<HashMap<IdKind, u64>>);
+
+impl Ids for CountedIds {
+    fn mint(&self, kind: IdKind) -> String {
+        let mut counts = self.0.lock().expect("no test panics while it holds this");
+        let count = counts.entry(kind).or_default();
+        *count += 1;
+        let name = match kind {
+            IdKind::Session => "s",
+            IdKind::Turn => "t",
+            IdKind::Call => "call",
+            IdKind::Ask => "ask",
+            IdKind::Item => "item",
+        };
+        format!("{name}{count}")
+    }
+}
+
+/// One millisecond later each time somebody looks.
+pub struct TickingClock(AtomicI64);
+
+impl Default for TickingClock {
+    fn default() -> Self {
+        Self(AtomicI64::new(1_700_000_000_000))
+    }
+}
+
+impl Clock for TickingClock {
+    fn now_ms(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// No files around the session.
+pub struct NoArchive;
+
+impl Archive for NoArchive {
+    fn export(&self, _: &SessionId, _: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
+        Box::pin(async { Err(Fault::new(FaultKind::Unsupported, "no archive on this stage")) })
+    }
+    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+        let fault = Fault::new(FaultKind::NotFound, format!("no session file {}", file.display()));
+        Box::pin(async { Err(fault) })
+    }
+    fn path_of(&self, session: &SessionId) -> PathBuf {
+        PathBuf::from(format!("memory#{session}"))
+    }
+}
+
+/// Remembers what was saved.
+#[derive(Default)]
+pub struct Notebook(pub Mutex<Vec<(String, String)>>);
+
+impl Preferences for Notebook {
+    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
+        self.0.lock().expect("no test panics while it holds this").push((key.into(), value.into()));
+        Ok(PathBuf::from("config.toml"))
+    }
+}
+
+/// Gives a provider's models other names, so that a script can play `mock/alpha`.
+pub struct Renamed {
+    pub inner: Arc<dyn Provider>,
+    pub models: Vec<ModelInfo>,
+    /// The inner slug that answers for all of them.
+    pub plays: ModelInfo,
+}
+
+impl Provider for Renamed {
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        self.models.iter().find(|model| &*model.slug == slug).cloned().ok_or_else(|| {
+            let known: Vec<&str> = self.models.iter().map(|model| &*model.slug).collect();
+            Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {})", known.join(", ")))
+        })
+    }
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
+        Box::pin(async { Ok(self.models.clone()) })
+    }
+    fn chat(&self, _: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
+        self.inner.chat(&self.plays)
+    }
+}

@@ -1,0 +1,191 @@
+//! The server side of HTTP/1.1, as little of it as a client of a model server needs.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use super::steps::{Reply, Step};
+use super::{MODELS, Request, State, lock, script};
+
+/// A longer request head or body closes the connection: only a broken client sends one.
+const HEAD_BYTES_MAX: usize = 64 * 1024;
+const BODY_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+pub(super) async fn accept(listener: std::net::TcpListener, state: Arc<State>, mut stopped: oneshot::Receiver<()>) {
+    let listener = TcpListener::from_std(listener).expect("the listener is non-blocking");
+    let mut number = 0;
+    loop {
+        let stream = tokio::select! {
+            _ = &mut stopped => return,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = stream else { continue };
+        // Each step must be on its way when the next one begins, or pauses would lie.
+        let _ = stream.set_nodelay(true);
+        state.counts.send_modify(|counts| {
+            counts.accepted += 1;
+            counts.open += 1;
+        });
+        let state = state.clone();
+        tokio::spawn(async move {
+            // A client that goes away is not the server's error.
+            let _ = Connection { stream, input: Vec::new(), number, state: state.clone() }.serve().await;
+            state.counts.send_modify(|counts| counts.open -= 1);
+        });
+        number += 1;
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// Read and not yet used.
+    input: Vec<u8>,
+    number: usize,
+    state: Arc<State>,
+}
+
+impl Connection {
+    async fn serve(mut self) -> io::Result<()> {
+        while let Some(request) = self.request().await? {
+            let reply = self.route(&request);
+            let chat = request.path.ends_with("/chat/completions");
+            lock(&self.state.requests).add(request);
+            if chat {
+                self.state.counts.send_modify(|counts| counts.chats += 1);
+            }
+            if !self.answer(reply).await? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn route(&self, request: &Request) -> Reply {
+        match (request.method.as_str(), request.path.as_str()) {
+            ("POST", "/v1/chat/completions") => match lock(&self.state.queue).pop_front() {
+                Some(reply) => reply,
+                None => script::reply(&request.body, &mut lock(&self.state.fails)),
+            },
+            ("GET", "/v1/models") => lock(&self.state.models_reply).clone().unwrap_or_else(models),
+            _ => Reply::error(404, "no such path"),
+        }
+    }
+
+    /// The next request; `None` at the end of the connection.
+    async fn request(&mut self) -> io::Result<Option<Request>> {
+        let head_end = loop {
+            if let Some(at) = self.input.windows(4).position(|window| window == b"\r\n\r\n") {
+                break at + 4;
+            }
+            // A TLS greeting, for one, would otherwise wait for an answer that never comes.
+            let strange = self.input.first().is_some_and(|byte| !byte.is_ascii_uppercase());
+            if strange || self.input.len() > HEAD_BYTES_MAX || self.stream.read_buf(&mut self.input).await? == 0 {
+                return Ok(None);
+            }
+        };
+        let head = String::from_utf8_lossy(&self.input[..head_end]).into_owned();
+        let mut lines = head.lines();
+        let mut first = lines.next().unwrap_or_default().split(' ');
+        let (method, path) = (first.next().unwrap_or_default(), first.next().unwrap_or_default());
+        let headers: Vec<(String, String)> = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let length = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+        if length > BODY_BYTES_MAX {
+            return Ok(None);
+        }
+        while self.input.len() < head_end + length {
+            if self.stream.read_buf(&mut self.input).await? == 0 {
+                return Ok(None);
+            }
+        }
+        let body = self.input[head_end..head_end + length].to_vec();
+        self.input.drain(..head_end + length);
+        Ok(Some(Request { method: method.into(), path: path.into(), headers, body, connection: self.number }))
+    }
+
+    /// Whether the connection stays open.
+    async fn answer(&mut self, reply: Reply) -> io::Result<bool> {
+        match reply {
+            Reply::Drop => Ok(false),
+            Reply::Plain { status, headers, body } => {
+                let mut out = format!("HTTP/1.1 {status} Mock\r\ncontent-length: {}\r\n", body.len());
+                for (name, value) in headers {
+                    out.push_str(&format!("{name}: {value}\r\n"));
+                }
+                out.push_str("\r\n");
+                let mut out = out.into_bytes();
+                out.extend_from_slice(&body);
+                self.stream.write_all(&out).await?;
+                Ok(true)
+            }
+            Reply::Stream { content_type, steps } => self.stream_steps(&content_type, &steps).await,
+        }
+    }
+
+    async fn stream_steps(&mut self, content_type: &str, steps: &[Step]) -> io::Result<bool> {
+        let mut out = format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n")
+            .into_bytes();
+        let mut stays = true;
+        for step in steps {
+            if let Some(bytes) = step.bytes().filter(|bytes| !bytes.is_empty()) {
+                out.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
+                out.extend_from_slice(&bytes);
+                out.extend_from_slice(b"\r\n");
+                if matches!(step, Step::Done) {
+                    // Goes out with the end of the body, as servers do.
+                    continue;
+                }
+            }
+            self.stream.write_all(&out).await?;
+            out.clear();
+            match step {
+                Step::Pause { ms } => self.wait(tokio::time::sleep(Duration::from_millis(*ms))).await?,
+                Step::Hold => {
+                    let state = self.state.clone();
+                    self.wait(async { state.releases.acquire().await.expect("never closed").forget() }).await?;
+                }
+                Step::Cut => {
+                    self.stream.set_zero_linger()?;
+                    return Ok(false);
+                }
+                Step::Eof => return Ok(false),
+                Step::HangUp => stays = false,
+                _ => {}
+            }
+        }
+        out.extend_from_slice(b"0\r\n\r\n");
+        self.stream.write_all(&out).await?;
+        Ok(stays)
+    }
+
+    /// Waits for `what`; an error as soon as the client has gone.
+    async fn wait(&mut self, what: impl Future<Output = ()>) -> io::Result<()> {
+        let gone = async {
+            if matches!(self.stream.peek(&mut [0]).await, Ok(0) | Err(_)) {
+                return;
+            }
+            // The next request is waiting already: the client is there.
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = what => Ok(()),
+            () = gone => Err(io::ErrorKind::ConnectionAborted.into()),
+        }
+    }
+}
+
+fn models() -> Reply {
+    let data: Vec<_> = MODELS
+        .iter()
+        .map(|(id, window)| json!({ "id": id, "object": "model", "owned_by": "mock", "context_length": window }))
+        .collect();
+    Reply::plain(200, "application/json", json!({ "object": "list", "data": data }).to_string())
+}

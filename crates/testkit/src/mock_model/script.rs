@@ -1,0 +1,304 @@
+//! The prompt as a script.
+//!
+//! ```text
+//! say 3 words                     w1 w2 w3, one delta per word
+//! say "any text" | say any text   one delta per word, each with the space behind it
+//! think "..."                     reasoning, one delta
+//! call TOOL {"json": "object"}    a tool call; the object may be left out
+//! stall 2 say 5 words             two of the five words, then silence
+//! fail 503                        an HTTP error instead of an answer
+//! ```
+//!
+//! `and` joins what belongs to one reply, `then` joins replies: the first reply that has calls is over when all its
+//! results are in the request. The last user message with text is the script; the tool messages behind it say how far
+//! it has come. A `fail` with something behind it fails once per request body, so that a retry gets further. Anything
+//! that is no script is answered with `ok`.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::steps::{Reply, Step, words};
+
+/// How many scripted failures each request body has had.
+#[derive(Default)]
+pub(super) struct Fails(HashMap<Vec<u8>, usize>);
+
+/// One thing the server does within a reply.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Action {
+    SayWords(usize),
+    SayText(String),
+    Think(String),
+    Call { tool: String, arguments: String },
+    Stall { after: usize, of: usize },
+    Fail(u16),
+}
+
+/// Replies, each a list of actions. An empty list means that the text is no script.
+pub fn parse(prompt: &str) -> Vec<Vec<Action>> {
+    let mut rest = prompt.trim();
+    let mut replies = vec![Vec::new()];
+    loop {
+        let Some((action, after)) = action(rest) else { return Vec::new() };
+        replies.last_mut().expect("never empty").push(action);
+        rest = after.trim_start();
+        if rest.is_empty() {
+            return replies;
+        } else if let Some(after) = keyword(rest, "then") {
+            replies.push(Vec::new());
+            rest = after;
+        } else if let Some(after) = keyword(rest, "and") {
+            rest = after;
+        } else {
+            return Vec::new();
+        }
+    }
+}
+
+/// What to answer to this chat request.
+pub(super) fn reply(body: &[u8], fails: &mut Fails) -> Reply {
+    let Ok(request) = serde_json::from_slice::<Value>(body) else {
+        return Reply::error(400, "the body is not JSON");
+    };
+    let (prompt, results) = position(&request);
+    let script = parse(&prompt);
+    let (mut at, mut round, mut left) = (0, 0, results);
+    while let Some(actions) = script.get(at) {
+        let calls = actions.iter().filter(|action| matches!(action, Action::Call { .. })).count();
+        if calls == 0 || left < calls {
+            break;
+        }
+        (at, round, left) = (at + 1, round + 1, left - calls);
+    }
+    while let Some([Action::Fail(status)]) = script.get(at).map(Vec::as_slice) {
+        let failed = fails.0.entry(body.to_vec()).or_default();
+        if at + 1 < script.len() && *failed > at {
+            at += 1;
+            continue;
+        }
+        *failed = at + 1;
+        return Reply::error(*status, &format!("scripted failure {status}"));
+    }
+    match script.get(at) {
+        Some(actions) => play(actions, round, body.len()),
+        None => play(&[Action::SayText(if script.is_empty() { "ok" } else { "done" }.into())], round, body.len()),
+    }
+}
+
+fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
+    let mut steps = Vec::new();
+    let mut calls = 0;
+    let numbered = |count: usize, of: usize| {
+        (1..=count).map(move |n| Step::Text(if n == of { format!("w{n}") } else { format!("w{n} ") }))
+    };
+    for action in actions {
+        match action {
+            Action::SayWords(count) => steps.extend(numbered(*count, *count)),
+            Action::SayText(text) => steps.extend(words(text).map(Step::text)),
+            Action::Think(text) => steps.push(Step::Thinking(text.clone())),
+            Action::Call { tool, arguments } => {
+                steps.push(Step::call(calls, &format!("call_{round}_{calls}"), tool, arguments));
+                calls += 1;
+            }
+            Action::Stall { after, of } => {
+                steps.extend(numbered(*after, *of));
+                steps.push(Step::Hold);
+            }
+            Action::Fail(status) => return Reply::error(*status, &format!("scripted failure {status}")),
+        }
+    }
+    let said = steps.len() as u64;
+    steps.push(Step::finish(if calls > 0 { "tool_calls" } else { "stop" }));
+    // A token for every four bytes asked and every delta said: enough to make sums that can be checked.
+    steps.extend([Step::usage(body_bytes as u64 / 4, 0, said), Step::Done]);
+    Reply::stream(steps)
+}
+
+/// The last user text, and how many tool messages came after it. A user message of pictures only belongs to the
+/// results before it.
+fn position(request: &Value) -> (String, usize) {
+    let empty = Vec::new();
+    let messages = request["messages"].as_array().unwrap_or(&empty);
+    let mut results = 0;
+    for message in messages.iter().rev() {
+        match message["role"].as_str() {
+            Some("tool") => results += 1,
+            Some("user") => {
+                if let Some(text) = user_text(&message["content"]) {
+                    return (text, results);
+                }
+            }
+            _ => {}
+        }
+    }
+    (String::new(), results)
+}
+
+fn user_text(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
+            (!texts.is_empty()).then(|| texts.concat())
+        }
+        _ => None,
+    }
+}
+
+// ---- the grammar ----------------------------------------------------------------------------------------------
+
+fn action(text: &str) -> Option<(Action, &str)> {
+    if let Some(rest) = keyword(text, "say") {
+        if let Some((count, rest)) = count_words(rest) {
+            return Some((Action::SayWords(count), rest));
+        }
+        let (text, rest) = phrase(rest)?;
+        return Some((Action::SayText(text), rest));
+    }
+    if let Some(rest) = keyword(text, "think") {
+        let (text, rest) = phrase(rest)?;
+        return Some((Action::Think(text), rest));
+    }
+    if let Some(rest) = keyword(text, "call") {
+        let (tool, rest) = word(rest)?;
+        let (arguments, rest) = match json(rest.trim_start(), '{') {
+            Some((raw, rest)) => (raw, rest),
+            None => ("{}", rest),
+        };
+        return Some((Action::Call { tool: tool.into(), arguments: arguments.into() }, rest));
+    }
+    if let Some(rest) = keyword(text, "stall") {
+        let (after, rest) = word(rest)?;
+        let (of, rest) = count_words(keyword(rest.trim_start(), "say")?)?;
+        return Some((Action::Stall { after: after.parse().ok()?, of }, rest));
+    }
+    let (status, rest) = word(keyword(text, "fail")?)?;
+    Some((Action::Fail(status.parse().ok().filter(|status| (400..600).contains(status))?), rest))
+}
+
+/// `text` behind this word and the space after it.
+fn keyword<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(word)?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim_start())
+}
+
+fn word(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// `N words`
+fn count_words(text: &str) -> Option<(usize, &str)> {
+    let (count, rest) = word(text)?;
+    let rest = rest.trim_start();
+    let rest = keyword(rest, "words").or_else(|| keyword(rest, "word"))?;
+    Some((count.parse().ok()?, rest))
+}
+
+/// A JSON string, or bare words up to `then` or `and`.
+fn phrase(text: &str) -> Option<(String, &str)> {
+    if let Some((raw, rest)) = json(text, '"') {
+        return Some((serde_json::from_str(raw).ok()?, rest));
+    }
+    let mut end = 0;
+    for piece in text.split_inclusive(char::is_whitespace) {
+        if matches!(piece.trim(), "then" | "and") {
+            break;
+        }
+        end += piece.len();
+    }
+    let bare = text[..end].trim();
+    (!bare.is_empty()).then(|| (bare.to_owned(), &text[end..]))
+}
+
+/// The JSON value at the start of `text`, which must open with `open`, and what comes behind it.
+fn json(text: &str, open: char) -> Option<(&str, &str)> {
+    if !text.starts_with(open) {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde::de::IgnoredAny>();
+    values.next()?.ok()?;
+    Some(text.split_at(values.byte_offset()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(tool: &str, arguments: &str) -> Action {
+        Action::Call { tool: tool.into(), arguments: arguments.into() }
+    }
+
+    #[test]
+    fn the_grammar_reads_every_form() {
+        for (prompt, want) in [
+            ("say 3 words", vec![vec![Action::SayWords(3)]]),
+            ("say \"a then b\"", vec![vec![Action::SayText("a then b".into())]]),
+            (
+                "say hello there then say x",
+                vec![vec![Action::SayText("hello there".into())], vec![Action::SayText("x".into())]],
+            ),
+            (
+                r#"call a {"x":"} and then"} and call b {} then say 1 word"#,
+                vec![vec![call("a", r#"{"x":"} and then"}"#), call("b", "{}")], vec![Action::SayWords(1)]],
+            ),
+            ("call a then say ok", vec![vec![call("a", "{}")], vec![Action::SayText("ok".into())]]),
+            ("stall 2 say 5 words", vec![vec![Action::Stall { after: 2, of: 5 }]]),
+            ("think \"hm\" and say y", vec![vec![Action::Think("hm".into()), Action::SayText("y".into())]]),
+            ("fail 503 then say hi", vec![vec![Action::Fail(503)], vec![Action::SayText("hi".into())]]),
+            ("hello", vec![]),
+            ("fail 42", vec![]),
+            ("say", vec![]),
+        ] {
+            assert_eq!(parse(prompt), want, "{prompt}");
+        }
+    }
+
+    fn texts(reply: Reply) -> String {
+        match reply {
+            Reply::Stream { steps, .. } => steps
+                .iter()
+                .map(|step| match step {
+                    Step::Text(text) => text.clone(),
+                    Step::Call { id, name, .. } => format!("<{} {}>", id.clone().unwrap(), name.clone().unwrap()),
+                    _ => String::new(),
+                })
+                .collect(),
+            Reply::Plain { status, .. } => format!("{status}"),
+            Reply::Drop => "drop".into(),
+        }
+    }
+
+    #[test]
+    fn tool_messages_after_the_last_user_message_choose_the_reply() {
+        let prompt = "call a and call b then call c then say end";
+        for (results, want) in [
+            (0, "<call_0_0 a><call_0_1 b>"),
+            (1, "<call_0_0 a><call_0_1 b>"),
+            (2, "<call_1_0 c>"),
+            (3, "end"),
+            (4, "end"),
+        ] {
+            let mut messages = vec![
+                serde_json::json!({"role":"user","content":"old"}),
+                serde_json::json!({"role":"tool","content":"old"}),
+                serde_json::json!({"role":"user","content":prompt}),
+            ];
+            messages.extend((0..results).map(|_| serde_json::json!({"role":"tool","content":"x"})));
+            let body = serde_json::json!({ "messages": messages }).to_string();
+            assert_eq!(texts(reply(body.as_bytes(), &mut Fails::default())), want, "{results} results");
+        }
+    }
+
+    #[test]
+    fn a_failure_with_something_behind_it_happens_once_per_body() {
+        let mut fails = Fails::default();
+        let body = br#"{"messages":[{"role":"user","content":"fail 503 then fail 429 then say hi"}]}"#;
+        let got: Vec<String> = (0..4).map(|_| texts(reply(body, &mut fails))).collect();
+        assert_eq!(got, ["503", "429", "hi", "hi"]);
+        let body = br#"{"messages":[{"role":"user","content":"fail 500"}]}"#;
+        let got: Vec<String> = (0..3).map(|_| texts(reply(body, &mut fails))).collect();
+        assert_eq!(got, ["500", "500", "500"]);
+    }
+}

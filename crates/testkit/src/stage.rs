@@ -1,0 +1,204 @@
+//! An engine on a stage: in-memory store, real file tools in a temporary workspace, a model that plays a script.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{Config, Engine, Peer, Ports, Slow};
+use store::MemoryStore;
+use vocab::{
+    Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox, Verb, Which,
+};
+
+use crate::fakes::{CountedIds, NoArchive, Notebook, TickingClock};
+
+pub struct StageOptions {
+    pub provider: Arc<dyn Provider>,
+    pub model: String,
+    pub store: Arc<dyn Store>,
+    pub mode: Mode,
+    pub gate: Gate,
+    pub tune: Box<dyn FnOnce(&mut Settings)>,
+    pub toolbox: Option<Arc<dyn Toolbox>>,
+}
+
+impl Default for StageOptions {
+    fn default() -> Self {
+        Self {
+            provider: Arc::new(tour::Tour::default()),
+            model: "tour".into(),
+            store: Arc::new(MemoryStore::new()),
+            mode: Mode::DangerFullAccess,
+            gate: Gate::Ladder,
+            tune: Box::new(|_| {}),
+            toolbox: None,
+        }
+    }
+}
+
+pub struct Stage {
+    pub engine: Engine,
+    pub store: Arc<dyn Store>,
+    pub notebook: Arc<Notebook>,
+    workspace: tempfile::TempDir,
+}
+
+impl Stage {
+    pub fn new(options: StageOptions) -> Self {
+        let workspace = tempfile::tempdir().expect("a temporary directory");
+        Self::in_workspace(options, workspace)
+    }
+
+    pub fn in_workspace(options: StageOptions, workspace: tempfile::TempDir) -> Self {
+        let notebook = Arc::new(Notebook::default());
+        let toolbox = options.toolbox.unwrap_or_else(|| Arc::new(file_tools(workspace.path())));
+        let ports = Ports {
+            provider: options.provider,
+            toolbox,
+            store: options.store.clone(),
+            archive: Arc::new(NoArchive),
+            preferences: notebook.clone(),
+            ids: Arc::new(CountedIds::default()),
+            clock: Arc::new(TickingClock::default()),
+            read_object: wire::read_object,
+        };
+        let mut defaults = Settings::new(workspace.path(), options.model);
+        defaults.mode = options.mode;
+        defaults.gate = options.gate;
+        (options.tune)(&mut defaults);
+        let config = Config { defaults, version: "0.0.0-test".into(), notices: Vec::new() };
+        Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace }
+    }
+
+    pub fn workspace(&self) -> &Path {
+        self.workspace.path()
+    }
+    pub fn write(&self, name: &str, content: &str) {
+        let path = self.workspace.path().join(name);
+        std::fs::create_dir_all(path.parent().expect("a file has a directory")).expect("directories");
+        std::fs::write(path, content).expect("a file in the workspace");
+    }
+    pub fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.workspace.path().join(name)).ok()
+    }
+
+    pub fn actor(&self) -> Actor {
+        Actor { peer: self.engine.connect(Slow::Wait), told: Vec::new(), tag: 0 }
+    }
+    /// A peer on a new session.
+    pub async fn open(&self) -> Actor {
+        let mut actor = self.actor();
+        actor.open(Open::new(Which::New)).await;
+        actor
+    }
+}
+
+/// The built-in tools; their leash is this binary's, so shell tools are for process tests.
+fn file_tools(home: &Path) -> impl Toolbox {
+    tools::Builtin::new(tools::Options::for_tests(home))
+}
+
+/// A peer under the control of a test.
+pub struct Actor {
+    pub peer: Peer,
+    /// Everything told and not yet taken.
+    pub told: Vec<Told>,
+    tag: u64,
+}
+
+impl Actor {
+    pub async fn send(&mut self, verb: Verb) -> Tag {
+        self.send_to(Target::Current, verb).await
+    }
+    pub async fn send_to(&mut self, target: Target, verb: Verb) -> Tag {
+        self.tag += 1;
+        let tag = Tag(self.tag);
+        self.peer.submit(Command { tag, target, verb }).await;
+        tag
+    }
+    pub async fn open(&mut self, open: Open) -> Result<vocab::Opened, vocab::Fault> {
+        let tag = self.send(Verb::Open(open)).await;
+        match self.reply(tag).await? {
+            Reply::Opened(opened) => Ok(*opened),
+            other => panic!("not an opening: {other:?}"),
+        }
+    }
+    pub async fn prompt(&mut self, text: &str) -> Tag {
+        self.deliver(text, vocab::Delivery::RejectIfBusy).await
+    }
+    pub async fn deliver(&mut self, text: &str, delivery: vocab::Delivery) -> Tag {
+        self.send(Verb::Prompt { parts: vec![vocab::Part::text(text)], delivery }).await
+    }
+
+    /// Waits for an event; everything up to and including it stays in `told`.
+    pub async fn until(&mut self, mut wanted: impl FnMut(&Event) -> bool) -> Event {
+        let mut seen = 0;
+        loop {
+            while seen < self.told.len() {
+                seen += 1;
+                if wanted(&self.told[seen - 1].event) {
+                    return self.told[seen - 1].event.clone();
+                }
+            }
+            let more = self.peer.events(&mut self.told).await;
+            assert!(more, "nothing more will come; told so far: {:#?}", self.told);
+        }
+    }
+    pub async fn reply(&mut self, tag: Tag) -> Result<Reply, vocab::Fault> {
+        let event = self.until(|event| matches!(event, Event::Reply { tag: got, .. } if *got == tag)).await;
+        match event {
+            Event::Reply { result, .. } => result,
+            other => panic!("not a reply: {other:?}"),
+        }
+    }
+    /// The end of the running turn; clears what was told before it.
+    pub async fn turn_end(&mut self) -> vocab::TurnEnd {
+        let event = self.until(|event| turn_end_of(event).is_some()).await;
+        turn_end_of(&event).expect("that is what was waited for")
+    }
+    pub async fn ask(&mut self) -> vocab::Ask {
+        let event = self.until(|event| ask_of(event).is_some()).await;
+        ask_of(&event).expect("that is what was waited for")
+    }
+    /// Forgets what was told, so that the next wait sees only news.
+    pub fn forget(&mut self) {
+        self.told.clear();
+    }
+    /// All text deltas told, joined.
+    pub fn text(&self) -> String {
+        self.told
+            .iter()
+            .filter_map(|told| match &told.event {
+                Event::Text { delta, .. } => Some(delta.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+    /// Everything that is there without waiting for more; lets every task run first.
+    pub async fn settle(&mut self) {
+        while tokio::time::timeout(std::time::Duration::from_millis(200), self.peer.events(&mut self.told))
+            .await
+            .is_ok()
+        {}
+    }
+}
+
+fn turn_end_of(event: &Event) -> Option<vocab::TurnEnd> {
+    match event {
+        Event::Logged(entry) => match &entry.body {
+            vocab::Body::TurnEnded(end) => Some(end.clone()),
+            _ => None,
+        },
+        Event::TurnLost(end) => Some(end.clone()),
+        _ => None,
+    }
+}
+
+fn ask_of(event: &Event) -> Option<vocab::Ask> {
+    match event {
+        Event::Logged(entry) => match &entry.body {
+            vocab::Body::AskOpened(ask) => Some(ask.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
