@@ -1,1 +1,90 @@
-//! tools
+//! The agent's own tools, one per file, each a [`vocab::Tool`]. They know the workspace they are bound to and nothing
+//! of sessions, models, dialects or who decides about a call: they say what a call needs, and stay within what was
+//! granted.
+
+mod apply_patch;
+mod args;
+mod blocking;
+mod edit_file;
+mod glob;
+mod grep;
+mod list_dir;
+mod output;
+mod read_file;
+mod sys;
+mod text;
+mod todo;
+mod walk;
+pub mod workspace;
+mod write_file;
+// Processes and the network: `mod shell; mod web_fetch; pub mod leash;`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use vocab::{Fault, Json, SessionId, Tool, ToolSpec, Toolbox};
+
+pub use workspace::Workspace;
+
+/// What the built-in tools need to know about the machine.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Output too long for a result goes to `spill_dir/<session>/`, where the session's tools may read it.
+    pub spill_dir: PathBuf,
+    /// The user's home; see [`workspace::Guard::home`].
+    pub home: Option<PathBuf>,
+    /// Paths that only full access may write, such as the data and config directories.
+    pub protected: Vec<PathBuf>,
+}
+
+impl Options {
+    pub fn new(spill_dir: impl Into<PathBuf>) -> Self {
+        Self { spill_dir: spill_dir.into(), home: std::env::home_dir(), protected: Vec::new() }
+    }
+}
+
+/// The built-in tools.
+pub struct Builtin {
+    options: Options,
+}
+
+impl Builtin {
+    pub fn new(options: Options) -> Self {
+        Self { options }
+    }
+
+    /// Where one session spills. The id is ours or a peer's, so it must not be able to name another directory.
+    fn spill_dir(&self, session: &SessionId) -> PathBuf {
+        let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
+        self.options.spill_dir.join(session.as_str().chars().map(safe).collect::<String>())
+    }
+}
+
+impl Toolbox for Builtin {
+    fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        let spill_dir = self.spill_dir(session);
+        let guard = workspace::Guard {
+            home: self.options.home.clone(),
+            protected: self.options.protected.clone(),
+            spill_dir: Some(spill_dir),
+        };
+        let workspace = Arc::new(Workspace::open(workspace, guard)?);
+        let tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(read_file::ReadFile::new(workspace.clone())),
+            Arc::new(write_file::WriteFile::new(workspace.clone())),
+            Arc::new(edit_file::EditFile::new(workspace.clone())),
+            Arc::new(apply_patch::ApplyPatch::new(workspace.clone())),
+            Arc::new(glob::Glob::new(workspace.clone())),
+            Arc::new(grep::Grep::new(workspace.clone())),
+            Arc::new(list_dir::ListDir::new(workspace)),
+            Arc::new(todo::Todo::new()),
+            // The shell tools and web_fetch join here.
+        ];
+        Ok(tools)
+    }
+}
+
+/// A tool's description for the model; `schema` is a JSON object in text form.
+pub(crate) fn spec(name: &str, description: &str, schema: &str) -> ToolSpec {
+    ToolSpec { name: name.into(), description: description.into(), schema: Json::trusted(schema) }
+}

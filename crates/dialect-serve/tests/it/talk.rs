@@ -22,6 +22,8 @@ pub(crate) struct Talk {
     pub(crate) on: &'static str,
     protocol: u8,
     schema: &'static Schema,
+    turn: Option<vocab::TurnId>,
+    calls: Vec<vocab::CallId>,
 }
 
 pub(crate) fn options() -> Options {
@@ -39,6 +41,8 @@ impl Talk {
             on: "s1",
             protocol,
             schema: Schema::published(),
+            turn: None,
+            calls: Vec::new(),
         };
         talk.serve.greet(&mut talk.out);
         talk.drain();
@@ -75,8 +79,30 @@ impl Talk {
     }
 
     pub(crate) fn told(&mut self, event: Event) -> (usize, Vec<Value>) {
+        self.begin_what_this_ends(&event);
         self.serve.tell(&Told { session: SessionId::from(self.on), event }, &mut self.out);
         self.drain()
+    }
+
+    /// Ends are told only for what was begun; a test that is about an end gets its beginning unseen.
+    fn begin_what_this_ends(&mut self, event: &Event) {
+        let Event::Logged(entry) = event else { return };
+        match &entry.body {
+            Body::TurnStarted { turn } => self.turn = Some(turn.clone()),
+            Body::CallStarted { call, .. } => self.calls.push(call.id.clone()),
+            Body::TurnEnded(end) if self.turn.as_ref() != Some(&end.turn) => self.unseen(started(end.turn.as_str())),
+            Body::TurnEnded(_) => self.turn = None,
+            Body::CallEnded { turn, result } if !self.calls.contains(&result.call) => {
+                self.unseen(call_started(turn.as_str(), result.call.as_str(), "bash", "{}"));
+            }
+            Body::CallEnded { result, .. } => self.calls.retain(|call| *call != result.call),
+            _ => {}
+        }
+    }
+
+    fn unseen(&mut self, body: Body) {
+        let mut out = Out::new();
+        self.serve.tell(&Told { session: SessionId::from(self.on), event: logged(body) }, &mut out);
     }
 
     pub(crate) fn log_entry(&mut self, body: Body) -> &mut Self {

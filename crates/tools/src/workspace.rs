@@ -1,0 +1,301 @@
+//! The directory a session works in, held by a handle that is opened once. Decides which paths are inside, which are
+//! protected, and hands out [`Spot`]s: the only way the tools touch a file. Knows nothing of tools or their arguments.
+//!
+//! A path is first resolved here, part by part and through the handle, into one that has no `..` and no symlink;
+//! then it is opened with a call that accepts neither. Whoever swaps a directory for a symlink between the two gets
+//! an error, never another file, and a protected file cannot be reached under another name.
+//!
+//! Hard links cannot be told from ordinary names: a file inside whose second name is outside reads as a file inside.
+//! Writing never reaches the second name, because every write replaces the name and not the contents ([`replace`]).
+
+mod access;
+mod protect;
+pub(crate) mod replace;
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::OFlags;
+use vocab::{Fault, FaultKind, Required};
+
+pub(crate) use access::{Facts, Spot, explain, explain_at};
+use protect::Protected;
+
+use crate::sys;
+
+/// Longer paths are refused before any system call; no filesystem we know takes them.
+pub const PATH_BYTES_MAX: usize = 4096;
+/// Symlinks followed for one path; beyond it the path is refused, as the kernel does.
+const LINKS_MAX: usize = 40;
+
+/// Where a path leads once every symlink is followed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Relative to the workspace, normalised; empty for the workspace itself.
+    Inside(PathBuf),
+    /// Absolute.
+    Outside(PathBuf),
+}
+
+impl Place {
+    /// For people and for the log: relative with `/` when inside, absolute when outside.
+    pub fn shown(&self) -> String {
+        match self {
+            Place::Inside(rel) if rel.as_os_str().is_empty() => ".".to_owned(),
+            Place::Inside(path) | Place::Outside(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// What a call wants to do at a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// What a workspace is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    /// The user's home; its shell start-up files are protected when it lies in the workspace.
+    pub home: Option<PathBuf>,
+    /// More absolute paths that only full access may write: our data and config directories.
+    pub protected: Vec<PathBuf>,
+    /// Where long outputs of this session are spilled. Reading there needs no more than reading the workspace.
+    pub spill_dir: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub struct Workspace {
+    root: Arc<OwnedFd>,
+    /// The real path of the root, and the one it was asked for by.
+    path: PathBuf,
+    asked: PathBuf,
+    protected: Protected,
+    spill_dir: Option<PathBuf>,
+    /// One writer at a time, so that two edits of one file cannot lose each other's work.
+    writing: Mutex<()>,
+}
+
+impl Workspace {
+    pub fn open(path: &Path, guard: Guard) -> Result<Self, Fault> {
+        let fault = |error: std::io::Error| {
+            Fault::new(FaultKind::NotFound, format!("cannot open the workspace {}: {error}", path.display()))
+                .hint("name an existing directory as the workspace")
+        };
+        let asked = std::path::absolute(path).map_err(fault)?;
+        let real = std::fs::canonicalize(path).map_err(fault)?;
+        let root = Arc::new(sys::open_root(&real).map_err(fault)?);
+        let protected = Protected::new(&real, guard.home.as_deref(), &guard.protected);
+        Ok(Self { root, path: real, asked, protected, spill_dir: guard.spill_dir, writing: Mutex::new(()) })
+    }
+
+    /// The real path of the workspace, for people and for child processes.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Held from reading what is to be changed until the change is made.
+    pub(crate) fn write_lock(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says where a path leads now. `~` is an ordinary name. The error is written for the model.
+    pub fn place(&self, path: &str) -> Result<Place, String> {
+        check_shape(path)?;
+        let path = Path::new(path);
+        let inside = if path.is_absolute() { self.strip_root(path) } else { Some(path) };
+        match inside {
+            Some(rel) => self.resolve(rel),
+            None => Ok(self.place_outside(path)),
+        }
+    }
+
+    /// The least permission for this access at this place.
+    pub fn required(&self, place: &Place, access: Access) -> Required {
+        match (place, access) {
+            (Place::Inside(_), Access::Read) => Required::ReadOnly,
+            (Place::Inside(rel), Access::Write) if !self.is_protected(rel) => Required::WorkspaceWrite,
+            (Place::Outside(path), Access::Read) if self.spilled(path).is_some() => Required::ReadOnly,
+            _ => Required::DangerFullAccess,
+        }
+    }
+
+    /// Resolves a path and gives access to it when `granted` covers it. This is the check that counts: it is made
+    /// again here, whatever an earlier plan saw, and the spot stays bound to what was checked.
+    pub(crate) fn spot(&self, path: &str, access: Access, granted: Required) -> Result<Spot, String> {
+        let place = self.place(path)?;
+        let least = match access {
+            Access::Read => Required::ReadOnly,
+            Access::Write => Required::WorkspaceWrite,
+        };
+        let required = self.required(&place, access).max(least);
+        if granted < required {
+            return Err(match &place {
+                Place::Outside(_) => format!(
+                    "{path}: this path leads outside the workspace, which needs {}; granted is {}. Use a path inside {}",
+                    Required::DangerFullAccess.as_str(),
+                    granted.as_str(),
+                    self.path.display()
+                ),
+                Place::Inside(_) if required == Required::DangerFullAccess => format!(
+                    "{path}: this file steers git, the shell or the agent itself; changing it needs {}; granted is {}",
+                    required.as_str(),
+                    granted.as_str()
+                ),
+                Place::Inside(_) => {
+                    format!("{path}: changing files needs {}; granted is {}", required.as_str(), granted.as_str())
+                }
+            });
+        }
+        self.spot_at(place).map_err(|error| explain(path, &error))
+    }
+
+    /// A spot inside, for walks that started at a checked place.
+    pub(crate) fn spot_at(&self, place: Place) -> std::io::Result<Spot> {
+        let shown = place.shown();
+        let (root, rel) = match place {
+            Place::Inside(rel) => (self.root.clone(), rel),
+            Place::Outside(path) => match self.spilled(&path) {
+                Some((dir, rel)) => (Arc::new(sys::open_root(&dir)?), rel),
+                None => {
+                    let rel = path.strip_prefix("/").unwrap_or(&path).to_owned();
+                    (Arc::new(sys::open_root(Path::new("/"))?), rel)
+                }
+            },
+        };
+        Ok(Spot::new(root, rel, shown))
+    }
+
+    fn strip_root<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.asked)).ok()
+    }
+
+    /// The spill directory as it really is, and the rest of the path below it.
+    fn spilled(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
+        let dir = std::fs::canonicalize(self.spill_dir.as_deref()?).ok()?;
+        let rel = path.strip_prefix(&dir).ok()?.to_owned();
+        Some((dir, rel))
+    }
+
+    fn is_protected(&self, rel: &Path) -> bool {
+        // What a protected name points at is protected too: `.git/hooks` may be a symlink into the tree.
+        let behind = |name: &&str| match self.resolve(Path::new(name)) {
+            Ok(Place::Inside(real)) => rel.starts_with(real),
+            _ => false,
+        };
+        self.protected.covers(rel) || protect::ROOTS.iter().any(behind)
+    }
+
+    /// Follows a relative path through the handle.
+    fn resolve(&self, path: &Path) -> Result<Place, String> {
+        if let Some(rel) = plain(path)
+            && sys::open_beneath(self.root.as_fd(), &rel, sys::HANDLE).is_ok()
+        {
+            return Ok(Place::Inside(rel)); // The usual case: it exists and holds no symlink.
+        }
+        let mut rel = PathBuf::new();
+        let mut links = 0;
+        let mut rest: VecDeque<OsString> = parts(path).collect();
+        while let Some(part) = rest.pop_front() {
+            if part == ".." {
+                if !rel.pop() {
+                    return Ok(self.place_outside(&join(self.path.join(".."), rest)));
+                }
+                continue;
+            }
+            let Some(target) = self.link_target(&rel, &part) else {
+                rel.push(part);
+                continue;
+            };
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(format!("{}: too many symlinks, or a loop of them", path.display()));
+            }
+            let target = PathBuf::from(target);
+            let relative = match target.is_absolute() {
+                false => target.as_path(),
+                true => match self.strip_root(&target) {
+                    Some(relative) => {
+                        rel = PathBuf::new();
+                        relative
+                    }
+                    None => return Ok(self.place_outside(&join(target, rest))),
+                },
+            };
+            for part in parts(relative).collect::<Vec<_>>().into_iter().rev() {
+                rest.push_front(part);
+            }
+        }
+        Ok(Place::Inside(rel))
+    }
+
+    fn link_target(&self, parent: &Path, name: &OsStr) -> Option<OsString> {
+        let parent = sys::open_beneath(self.root.as_fd(), parent, sys::HANDLE | OFlags::DIRECTORY).ok()?;
+        sys::read_link(parent.as_fd(), name)
+    }
+
+    /// Real path of something that left the workspace by name. It may come back in (`../here/file`).
+    fn place_outside(&self, path: &Path) -> Place {
+        let mut existing = path.to_owned();
+        let mut missing = Vec::new();
+        let mut real = loop {
+            if let Ok(real) = std::fs::canonicalize(&existing) {
+                break real;
+            }
+            match existing.components().next_back() {
+                Some(last @ (Component::Normal(_) | Component::ParentDir)) => {
+                    missing.push(last.as_os_str().to_owned());
+                    existing.pop();
+                }
+                _ => break PathBuf::from("/"),
+            }
+        };
+        for part in missing.into_iter().rev() {
+            if part == ".." {
+                real.pop();
+            } else {
+                real.push(part);
+            }
+        }
+        match real.strip_prefix(&self.path) {
+            Ok(rel) => Place::Inside(rel.to_owned()),
+            Err(_) => Place::Outside(real),
+        }
+    }
+}
+
+fn check_shape(path: &str) -> Result<(), String> {
+    if path.is_empty() {
+        return Err("the path is empty; name a file, or \".\" for the workspace".to_owned());
+    }
+    if path.contains('\0') {
+        return Err("the path holds a NUL character; no file name can".to_owned());
+    }
+    if path.len() > PATH_BYTES_MAX {
+        return Err(format!("the path is {} bytes long; at most {PATH_BYTES_MAX} are possible", path.len()));
+    }
+    Ok(())
+}
+
+/// The parts of a path without `.` and the root.
+fn parts(path: &Path) -> impl Iterator<Item = OsString> + '_ {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    })
+}
+
+/// The path without `.` and double slashes, unless it holds `..`.
+fn plain(path: &Path) -> Option<PathBuf> {
+    parts(path).map(|part| (part != "..").then_some(part)).collect()
+}
+
+fn join(mut path: PathBuf, rest: VecDeque<OsString>) -> PathBuf {
+    path.extend(rest);
+    path
+}

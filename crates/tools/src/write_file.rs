@@ -1,0 +1,142 @@
+//! `write_file`: a whole file, created or replaced.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use vocab::{CallContext, Json, Later, Outcome, Plan, Required, SNAPSHOT_BYTES_MAX, Snapshot, Tool, ToolSpec};
+
+use crate::args::{Args, PATH};
+use crate::blocking::{Cancel, blocking};
+use crate::output::{self, line_count, plural};
+use crate::workspace::{Access, Facts, Spot, Workspace, explain, replace};
+
+pub(crate) struct WriteFile {
+    spec: ToolSpec,
+    workspace: Arc<Workspace>,
+}
+
+impl WriteFile {
+    pub(crate) fn new(workspace: Arc<Workspace>) -> Self {
+        let spec = crate::spec(
+            "write_file",
+            "Writes a whole file: creates it, with its directories, or replaces what it held. To change a part of a \
+             file use edit_file.",
+            r#"{"type":"object","properties":{"path":{"type":"string","description":"file to write, relative to the workspace"},"content":{"type":"string","description":"the whole new contents"}},"required":["path","content"]}"#,
+        );
+        Self { spec, workspace }
+    }
+}
+
+fn parse(input: &Json) -> Result<(String, String), String> {
+    let mut args = Args::parse(input)?;
+    Ok((args.text(PATH)?, args.text(&["content", "contents", "text"])?))
+}
+
+impl Tool for WriteFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn required(&self) -> Required {
+        Required::WorkspaceWrite
+    }
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let (path, content) = parse(input)?;
+        let place = self.workspace.place(&path)?;
+        let shown = place.shown();
+        let change = before_for_preview(&self.workspace, &path)
+            .and_then(|before| output::change(&shown, before.as_deref(), Some(content.as_bytes())));
+        let counts = change.as_ref().map_or(format!("({} bytes)", content.len()), |change| change.counts.clone());
+        Ok(Plan {
+            required: self.workspace.required(&place, Access::Write),
+            summary: format!("write {shown} {counts}").into(),
+            mutation: Some(shown.into()),
+            preview: change.map(|change| change.preview),
+        })
+    }
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        let workspace = self.workspace.clone();
+        blocking(move |cancel| {
+            let (path, content) = parse(&input)?;
+            write(&workspace, &path, &content, context.granted, cancel)
+        })
+    }
+}
+
+/// What a file inside holds now, for a preview; `Some(None)` when it does not exist. Nothing outside the workspace
+/// and nothing large is read before the call is allowed.
+pub(crate) fn before_for_preview(workspace: &Workspace, path: &str) -> Option<Option<Vec<u8>>> {
+    let spot = workspace.spot(path, Access::Read, Required::ReadOnly).ok()?;
+    match spot.read_all(output::DIFF_BYTES_MAX as u64) {
+        Ok((bytes, _)) => Some(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(None),
+        Err(_) => None,
+    }
+}
+
+/// Puts `bytes` at the spot, unless the call was cancelled in the meantime.
+pub(crate) fn commit(spot: &Spot, bytes: &[u8], like: Option<&Facts>, cancel: &Cancel) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}; nothing was written", explain(spot.shown(), &error));
+    let staged = replace::stage(spot, bytes, like).map_err(failed)?;
+    cancel.check()?;
+    staged.place().map_err(failed)
+}
+
+fn write(
+    workspace: &Workspace,
+    path: &str,
+    content: &str,
+    granted: Required,
+    cancel: &Cancel,
+) -> Result<Outcome, String> {
+    let spot = workspace.spot(path, Access::Write, granted)?;
+    let _lock = workspace.write_lock();
+    let facts = match spot.facts() {
+        Ok(facts) => Some(facts),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(explain(path, &error)),
+    };
+    let lines = plural(line_count(content), "line");
+    let Some(facts) = facts else {
+        commit(&spot, content.as_bytes(), None, cancel)?;
+        let edits = vec![output::file_edit(spot.shown(), None, Some(content.as_bytes()))];
+        return Ok(Outcome { edits, ..Outcome::text(format!("created {} ({lines})", spot.shown())) });
+    };
+    // Only what undo keeps is read; a larger file is replaced unseen.
+    let before = match spot.read_all(SNAPSHOT_BYTES_MAX as u64) {
+        Ok((bytes, _)) => Some(bytes),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => None,
+        Err(error) => return Err(explain(path, &error)),
+    };
+    if before.as_deref() == Some(content.as_bytes()) {
+        return Ok(Outcome::text(format!("{} already has exactly this content; nothing changed", spot.shown())));
+    }
+    commit(&spot, content.as_bytes(), Some(&facts), cancel)?;
+    let mut edit = output::file_edit(spot.shown(), before.as_deref(), Some(content.as_bytes()));
+    let was = match &before {
+        Some(bytes) => plural(line_count(&String::from_utf8_lossy(bytes)), "line"),
+        None => {
+            edit.before = Snapshot::NotKept;
+            format!("{} bytes", facts.bytes)
+        }
+    };
+    Ok(Outcome { edits: vec![edit], ..Outcome::text(format!("updated {} ({lines}, was {was})", spot.shown())) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Guard;
+
+    #[test]
+    fn a_cancelled_call_writes_nothing_and_leaves_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("old"), "old").unwrap();
+        let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
+        for name in ["old", "new"] {
+            let error = write(&workspace, name, "text", Required::WorkspaceWrite, &Cancel::cancelled());
+            assert_eq!(error.unwrap_err(), crate::blocking::CANCELLED);
+        }
+        assert_eq!(std::fs::read_to_string(temp.path().join("old")).unwrap(), "old");
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,79 @@
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use expect_test::expect;
+use serde_json::json;
+use vocab::{FileEdit, Required, SNAPSHOT_BYTES_MAX, Snapshot};
+
+use crate::bench::Bench;
+
+#[test]
+fn a_file_is_created_with_its_directories() {
+    let bench = Bench::new();
+    let input = json!({"path": "a/b/c.txt", "content": "one\ntwo\n"});
+    let plan = bench.plan("write_file", &input).unwrap();
+    assert_eq!((plan.required, plan.mutation.as_deref()), (Required::WorkspaceWrite, Some("a/b/c.txt")));
+    expect!["write a/b/c.txt (+2 -0)"].assert_eq(&plan.summary);
+    expect![[r#"
+        --- /dev/null
+        +++ b/a/b/c.txt
+        @@ -0,0 +1,2 @@
+        +one
+        +two
+    "#]]
+    .assert_eq(&plan.preview.unwrap());
+    let outcome = bench.call("write_file", input);
+    expect!["created a/b/c.txt (2 lines)"].assert_eq(&vocab::parts_text(&outcome.parts));
+    let edit =
+        FileEdit { path: "a/b/c.txt".into(), before: Snapshot::Absent, after: Snapshot::Text("one\ntwo\n".into()) };
+    assert_eq!(outcome.edits, [edit]);
+    assert_eq!(bench.text("a/b/c.txt"), "one\ntwo\n");
+}
+
+#[test]
+fn a_file_is_replaced_and_keeps_its_mode() {
+    let bench = Bench::holding(&[("run.sh", "old\n")]);
+    std::fs::set_permissions(bench.root.join("run.sh"), PermissionsExt::from_mode(0o751)).unwrap();
+    let outcome = bench.call("write_file", json!({"path": "run.sh", "content": "new\nlonger\n"}));
+    expect!["updated run.sh (2 lines, was 1 line)"].assert_eq(&vocab::parts_text(&outcome.parts));
+    assert_eq!(outcome.edits[0].before, Snapshot::Text("old\n".into()));
+    assert_eq!(std::fs::metadata(bench.root.join("run.sh")).unwrap().mode() & 0o7777, 0o751);
+    expect!["run.sh already has exactly this content; nothing changed"]
+        .assert_eq(&bench.answer("write_file", json!({"path": "run.sh", "content": "new\nlonger\n"})));
+    assert_eq!(std::fs::read_dir(&bench.root).unwrap().count(), 1, "no temporary file is left");
+}
+
+#[test]
+fn a_large_file_is_replaced_but_not_kept() {
+    let bench = Bench::holding(&[("big", &"x".repeat(SNAPSHOT_BYTES_MAX + 1))]);
+    let outcome = bench.call("write_file", json!({"path": "big", "content": "small"}));
+    expect!["updated big (1 line, was 262145 bytes)"].assert_eq(&vocab::parts_text(&outcome.parts));
+    assert_eq!(outcome.edits[0].before, Snapshot::NotKept);
+    assert_eq!(bench.text("big"), "small");
+}
+
+#[test]
+fn a_symlink_inside_keeps_pointing_at_the_file_that_changed() {
+    let bench = Bench::holding(&[("real.txt", "old")]);
+    std::os::unix::fs::symlink("real.txt", bench.root.join("link")).unwrap();
+    std::os::unix::fs::symlink(bench.root.join("real.txt"), bench.root.join("absolute")).unwrap();
+    expect!["updated real.txt (1 line, was 1 line)"]
+        .assert_eq(&bench.answer("write_file", json!({"path": "link", "content": "new"})));
+    assert_eq!(bench.text("real.txt"), "new");
+    assert!(bench.root.join("link").is_symlink());
+    expect!["updated real.txt (1 line, was 1 line)"]
+        .assert_eq(&bench.answer("write_file", json!({"path": "absolute", "content": "newer"})));
+}
+
+#[test]
+fn what_cannot_be_written_says_why() {
+    let bench = Bench::holding(&[("dir/file", "x")]);
+    expect!["ERROR dir: is a directory"].assert_eq(&bench.answer("write_file", json!({"path": "dir", "content": "x"})));
+    expect!["ERROR dir/file/below: a part of the path is a file, not a directory"]
+        .assert_eq(&bench.answer("write_file", json!({"path": "dir/file/below", "content": "x"})));
+    expect![[r#"ERROR missing required argument "content""#]]
+        .assert_eq(&bench.answer("write_file", json!({"path": "dir/x"})));
+    let refused = bench.call_granted("write_file", &json!({"path": "x", "content": "x"}), Required::ReadOnly);
+    expect!["x: changing files needs workspace-write; granted is read-only"]
+        .assert_eq(&vocab::parts_text(&refused.parts));
+    assert!(!bench.root.join("x").exists());
+}
