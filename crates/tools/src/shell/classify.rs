@@ -1,0 +1,5 @@
+use std::path::Path;
+use vocab::Required;
+pub fn required(_c: &str, _w: &Path) -> Required {
+    Required::DangerFullAccess
+}

@@ -1,0 +1,5 @@
+mod leash_entry;
+mod shell_background;
+mod shell_ending;
+mod shell_run;
+mod shell_support;
