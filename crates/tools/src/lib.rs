@@ -1,3 +1,4 @@
 //! tools
 pub mod leash;
 pub mod shell;
+pub mod web_fetch;

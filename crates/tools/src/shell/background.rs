@@ -157,7 +157,8 @@ impl State {
             _ => return "running".to_owned(),
         };
         let timed_out = if self.timed_out { "timed out, " } else { "" };
-        let left = if self.gone { "" } else { ", processes it started still run" };
+        let left = matches!(self.ended, Some(Report::Exited { left: true, .. } | Report::Killed { left: true, .. }));
+        let left = if left && !self.gone { ", processes it started still run" } else { "" };
         format!("{timed_out}{end}{left}")
     }
 }

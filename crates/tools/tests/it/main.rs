@@ -3,3 +3,4 @@ mod shell_background;
 mod shell_ending;
 mod shell_run;
 mod shell_support;
+mod web;

@@ -83,8 +83,8 @@ async fn secrets_stay_out_of_the_environment() {
     helper.args(["shell_run::canary_helper", "--exact", "--nocapture"]).env("CANARY_HELPER", "1");
     for name in canaries {
         let value = match name {
-            "DATABASE_URL" => "postgres://user:canary-value@db/x",
-            "HTTPS_PROXY" => "http://canary-value@proxy:1",
+            "DATABASE_URL" => "postgres://user:canary-url@db/x",
+            "HTTPS_PROXY" => "http://canary-url@proxy:1",
             _ => "canary-value",
         };
         helper.env(name, value);
@@ -92,7 +92,7 @@ async fn secrets_stay_out_of_the_environment() {
     let output = helper.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("TILLERMAN=1") && text.contains("proxy:1"), "{text}");
-    assert!(!text.contains("canary-value"), "{text}");
+    assert!(!text.contains("canary-"), "{text}");
 }
 
 #[tokio::test]
