@@ -92,9 +92,9 @@ impl Stage {
     }
 }
 
-/// The built-in tools; their leash is this binary's, so shell tools are for process tests.
-fn file_tools(home: &Path) -> impl Toolbox {
-    tools::Builtin::new(tools::Options::for_tests(home))
+/// The built-in tools. A command's leash is the test binary itself, which works where it has a `__leash` test.
+fn file_tools(home: &Path) -> impl Toolbox + use<> {
+    tools::Builtin::new(tools::Options::new(home.join(".spill")))
 }
 
 /// A peer under the control of a test.

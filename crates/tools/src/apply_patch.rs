@@ -246,3 +246,49 @@ fn put_back(done: &[&File]) -> String {
         false => format!("and these files could not be put back: {}", failed.join(", ")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace::Guard;
+
+    #[test]
+    fn what_was_done_before_a_failure_is_put_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
+        let file = |name: &str, before: Option<&str>, after: Option<&str>| File {
+            spot: workspace.spot(name, Access::Write, Required::WorkspaceWrite).unwrap(),
+            before: before.map(Into::into),
+            after: after.map(Into::into),
+            like: None,
+        };
+        let files =
+            [file("changed", Some("old"), Some("new")), file("made", None, Some("x")), file("gone", Some("y"), None)];
+        std::fs::write(temp.path().join("changed"), "new").unwrap();
+        std::fs::write(temp.path().join("made"), "x").unwrap();
+        assert_eq!(put_back(&files.iter().collect::<Vec<_>>()), "nothing was changed");
+        let text = |name: &str| std::fs::read_to_string(temp.path().join(name)).ok();
+        assert_eq!((text("changed"), text("made"), text("gone")), (Some("old".into()), None, Some("y".into())));
+    }
+
+    /// The files are checked one by one and then written one by one; a name that became a directory in between
+    /// stops the second of them.
+    #[test]
+    fn a_failure_in_the_last_step_leaves_no_trace() {
+        let temp = tempfile::tempdir().unwrap();
+        std::fs::write(temp.path().join("a"), "1\n").unwrap();
+        std::fs::write(temp.path().join("b"), "1\n").unwrap();
+        let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
+        let mut desk = Desk { workspace: &workspace, granted: Required::WorkspaceWrite, files: Vec::new() };
+        let patch = "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Delete File: b\n*** End Patch";
+        for section in patch::parse(patch).unwrap() {
+            desk.apply(section).unwrap();
+        }
+        std::fs::remove_file(temp.path().join("b")).unwrap();
+        std::fs::create_dir(temp.path().join("b")).unwrap();
+        let error = desk.commit(&Cancel::default()).unwrap_err();
+        assert_eq!(error, "b: is a directory; nothing was changed");
+        assert_eq!(std::fs::read_to_string(temp.path().join("a")).unwrap(), "1\n");
+        assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);
+    }
+}

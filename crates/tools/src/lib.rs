@@ -5,24 +5,27 @@
 mod apply_patch;
 mod args;
 mod blocking;
+mod changes;
 mod edit_file;
 mod glob;
 mod grep;
+pub mod leash;
 mod list_dir;
 mod output;
 mod read_file;
+pub mod shell;
 mod sys;
 mod text;
 mod todo;
 mod walk;
+pub mod web_fetch;
 pub mod workspace;
 mod write_file;
-// Processes and the network: `mod shell; mod web_fetch; pub mod leash;`
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, Json, SessionId, Tool, ToolSpec, Toolbox};
+use vocab::{Fault, FileDiff, FileEdit, Json, SessionId, Tool, ToolSpec, Toolbox};
 
 pub use workspace::Workspace;
 
@@ -35,11 +38,23 @@ pub struct Options {
     pub home: Option<PathBuf>,
     /// Paths that only full access may write, such as the data and config directories.
     pub protected: Vec<PathBuf>,
+    /// The binary that becomes the leash of a command; see [`leash`].
+    pub exe: PathBuf,
+    /// See [`shell::Options`].
+    pub keep_env: Vec<String>,
+    pub secrets: Vec<String>,
 }
 
 impl Options {
     pub fn new(spill_dir: impl Into<PathBuf>) -> Self {
-        Self { spill_dir: spill_dir.into(), home: std::env::home_dir(), protected: Vec::new() }
+        Self {
+            spill_dir: spill_dir.into(),
+            home: std::env::home_dir(),
+            protected: Vec::new(),
+            exe: PathBuf::from("/proc/self/exe"),
+            keep_env: Vec::new(),
+            secrets: Vec::new(),
+        }
     }
 }
 
@@ -66,10 +81,15 @@ impl Toolbox for Builtin {
         let guard = workspace::Guard {
             home: self.options.home.clone(),
             protected: self.options.protected.clone(),
-            spill_dir: Some(spill_dir),
+            spill_dir: Some(spill_dir.clone()),
         };
         let workspace = Arc::new(Workspace::open(workspace, guard)?);
-        let tools: Vec<Arc<dyn Tool>> = vec![
+        let shell = shell::Options {
+            keep_env: self.options.keep_env.clone(),
+            secrets: self.options.secrets.clone(),
+            ..shell::Options::new(&self.options.exe, workspace.path(), spill_dir)
+        };
+        let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(read_file::ReadFile::new(workspace.clone())),
             Arc::new(write_file::WriteFile::new(workspace.clone())),
             Arc::new(edit_file::EditFile::new(workspace.clone())),
@@ -78,9 +98,18 @@ impl Toolbox for Builtin {
             Arc::new(grep::Grep::new(workspace.clone())),
             Arc::new(list_dir::ListDir::new(workspace)),
             Arc::new(todo::Todo::new()),
-            // The shell tools and web_fetch join here.
         ];
+        tools.extend(shell::tools(shell));
+        tools.push(web_fetch::tool(web_fetch::Options::default()));
         Ok(tools)
+    }
+
+    fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
+        changes::restore(workspace, edits).unwrap_or_default()
+    }
+
+    fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {
+        changes::diff(edits)
     }
 }
 

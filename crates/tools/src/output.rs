@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use similar::{ChangeTag, TextDiff};
-use vocab::{FileEdit, SNAPSHOT_BYTES_MAX, Snapshot};
+use vocab::{FileDiff, FileEdit, SNAPSHOT_BYTES_MAX, Snapshot};
 
 /// A longer preview is cut at a line and says so.
 pub(crate) const PREVIEW_BYTES_MAX: usize = 16 * 1024;
@@ -37,8 +37,13 @@ pub(crate) struct Change {
     pub(crate) preview: Arc<str>,
 }
 
-/// A unified diff of one file. `None` when it is too large to be worth it, or binary.
 pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Change> {
+    let diff = unified(path, before, after)?;
+    Some(Change { counts: format!("(+{} -{})", diff.added, diff.removed), preview: preview(&diff.patch) })
+}
+
+/// A unified diff of one file. `None` when it is too large to be worth it, or binary.
+pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<FileDiff> {
     let text = |side: Option<&[u8]>| match side {
         None => Some(String::new()),
         Some(bytes) if bytes.len() > DIFF_BYTES_MAX || bytes.contains(&0) => None,
@@ -46,11 +51,14 @@ pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) ->
     };
     let (old, new) = (text(before)?, text(after)?);
     let diff = TextDiff::from_lines(&old, &new);
-    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-    let counts = format!("(+{} -{})", count(ChangeTag::Insert), count(ChangeTag::Delete));
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
     let name = |side: Option<&[u8]>, prefix| side.map_or("/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
-    let text = diff.unified_diff().header(&name(before, "a"), &name(after, "b")).to_string();
-    Some(Change { counts, preview: preview(&text) })
+    Some(FileDiff {
+        path: path.into(),
+        added: count(ChangeTag::Insert),
+        removed: count(ChangeTag::Delete),
+        patch: diff.unified_diff().header(&name(before, "a"), &name(after, "b")).to_string(),
+    })
 }
 
 /// Cuts a preview at a line.

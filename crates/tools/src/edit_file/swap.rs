@@ -90,6 +90,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         /// A small alphabet, so that texts overlap, repeat and miss.
         #[test]
         fn one_swap_means_what_replacen_means(text in "[abé\n]{0,40}", old in "[abé\n]{1,4}", new in "[abc\n]{0,4}") {

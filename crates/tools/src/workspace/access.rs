@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, RawMode};
 use rustix::io::Errno;
 
 use crate::sys::{self, Entry, Kind};
@@ -25,7 +25,7 @@ pub(crate) struct Spot {
 pub(crate) struct Facts {
     pub(crate) kind: Kind,
     pub(crate) bytes: u64,
-    pub(crate) mode: u32,
+    pub(crate) mode: RawMode,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
 }

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, RawMode, Uid};
 use rustix::io::Errno;
 
 use super::access::{Facts, Spot, facts_of};
@@ -20,11 +20,11 @@ use crate::sys::{self, Kind};
 /// Names tried for a temporary file; more collisions than this mean somebody plays with us.
 const TEMP_TRIES_MAX: usize = 16;
 /// Mode of a new file, before the umask.
-const NEW_FILE_MODE: u32 = 0o644;
+const NEW_FILE_MODE: RawMode = 0o644;
 /// Mode of a new directory, before the umask.
-const NEW_DIR_MODE: u32 = 0o755;
+const NEW_DIR_MODE: RawMode = 0o755;
 /// The bits that survive a replacement: not set-uid and set-gid, which a changed program must not inherit.
-const KEPT_BITS: u32 = 0o777;
+const KEPT_BITS: RawMode = 0o777;
 
 /// New contents, written out but not yet under their name. Dropping it takes them away again.
 pub(crate) struct Staged {

@@ -2,12 +2,19 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod bench;
+mod changes;
 mod edit;
 mod escape;
+mod leash_entry;
 mod patch;
 mod protect;
 mod race;
 mod read;
 mod search;
+mod shell_background;
+mod shell_ending;
+mod shell_run;
+mod shell_support;
 mod small;
+mod web;
 mod write;

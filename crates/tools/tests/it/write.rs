@@ -77,3 +77,52 @@ fn what_cannot_be_written_says_why() {
         .assert_eq(&vocab::parts_text(&refused.parts));
     assert!(!bench.root.join("x").exists());
 }
+
+#[test]
+fn full_access_reaches_outside_with_every_tool() {
+    let bench = Bench::new();
+    let out = bench.outside.to_str().unwrap();
+    let patch = format!("*** Begin Patch\n*** Update File: {out}/new/f\n@@\n-two\n+three\n*** End Patch");
+    for (tool, input, answer) in [
+        (
+            "write_file",
+            json!({"path": "../outside/new/f", "content": "one\n"}),
+            format!("created {out}/new/f (1 line)"),
+        ),
+        (
+            "edit_file",
+            json!({"path": format!("{out}/new/f"), "old_string": "one", "new_string": "two"}),
+            format!("edited {out}/new/f (1 replacement)"),
+        ),
+        ("apply_patch", json!({ "input": patch }), format!("updated {out}/new/f\n")),
+        ("glob", json!({"pattern": format!("{out}/**/f")}), format!("{out}/new/f\n")),
+        ("grep", json!({"pattern": "three", "path": out}), format!("{out}/new/f:1:three\n")),
+        ("list_dir", json!({"path": format!("{out}/new")}), "f (6 bytes)\n".to_owned()),
+    ] {
+        let plan = bench.plan(tool, &input).unwrap();
+        assert_eq!(plan.required, Required::DangerFullAccess, "{tool}");
+        let outcome = bench.call_granted(tool, &input, Required::DangerFullAccess);
+        assert_eq!(vocab::parts_text(&outcome.parts), answer, "{tool}");
+        assert!(!outcome.is_error);
+        if let Some(edit) = outcome.edits.first() {
+            assert_eq!(&*edit.path, format!("{out}/new/f"));
+        }
+    }
+}
+
+#[test]
+fn calls_at_the_same_time_do_not_lose_each_others_work() {
+    let names: Vec<String> = (0..20).map(|n| format!("item{n:02}")).collect();
+    let bench = Bench::holding(&[("list", &names.join("\n"))]);
+    crate::bench::runtime().block_on(async {
+        let edit = |name: &String| {
+            let input = json!({"path": "list", "old_string": name, "new_string": format!("done-{name}")});
+            let context = crate::bench::context(Required::WorkspaceWrite);
+            tokio::spawn(bench.tool("edit_file").run(vocab::Json::trusted(input.to_string()), context))
+        };
+        for running in names.iter().map(edit).collect::<Vec<_>>() {
+            assert!(!running.await.unwrap().is_error);
+        }
+    });
+    assert_eq!(bench.text("list").matches("done-").count(), 20);
+}

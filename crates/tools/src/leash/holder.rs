@@ -1,0 +1,171 @@
+//! Our side: starts a leash and holds it. Letting go ([`Control`] dropped) ends everything under it.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::process::Command;
+
+use super::talk::{REQUEST_BYTES_MAX, Report, Request, STOP};
+use super::{ARG, sys};
+
+/// Why a command could not be put on a leash.
+#[derive(Debug)]
+pub enum LeashError {
+    /// The supervisor did not start: `exe` is wrong, or the machine is out of something.
+    Start(io::Error),
+    /// Command and environment together are larger than a request may be.
+    TooLarge(usize),
+    Pipe(io::Error),
+}
+
+impl std::fmt::Display for LeashError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LeashError::Start(error) => write!(f, "cannot start the process supervisor: {error}"),
+            LeashError::TooLarge(bytes) => write!(f, "command and environment take {bytes} bytes, too many to start"),
+            LeashError::Pipe(error) => write!(f, "cannot open a pipe: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LeashError {}
+
+/// A command on its leash.
+pub struct Held {
+    pub control: Control,
+    /// Standard output and error of the command, interleaved as written.
+    pub output: pipe::Receiver,
+    /// Standard input, when it was asked for; dropped = end of input.
+    pub input: Option<pipe::Sender>,
+}
+
+/// The end of the leash that we hold. Dropping it sends "stop": TERM, two seconds, KILL, done by the leash while we
+/// go on.
+pub struct Control {
+    socket: UnixStream,
+    /// Part of a report that has not fully arrived.
+    partial: Vec<u8>,
+    leash_pid: Option<i32>,
+    command_pid: Option<i32>,
+    /// The leash said that nothing is left.
+    empty: bool,
+}
+
+/// Starts `exe` as a leash around the request. With `input` the command gets a pipe as standard input, else
+/// `/dev/null`.
+pub async fn hold(exe: &Path, request: &Request, input: bool) -> Result<Held, LeashError> {
+    let payload = request.encode();
+    if payload.len() > REQUEST_BYTES_MAX {
+        return Err(LeashError::TooLarge(payload.len()));
+    }
+    let (control, theirs) = StdUnixStream::pair().map_err(LeashError::Pipe)?;
+    let (output, output_end) = io::pipe().map_err(LeashError::Pipe)?;
+    let input = input.then(io::pipe).transpose().map_err(LeashError::Pipe)?;
+    let (input_end, input) = input.unzip();
+    // The environment is sent, not inherited: ours never shows in the leash's `/proc/PID/environ`.
+    let leash = Command::new(exe)
+        .arg0("leash")
+        .arg(ARG)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(LeashError::Start)?;
+    send_descriptors(&control, payload.len(), output_end.into(), input_end.map(OwnedFd::from))
+        .map_err(LeashError::Start)?;
+    control.set_nonblocking(true).map_err(LeashError::Pipe)?;
+    let mut control = Control {
+        socket: UnixStream::from_std(control).map_err(LeashError::Pipe)?,
+        partial: Vec::new(),
+        leash_pid: leash.id().and_then(|pid| i32::try_from(pid).ok()),
+        command_pid: None,
+        empty: false,
+    };
+    control.socket.write_all(&payload).await.map_err(LeashError::Start)?;
+    let output = pipe::Receiver::from_owned_fd(output.into()).map_err(LeashError::Pipe)?;
+    let input = input.map(|input| pipe::Sender::from_owned_fd(input.into())).transpose().map_err(LeashError::Pipe)?;
+    Ok(Held { control, output, input })
+}
+
+/// The length of the request with the command's ends of the pipes attached. Our copies close on return, so that the
+/// output ends when the command's side ends.
+fn send_descriptors(control: &StdUnixStream, length: usize, output: OwnedFd, input: Option<OwnedFd>) -> io::Result<()> {
+    let mut descriptors = vec![output.as_fd()];
+    descriptors.extend(input.as_ref().map(|input| input.as_fd()));
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
+        return Err(io::ErrorKind::OutOfMemory.into());
+    }
+    let length = (length as u32).to_le_bytes();
+    sendmsg(control, &[IoSlice::new(&length)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+impl Control {
+    /// The next report; `None` when the leash has ended. Safe to cancel.
+    pub async fn report(&mut self) -> Option<Report> {
+        loop {
+            if let Some(frame) = self.partial.first_chunk::<{ Report::BYTES }>() {
+                let report = Report::decode(*frame);
+                self.partial.drain(..Report::BYTES);
+                match report {
+                    Some(Report::Started(pid)) => self.command_pid = Some(pid),
+                    Some(Report::Empty | Report::Failed(_)) => self.empty = true,
+                    _ => {}
+                }
+                return report;
+            }
+            let mut bytes = [0u8; 64];
+            match self.socket.read(&mut bytes).await {
+                Ok(count) if count > 0 => self.partial.extend_from_slice(&bytes[..count]),
+                _ => {
+                    self.leash_gone();
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Somebody killed the leash itself: whatever it left in its session is ended from here.
+    fn leash_gone(&mut self) {
+        if !self.empty
+            && let Some(leash) = self.leash_pid
+        {
+            sys::kill_session(leash, self.command_pid);
+        }
+        self.empty = true;
+    }
+
+    /// Begins to end everything under the leash; [`Control::report`] tells how it goes.
+    pub fn stop(&self) {
+        // A full socket cannot be: we send one request and this byte. A closed one means that it is over.
+        let _ = send(&self.socket, &[STOP], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+    }
+}
+
+/// Reads what is in an output pipe right now without waiting; `None` when it is empty, `Some(0)` at its end.
+pub fn read_now(output: &pipe::Receiver, buffer: &mut [u8]) -> Option<usize> {
+    // Not `try_read`: that trusts readiness the runtime may not have heard of yet.
+    match rustix::io::read(output, buffer) {
+        Ok(count) => Some(count),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
+        Err(_) => Some(0),
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

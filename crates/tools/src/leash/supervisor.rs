@@ -1,0 +1,227 @@
+//! The supervisor's side: what `<exe> __leash` does. One thread, one `poll` loop, no runtime.
+
+use std::ffi::OsStr;
+use std::io::{IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
+
+use super::sys;
+use super::talk::{REQUEST_BYTES_MAX, Report, Request, STOP};
+
+/// Between TERM and KILL when we are told to stop.
+const GRACE: Duration = Duration::from_secs(2);
+/// Between TERM and KILL when nobody is left to tell us anything: what survives us must be gone within two seconds.
+const GRACE_ORPHANED: Duration = Duration::from_secs(1);
+/// How often adopted processes are reaped and counted.
+const TICK: Duration = Duration::from_millis(250);
+/// The same where the kernel cannot wake us when a child exits.
+const TICK_BLIND: Duration = Duration::from_millis(10);
+
+/// Runs the supervisor; the value is the exit code of the process. Call it first thing in `main`.
+pub fn run() -> i32 {
+    let parent = rustix::process::getppid();
+    sys::settle();
+    let parent_exit = sys::exit_watch(parent);
+    let Some((request, output, input)) = receive() else { return 2 };
+    let tasks_at_start = sys::tasks_on_machine();
+    sys::limit_processes(request.pids_max, tasks_at_start);
+    match spawn(&request, output, input) {
+        Ok(child) => {
+            report(Report::Started(child.as_raw_nonzero().get()));
+            let child_exit = sys::exit_watch(Some(child));
+            let leash = Leash { child, exited: false, pids_max: request.pids_max, tasks_at_start };
+            leash.watch(parent_exit, child_exit);
+            report(Report::Empty);
+            0
+        }
+        Err(error) => {
+            report(Report::Failed(error.raw_os_error().unwrap_or(0)));
+            1
+        }
+    }
+}
+
+/// The control socket is our standard input: the one descriptor that can be handed on without `unsafe`.
+fn control() -> rustix::fd::BorrowedFd<'static> {
+    rustix::stdio::stdin()
+}
+
+fn report(report: Report) {
+    // Nobody there any more: the loop notices by itself.
+    let _ = send(control(), &report.encode(), SendFlags::NOSIGNAL);
+}
+
+/// Reads the request and the descriptors that come with its length.
+fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
+    let mut length = [0u8; 4];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let got = recvmsg(control(), &mut [IoSliceMut::new(&mut length)], &mut ancillary, RecvFlags::CMSG_CLOEXEC).ok()?;
+    let mut descriptors = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = message {
+            descriptors.extend(rights);
+        }
+    }
+    let length = u32::from_le_bytes(length) as usize;
+    if got.bytes != 4 || length > REQUEST_BYTES_MAX || descriptors.is_empty() {
+        return None;
+    }
+    let mut bytes = vec![0; length];
+    std::io::stdin().lock().read_exact(&mut bytes).ok()?;
+    let mut descriptors = descriptors.into_iter();
+    Some((Request::decode(&bytes)?, descriptors.next()?, descriptors.next()))
+}
+
+/// Starts the command in a group of its own. All our copies of its descriptors are closed when this returns.
+fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io::Result<Pid> {
+    let shell = shell(request);
+    let mut command = Command::new(&shell);
+    command.arg("-c");
+    let leaks = sys::leaking_descriptors();
+    if !leaks.is_empty() {
+        // Closing a bare number is not possible without `unsafe`, but every shell can do it before it becomes another.
+        let closing: Vec<String> = leaks.iter().map(|number| format!("{number}>&-")).collect();
+        command.arg(format!("exec {}; exec \"$0\" -c \"$1\"", closing.join(" "))).arg(&shell);
+    }
+    let again = output.try_clone()?;
+    let child = command
+        .arg(&request.command)
+        .env_clear()
+        .envs(request.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&request.cwd)
+        .process_group(0)
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::from(again))
+        .spawn()?;
+    Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+}
+
+/// `bash` from an absolute directory of the command's own `PATH`, else the POSIX shell every system has.
+fn shell(request: &Request) -> PathBuf {
+    let path = request.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    let dirs = std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin")));
+    let mut candidates = dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join("bash"));
+    candidates.find(|candidate| candidate.is_file()).unwrap_or_else(|| PathBuf::from("/bin/sh"))
+}
+
+/// The running command, seen from above.
+struct Leash {
+    child: Pid,
+    exited: bool,
+    pids_max: u32,
+    tasks_at_start: Option<u32>,
+}
+
+impl Leash {
+    /// Returns when nothing is left below us.
+    fn watch(mut self, parent_exit: Option<OwnedFd>, child_exit: Option<OwnedFd>) {
+        let tick = if child_exit.is_some() { TICK } else { TICK_BLIND };
+        let tick = Timespec { tv_sec: 0, tv_nsec: i64::from(tick.subsec_nanos()) };
+        while self.reap() {
+            let control = control();
+            let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
+            if let Some(parent_exit) = &parent_exit {
+                fds.push(PollFd::new(parent_exit, PollFlags::IN));
+            }
+            // Once the child is reaped its pidfd stays readable for ever.
+            if let Some(child_exit) = child_exit.as_ref().filter(|_| !self.exited) {
+                fds.push(PollFd::new(child_exit, PollFlags::IN));
+            }
+            if poll(&mut fds, Some(&tick)) == Ok(0) {
+                if self.too_many() {
+                    return self.end(Duration::ZERO);
+                }
+                continue;
+            }
+            let heard = !fds[0].revents().is_empty();
+            let orphaned = parent_exit.is_some() && !fds[1].revents().is_empty();
+            if orphaned {
+                return self.end(GRACE_ORPHANED);
+            }
+            if heard && let Some(grace) = hear() {
+                return self.end(grace);
+            }
+        }
+    }
+
+    /// Collects the dead and reports the command's own end. `false` when we have no child left.
+    fn reap(&mut self) -> bool {
+        let mut ended = None;
+        let left = loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.child => ended = Some(status),
+                Ok(Some(_)) => {}
+                Ok(None) => break true,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break false,
+            }
+        };
+        // Reported after the loop: only now we know whether anybody was left behind.
+        if let Some(status) = ended {
+            self.exited = true;
+            report(end_report(status, left));
+        }
+        left
+    }
+
+    /// Counts what is below us, but only when the machine as a whole has grown by that much.
+    fn too_many(&self) -> bool {
+        let grown = match (self.tasks_at_start, sys::tasks_on_machine()) {
+            (Some(then), Some(now)) => now.saturating_sub(then) > self.pids_max,
+            _ => false,
+        };
+        if !grown {
+            return false;
+        }
+        let count = sys::descendants().len();
+        let too_many = count > self.pids_max as usize;
+        if too_many {
+            report(Report::TooMany(i32::try_from(count).unwrap_or(i32::MAX)));
+        }
+        too_many
+    }
+
+    /// TERM, the grace, KILL, until nothing is left.
+    fn end(mut self, grace: Duration) {
+        let start = Instant::now();
+        if !grace.is_zero() {
+            let found = sys::descendants();
+            sys::signal_all(self.child, &found, Signal::TERM);
+            // A stopped process takes no TERM before it goes on.
+            sys::signal_all(self.child, &found, Signal::CONT);
+        }
+        while self.reap() && start.elapsed() < grace {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let child = self.child;
+        sys::kill_all(child, || self.reap());
+    }
+}
+
+/// What the holder wants: nothing yet, or an end with this much grace.
+fn hear() -> Option<Duration> {
+    let mut byte = [0u8; 1];
+    match recv(control(), &mut byte, RecvFlags::DONTWAIT) {
+        Ok((1, _)) if byte[0] == STOP => Some(GRACE),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
+        // Closed, broken or gibberish: nobody sensible holds the other end.
+        _ => Some(GRACE_ORPHANED),
+    }
+}
+
+fn end_report(status: WaitStatus, left: bool) -> Report {
+    match status.terminating_signal() {
+        Some(signal) => Report::Killed { signal, left },
+        None => Report::Exited { code: status.exit_status().unwrap_or(0), left },
+    }
+}

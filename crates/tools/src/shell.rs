@@ -1,0 +1,78 @@
+//! The shell tools: `bash`, and `bash_read`, `bash_write`, `bash_stop` for what it leaves running.
+//!
+//! Each command runs on a [leash](crate::leash). All tools of one session share one [`Shell`]; when the last of them
+//! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] only says what a
+//! command line needs, and `run` refuses to do more than was granted.
+
+mod args;
+mod background;
+mod bash;
+mod capture;
+pub mod classify;
+mod environment;
+mod follow_up;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use vocab::Tool;
+
+use background::Registry;
+
+/// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
+/// says so.
+pub const PIDS_MAX: u32 = 2048;
+
+/// What the shell tools of one session need to know.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The binary that becomes the leash when called with [`crate::leash::ARG`]. On Linux `/proc/self/exe` stays
+    /// right even when the file is replaced under us.
+    pub exe: PathBuf,
+    /// Where commands start, and the border of what read-only commands may name.
+    pub workspace: PathBuf,
+    /// Where output too long for the model goes; made (0700) when first needed. Emptying it is the owner's business.
+    pub spill_dir: PathBuf,
+    /// Names of variables that are passed on although they look like secrets (`SSH_AUTH_SOCK`).
+    pub keep_env: Vec<String>,
+    /// Values that never reach a command's environment, whatever the variable is called.
+    pub secrets: Vec<String>,
+    /// Processes per command; [`PIDS_MAX`] unless told otherwise.
+    pub pids_max: u32,
+}
+
+impl Options {
+    pub fn new(exe: impl Into<PathBuf>, workspace: impl Into<PathBuf>, spill_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            exe: exe.into(),
+            workspace: workspace.into(),
+            spill_dir: spill_dir.into(),
+            keep_env: Vec::new(),
+            secrets: Vec::new(),
+            pids_max: PIDS_MAX,
+        }
+    }
+}
+
+/// What the tools of one session share.
+struct Shell {
+    options: Options,
+    background: Mutex<Registry>,
+}
+
+impl Shell {
+    fn background(&self) -> std::sync::MutexGuard<'_, Registry> {
+        self.background.lock().expect("no code panics while it holds the registry")
+    }
+}
+
+/// The shell tools of one session.
+pub fn tools(options: Options) -> Vec<Arc<dyn Tool>> {
+    let shell = Arc::new(Shell { options, background: Mutex::new(Registry::default()) });
+    vec![
+        Arc::new(bash::Bash::new(Arc::clone(&shell))),
+        Arc::new(follow_up::BashRead::new(Arc::clone(&shell))),
+        Arc::new(follow_up::BashWrite::new(Arc::clone(&shell))),
+        Arc::new(follow_up::BashStop::new(shell)),
+    ]
+}

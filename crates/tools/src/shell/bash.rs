@@ -1,0 +1,279 @@
+//! The `bash` tool: one command line, in the foreground or handed to the background.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+
+use crate::leash::{Control, Held, Report, Request, hold, read_now};
+
+use super::args::{BashArgs, summary};
+use super::background::{RUNNING_MAX, Start};
+use super::capture::{Capture, Shown};
+use super::classify::required;
+use super::{Shell, environment};
+
+/// The output so far is told at most this often.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+/// After the command's own end, output of what it left behind is taken for at most this long.
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(200);
+/// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
+const STOP_TIME_MAX: Duration = Duration::from_secs(4);
+/// One read from the output pipe.
+const READ_BYTES: usize = 64 * 1024;
+
+const DESCRIPTION: &str = "Runs a command line with bash in the workspace and returns its output (standard output \
+and error together). Default timeout 120 s. Long output is shortened in the middle and kept in a file that read_file \
+can page through. Set run_in_background for servers and watchers; then use bash_read, bash_write and bash_stop with \
+the returned id. Standard input is empty, and there is no terminal: do not start editors or pagers.";
+
+const SCHEMA: &str = r#"{"type":"object","properties":{
+"command":{"type":"string","description":"The command line."},
+"timeout":{"type":"number","description":"Milliseconds before everything the command started is ended; at most 600000."},
+"timeout_s":{"type":"number","description":"The same in seconds."},
+"description":{"type":"string","description":"What the command does, in a few words, for the person who watches."},
+"run_in_background":{"type":"boolean","description":"Return at once with an id instead of waiting."},
+"cwd":{"type":"string","description":"Directory to run in, relative to the workspace."}},
+"required":["command"]}"#;
+
+pub(super) struct Bash {
+    shell: Arc<Shell>,
+    spec: ToolSpec,
+}
+
+impl Bash {
+    pub(super) fn new(shell: Arc<Shell>) -> Self {
+        let spec = ToolSpec { name: "bash".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
+        Self { shell, spec }
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn required(&self) -> Required {
+        Required::ReadOnly
+    }
+
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let args = BashArgs::parse(input)?;
+        let required = needs(&args, &self.shell.options.workspace);
+        Ok(Plan {
+            required,
+            mutation: (required > Required::ReadOnly).then(|| args.command.as_str().into()),
+            summary: summary(&args.command).into(),
+            preview: None,
+        })
+    }
+
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        let shell = Arc::clone(&self.shell);
+        Box::pin(async move {
+            match start(&shell, &input, &context).await {
+                Ok((args, held)) if args.run_in_background == Some(true) => background(&shell, &args, held),
+                Ok((args, held)) => foreground(&shell, &args, held, &context).await,
+                Err(message) => Outcome::error(message),
+            }
+        })
+    }
+}
+
+/// What the call needs: the command's class, and full access for a directory outside the workspace.
+fn needs(args: &BashArgs, workspace: &Path) -> Required {
+    match &args.cwd {
+        Some(cwd) if !inside(&workspace.join(cwd), workspace) => Required::DangerFullAccess,
+        _ => required(&args.command, workspace),
+    }
+}
+
+fn inside(path: &Path, workspace: &Path) -> bool {
+    // A directory that cannot be resolved cannot be run in either; what it needs does not matter then.
+    match (path.canonicalize(), workspace.canonicalize()) {
+        (Ok(path), Ok(workspace)) => path.starts_with(workspace),
+        _ => false,
+    }
+}
+
+/// Checks the call against what was granted and starts the command.
+async fn start(shell: &Shell, input: &Json, context: &CallContext) -> Result<(BashArgs, Held), String> {
+    let args = BashArgs::parse(input)?;
+    let options = &shell.options;
+    let needed = needs(&args, &options.workspace);
+    if needed > context.granted {
+        return Err(format!(
+            "bash: this command needs {}, but only {} was granted; it was not run",
+            needed.as_str(),
+            context.granted.as_str()
+        ));
+    }
+    let cwd: PathBuf = options.workspace.join(args.cwd.as_deref().unwrap_or("."));
+    if !cwd.is_dir() {
+        return Err(format!("bash: the directory {} does not exist", cwd.display()));
+    }
+    if args.run_in_background == Some(true) && !shell.background().has_room() {
+        return Err(format!(
+            "bash: {RUNNING_MAX} background processes are running, no more are allowed; end some with bash_stop \
+             (bash_read without an id lists them)"
+        ));
+    }
+    let request = Request {
+        command: args.command.clone(),
+        cwd,
+        env: environment::clean(std::env::vars_os(), options, context.granted),
+        pids_max: options.pids_max,
+    };
+    let with_input = args.run_in_background == Some(true);
+    let held = hold(&options.exe, &request, with_input).await.map_err(|error| format!("bash: {error}"))?;
+    Ok((args, held))
+}
+
+fn background(shell: &Shell, args: &BashArgs, held: Held) -> Outcome {
+    let start = Start {
+        command: summary(&args.command),
+        control: held.control,
+        output: held.output,
+        input: held.input,
+        ended: None,
+        timeout: args.asked_timeout().ok().flatten(),
+    };
+    match shell.background().add(start) {
+        Some(process) => Outcome {
+            details: Some(Json::trusted(serde_json::json!({ "id": process.id }).to_string())),
+            ..Outcome::text(format!(
+                "Started in the background as {}. Use bash_read, bash_write or bash_stop with this id.",
+                process.id
+            ))
+        },
+        None => Outcome::error(format!("bash: {RUNNING_MAX} background processes are running, no more are allowed")),
+    }
+}
+
+/// How a foreground command went.
+#[derive(Default)]
+struct End {
+    report: Option<Report>,
+    timed_out: bool,
+    too_many: Option<i32>,
+}
+
+impl End {
+    fn left(&self) -> bool {
+        matches!(self.report, Some(Report::Exited { left: true, .. } | Report::Killed { left: true, .. }))
+            && !self.timed_out
+            && self.too_many.is_none()
+    }
+}
+
+async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallContext) -> Outcome {
+    let Held { mut control, mut output, .. } = held;
+    let mut capture = Capture::new(shell.options.spill_dir.clone());
+    let end = follow(&mut control, &mut output, &mut capture, args.timeout(), context).await;
+    let drain_until = Instant::now() + DRAIN_TIME_MAX;
+    let mut buffer = vec![0; READ_BYTES];
+    while let Some(count @ 1..) = read_now(&output, &mut buffer) {
+        capture.push(&buffer[..count]).await;
+        if Instant::now() > drain_until {
+            break;
+        }
+    }
+    let left_as = end.left().then(|| {
+        let command = format!("left by: {}", summary(&args.command));
+        let start = Start { command, control, output, input: None, ended: end.report, timeout: None };
+        shell.background().add(start).map(|process| process.id.clone())
+    });
+    outcome(&end, capture.finish().await, left_as, args.timeout())
+}
+
+/// Drains output until the command itself has ended, one way or another.
+async fn follow(
+    control: &mut Control,
+    output: &mut pipe::Receiver,
+    capture: &mut Capture,
+    timeout: Duration,
+    context: &CallContext,
+) -> End {
+    let mut end = End::default();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut open = true;
+    let mut untold = false;
+    let deadline = tokio::time::sleep(timeout);
+    let next_progress = tokio::time::sleep(Duration::ZERO);
+    tokio::pin!(deadline, next_progress);
+    loop {
+        tokio::select! {
+            report = control.report() => match report {
+                Some(Report::Started(_)) => {}
+                Some(Report::TooMany(count)) => end.too_many = Some(count),
+                other => {
+                    end.report = other;
+                    return end;
+                }
+            },
+            read = output.read(&mut buffer), if open => match read {
+                Ok(count) if count > 0 => {
+                    capture.push(&buffer[..count]).await;
+                    untold = true;
+                }
+                _ => open = false,
+            },
+            () = &mut next_progress, if untold => {
+                (context.progress)(&capture.newest());
+                untold = false;
+                next_progress.as_mut().reset(tokio::time::Instant::now() + PROGRESS_EVERY);
+            }
+            () = &mut deadline => {
+                if end.timed_out {
+                    return end;
+                }
+                end.timed_out = true;
+                control.stop();
+                deadline.as_mut().reset(tokio::time::Instant::now() + STOP_TIME_MAX);
+            }
+        }
+    }
+}
+
+fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Duration) -> Outcome {
+    let mut notes = Vec::new();
+    match &left_as {
+        Some(Some(id)) => notes.push(format!("[processes it started still run, as {id}; see bash_read and bash_stop]")),
+        Some(None) => notes
+            .push(format!("[processes it started were ended: {RUNNING_MAX} background processes are running already]")),
+        None => {}
+    }
+    let mut failed = true;
+    match end.report {
+        _ if end.timed_out => notes.push(format!("[timed out after {} s]", timeout.as_secs_f64())),
+        _ if end.too_many.is_some() => notes
+            .push(format!("[ended: it had {} processes at once, more than allowed]", end.too_many.unwrap_or_default())),
+        Some(Report::Exited { code: 0, .. }) => failed = false,
+        Some(Report::Exited { code, .. }) => notes.push(format!("[exit code {code}]")),
+        Some(Report::Killed { signal, .. }) => notes.push(format!("[killed by signal {signal}]")),
+        Some(Report::Failed(errno)) => {
+            notes.push(format!("[could not be started: {}]", std::io::Error::from_raw_os_error(errno)));
+        }
+        _ => notes.push("[the supervisor of the command was killed; what it had started was ended]".to_owned()),
+    }
+    let mut text = if shown.total == 0 { "(no output)".to_owned() } else { shown.text };
+    for note in notes {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&note);
+    }
+    let details = serde_json::json!({
+        "exitCode": match end.report { Some(Report::Exited { code, .. }) => Some(code), _ => None },
+        "signal": match end.report { Some(Report::Killed { signal, .. }) => Some(signal), _ => None },
+        "timedOut": end.timed_out,
+        "truncated": shown.truncated,
+        "totalBytes": shown.total,
+        "spill": shown.spill.as_ref().map(|path| path.display().to_string()),
+        "background": left_as.flatten(),
+    });
+    Outcome { is_error: failed, details: Some(Json::trusted(details.to_string())), ..Outcome::text(text) }
+}

@@ -1,0 +1,221 @@
+//! The environment a command gets: ours without secrets, with the switches that keep tools from paging and prompting.
+//! Pure: the caller hands over the variables.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use vocab::Required;
+
+use super::Options;
+
+type Vars = Vec<(OsString, OsString)>;
+
+/// A variable whose name contains one of these is not passed on (`SSH_AUTH_SOCK` included: an agent socket is as
+/// good as the key). `Options::keep_env` names exceptions.
+const SECRET_NAMES: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
+
+/// Configured secrets shorter than this must match a whole value: a three-letter one occurs everywhere.
+const SECRET_PART_BYTES_MIN: usize = 8;
+
+/// No colours, no pager, no prompt that nobody can answer.
+const ALWAYS: [(&str, &str); 6] = [
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("NO_COLOR", "1"),
+    ("TILLERMAN", "1"),
+];
+
+/// What lets a file of the workspace or a variable run a program behind a read-only command's back.
+const READ_ONLY_DROPS: [&str; 8] = [
+    "BASH_ENV",
+    "ENV",
+    "RIPGREP_CONFIG_PATH",
+    "GREP_OPTIONS",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_CONFIG_PARAMETERS",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+];
+
+/// Git settings that name programs, switched off for read-only commands; a repository cannot override these.
+const READ_ONLY_GIT: [(&str, &str); 5] = [
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("diff.external", ""),
+    ("log.showSignature", "false"),
+    ("safe.bareRepository", "explicit"),
+];
+
+/// Builds the environment of one command from our own variables.
+pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &Options, granted: Required) -> Vars {
+    let read_only = granted < Required::DangerFullAccess;
+    let mut vars: Vars = Vec::new();
+    for (name, value) in ours {
+        let kept = options.keep_env.iter().any(|keep| name == keep.as_str());
+        let fixed = ALWAYS.iter().any(|(fixed, _)| name == *fixed);
+        if fixed || (!kept && (secret_name(&name) || holds_secret(&value, &options.secrets))) {
+            continue;
+        }
+        if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name)) {
+            continue;
+        }
+        let value = match read_only && name == "PATH" {
+            true => outside_path(&value, &options.workspace),
+            false => without_userinfo(value),
+        };
+        vars.push((name, value));
+    }
+    vars.extend(ALWAYS.iter().map(|(name, value)| (name.into(), value.into())));
+    if read_only {
+        harden_git(&mut vars);
+    }
+    vars
+}
+
+fn secret_name(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_ascii_uppercase();
+    SECRET_NAMES.iter().any(|part| name.contains(part))
+}
+
+fn holds_secret(value: &OsStr, secrets: &[String]) -> bool {
+    let value = value.as_bytes();
+    secrets.iter().filter(|secret| !secret.is_empty()).any(|secret| {
+        let secret = secret.as_bytes();
+        value == secret
+            || (secret.len() >= SECRET_PART_BYTES_MIN && value.windows(secret.len()).any(|part| part == secret))
+    })
+}
+
+/// An exported shell function could stand in for a command we take for harmless.
+fn is_function(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b"BASH_FUNC_")
+}
+
+/// Cuts `user:password@` out of every URL in a value: proxies and databases stay reachable, without the password.
+/// A bare user name is kept except for http, where it is a token (`https://TOKEN@host`).
+fn without_userinfo(value: OsString) -> OsString {
+    let Some(text) = value.to_str() else { return value };
+    if !text.contains("://") {
+        return value;
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        out.push_str(before);
+        let authority_end = after.find(['/', '?', '#', ' ', '\n', ',', ';', '"', '\'']).unwrap_or(after.len());
+        let authority = &after[..authority_end];
+        let scheme_is_http = before.ends_with("http://") || before.ends_with("https://");
+        match authority.rfind('@') {
+            Some(end) if scheme_is_http || authority[..end].contains(':') => out.push_str(&authority[end + 1..]),
+            _ => out.push_str(authority),
+        }
+        rest = &after[authority_end..];
+    }
+    out.push_str(rest);
+    out.into()
+}
+
+/// The search path without relative directories and without those inside the workspace: there, `ls` could be
+/// anything the model wrote.
+fn outside_path(value: &OsStr, workspace: &Path) -> OsString {
+    let dirs = std::env::split_paths(value).filter(|dir| dir.is_absolute() && !dir.starts_with(workspace));
+    std::env::join_paths(dirs).unwrap_or_else(|_| "/usr/bin:/bin".into())
+}
+
+fn harden_git(vars: &mut Vars) {
+    vars.retain(|(name, _)| !name.as_bytes().starts_with(b"GIT_CONFIG_"));
+    let mut set = |name: String, value: &str| vars.push((name.into(), value.into()));
+    set("GIT_OPTIONAL_LOCKS".into(), "0");
+    set("GIT_CONFIG_COUNT".into(), &READ_ONLY_GIT.len().to_string());
+    for (index, (key, value)) in READ_ONLY_GIT.iter().enumerate() {
+        set(format!("GIT_CONFIG_KEY_{index}"), key);
+        set(format!("GIT_CONFIG_VALUE_{index}"), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(ours: &[(&str, &str)], change: impl FnOnce(&mut Options), granted: Required) -> Vec<(String, String)> {
+        let mut options = Options::new("/x", "/ws", "/spill");
+        change(&mut options);
+        let ours = ours.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let text = |text: OsString| text.into_string().unwrap();
+        clean(ours, &options, granted).into_iter().map(|(name, value)| (text(name), text(value))).collect()
+    }
+
+    fn get<'a>(vars: &'a [(String, String)], name: &str) -> Option<&'a str> {
+        let mut found = vars.iter().filter(|(key, _)| key == name);
+        let value = found.next().map(|(_, value)| value.as_str());
+        assert!(found.next().is_none(), "{name} is there twice");
+        value
+    }
+
+    const FULL: Required = Required::DangerFullAccess;
+
+    #[test]
+    fn names_that_look_like_secrets_go_unless_allowed() {
+        let ours = [
+            ("OPENAI_API_KEY", "1"),
+            ("github_token", "2"),
+            ("Db_Password", "3"),
+            ("SSH_AUTH_SOCK", "/s"),
+            ("HOME", "/h"),
+            ("NPM_TOKEN", "5"),
+        ];
+        let vars = cleaned(&ours, |options| options.keep_env = vec!["NPM_TOKEN".into()], FULL);
+        assert_eq!(get(&vars, "HOME"), Some("/h"));
+        assert_eq!(get(&vars, "NPM_TOKEN"), Some("5"));
+        for gone in ["OPENAI_API_KEY", "github_token", "Db_Password", "SSH_AUTH_SOCK"] {
+            assert_eq!(get(&vars, gone), None);
+        }
+    }
+
+    #[test]
+    fn configured_values_go_under_any_name() {
+        let ours = [("A", "sk-canary-1"), ("B", "Bearer sk-canary-1"), ("C", "pin"), ("D", "spinning")];
+        let vars = cleaned(&ours, |options| options.secrets = vec!["sk-canary-1".into(), "pin".into()], FULL);
+        assert_eq!([get(&vars, "A"), get(&vars, "B"), get(&vars, "C")], [None, None, None]);
+        assert_eq!(get(&vars, "D"), Some("spinning"));
+    }
+
+    #[test]
+    fn urls_lose_their_passwords_and_nothing_else() {
+        let check = |value: &str, want: &str| assert_eq!(without_userinfo(value.into()), OsString::from(want));
+        check("http://user:pw@proxy:3128/x", "http://proxy:3128/x");
+        check("https://ghp_abc@github.com/a@b", "https://github.com/a@b");
+        check("ssh://git@host/x", "ssh://git@host/x");
+        check("postgres://u:p@w@db/x http://a:b@c", "postgres://db/x http://c");
+        check("no url, a:b@c", "no url, a:b@c");
+        check("://x:y@", "://");
+    }
+
+    #[test]
+    fn a_terminal_is_never_promised() {
+        let vars = cleaned(&[("TERM", "xterm"), ("PAGER", "less")], |_| {}, FULL);
+        assert_eq!((get(&vars, "TERM"), get(&vars, "PAGER")), (Some("dumb"), Some("cat")));
+        assert_eq!(get(&vars, "TILLERMAN"), Some("1"));
+        assert_eq!(get(&vars, "CI"), None);
+    }
+
+    #[test]
+    fn read_only_commands_cannot_be_replaced_by_workspace_programs() {
+        let ours = [
+            ("PATH", "/ws/bin:.:/usr/bin::/bin"),
+            ("BASH_ENV", "/ws/rc"),
+            ("BASH_FUNC_ls%%", "() { :; }"),
+            ("GIT_CONFIG_COUNT", "9"),
+        ];
+        let vars = cleaned(&ours, |_| {}, Required::ReadOnly);
+        assert_eq!(get(&vars, "PATH"), Some("/usr/bin:/bin"));
+        assert_eq!((get(&vars, "BASH_ENV"), get(&vars, "BASH_FUNC_ls%%")), (None, None));
+        assert_eq!(get(&vars, "GIT_CONFIG_COUNT"), Some("5"));
+        let vars = cleaned(&ours, |_| {}, FULL);
+        assert_eq!(get(&vars, "PATH"), Some("/ws/bin:.:/usr/bin::/bin"));
+    }
+}

@@ -1,0 +1,158 @@
+//! The `web_fetch` tool: one GET, reduced to text a model can read.
+//!
+//! It always needs full access: a request can carry data out, and addresses of the own machine and network are not
+//! special here; whoever grants the call sees the URL and grants exactly that. No cookie, no credential, no
+//! environment of ours is ever sent, and a URL with a user name or password is refused, so a redirect has nothing to
+//! forward.
+
+mod client;
+mod html;
+mod url;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+
+use client::{Client, Fetched};
+use url::Url;
+
+/// One call in all, redirects and body included.
+pub const TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of a body that are read; the rest is left unread and the result says so.
+pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Text returned unless the call asks for more; the rest is cut off and counted.
+const TEXT_BYTES_DEFAULT: usize = 32 * 1024;
+/// The most text a call may ask for.
+const TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Text of an error page that is shown.
+const ERROR_PAGE_BYTES: usize = 2 * 1024;
+
+const DESCRIPTION: &str = "Fetches a web page or a text file over http or https and returns it as text; HTML is \
+reduced to headings, paragraphs, lists and links. Set raw to get the source. Only GET, no logins, no scripts.";
+
+const SCHEMA: &str = r#"{"type":"object","properties":{
+"url":{"type":"string","description":"An http or https URL."},
+"prompt":{"type":"string","description":"What you look for, for the person who watches."},
+"max_bytes":{"type":"integer","description":"Bytes of text to return, at most 262144; default 32768."},
+"raw":{"type":"boolean","description":"Do not reduce HTML."}},
+"required":["url"]}"#;
+
+/// How the tool behaves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub user_agent: String,
+    /// [`TIMEOUT`] unless told otherwise.
+    pub timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { user_agent: concat!("tillerman/", env!("CARGO_PKG_VERSION")).to_owned(), timeout: TIMEOUT }
+    }
+}
+
+/// The tool. Nothing is opened before the first call.
+pub fn tool(options: Options) -> Arc<dyn Tool> {
+    let spec = ToolSpec { name: "web_fetch".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
+    Arc::new(WebFetch { spec, client: Arc::new(Client::new(options.user_agent)), timeout: options.timeout })
+}
+
+struct WebFetch {
+    spec: ToolSpec,
+    client: Arc<Client>,
+    timeout: Duration,
+}
+
+#[derive(Deserialize)]
+struct Args {
+    url: String,
+    max_bytes: Option<usize>,
+    #[serde(default)]
+    raw: bool,
+}
+
+fn parse(input: &Json) -> Result<(Args, Url), String> {
+    let args: Args =
+        serde_json::from_str(input.as_str()).map_err(|error| format!("web_fetch: invalid arguments: {error}"))?;
+    let url = Url::parse(args.url.trim()).map_err(|problem| format!("web_fetch: {problem}"))?;
+    Ok((args, url))
+}
+
+impl Tool for WebFetch {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn required(&self) -> Required {
+        Required::DangerFullAccess
+    }
+
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let (_, url) = parse(input)?;
+        Ok(Plan {
+            required: Required::DangerFullAccess,
+            mutation: None,
+            summary: format!("GET {}", url.as_str()).into(),
+            preview: None,
+        })
+    }
+
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        let (client, timeout) = (Arc::clone(&self.client), self.timeout);
+        Box::pin(async move {
+            let (args, url) = match parse(&input) {
+                Ok(parsed) => parsed,
+                Err(message) => return Outcome::error(message),
+            };
+            if context.granted < Required::DangerFullAccess {
+                return Outcome::error("web_fetch: needs danger-full-access; nothing was fetched");
+            }
+            match tokio::time::timeout(timeout, client.get(url)).await {
+                // Two megabytes of markup take a while; the runtime has other work meanwhile.
+                Ok(Ok(fetched)) => tokio::task::spawn_blocking(move || outcome(&args, &fetched))
+                    .await
+                    .unwrap_or_else(|_| Outcome::error("web_fetch: the page could not be reduced to text; try raw")),
+                Ok(Err(problem)) => Outcome::error(format!("web_fetch: {problem}")),
+                Err(_) => Outcome::error(format!("web_fetch: no complete answer within {} s", timeout.as_secs_f64())),
+            }
+        })
+    }
+}
+
+fn outcome(args: &Args, fetched: &Fetched) -> Outcome {
+    let failed = !(200..300).contains(&fetched.status);
+    let source = fetched.text();
+    let text = match fetched.is_html() && !args.raw {
+        true => html::reduce(&source, &fetched.url),
+        false => source,
+    };
+    let wanted = if failed { ERROR_PAGE_BYTES } else { args.max_bytes.unwrap_or(TEXT_BYTES_DEFAULT) };
+    let (shown, omitted) = shorten(&text, wanted.clamp(1, TEXT_BYTES_MAX));
+    let mut out = String::new();
+    if failed {
+        out.push_str(&format!("web_fetch: {} answered with status {}\n", fetched.url.as_str(), fetched.status));
+    }
+    if fetched.redirected {
+        out.push_str(&format!("[redirected to {}]\n", fetched.url.as_str()));
+    }
+    out.push_str(if shown.is_empty() { "(empty)" } else { shown });
+    if omitted > 0 {
+        out.push_str(&format!("\n[... {omitted} bytes omitted; ask for more with max_bytes]"));
+    }
+    if fetched.cut {
+        out.push_str(&format!("\n[the body is longer than {BODY_BYTES_MAX} bytes; the rest was not read]"));
+    }
+    let details = serde_json::json!({
+        "url": fetched.url.as_str(), "status": fetched.status, "contentType": fetched.content_type,
+        "bytes": fetched.body.len(), "truncated": omitted > 0 || fetched.cut,
+    });
+    Outcome { is_error: failed, details: Some(Json::trusted(details.to_string())), ..Outcome::text(out) }
+}
+
+/// At most `bytes` of the text, cut between characters, and how much is missing.
+fn shorten(text: &str, bytes: usize) -> (&str, usize) {
+    let end = text.floor_char_boundary(bytes);
+    (&text[..end], text.len() - end)
+}
