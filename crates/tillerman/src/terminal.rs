@@ -28,6 +28,9 @@ pub(crate) use people::{People, Side};
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
 
+/// Stands for a line break inside one typed line, because LF ends a frame.
+pub(crate) const LINE_JOIN: char = '\x1e';
+
 /// How a conversation can end, as a process tells it.
 pub(crate) const OK: u8 = 0;
 pub(crate) const FAILED: u8 = 1;
@@ -151,7 +154,7 @@ impl<F: Face> Terminal<F> {
                     let (name, args) = (name.to_lowercase(), args.trim().to_owned());
                     self.busy_with(Verb::Slash { name, args }, out);
                 }
-                None => self.prompt(vec![Part::text(line)], out),
+                None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
             },
             // Typed ahead, before a question: taking it for the answer would allow what nobody has seen.
             Phase::Opening | Phase::Busy | Phase::Closed => {

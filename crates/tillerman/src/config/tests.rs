@@ -1,0 +1,279 @@
+//! Files and environment in, settings, warnings and errors out.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use vocab::Mode;
+
+use super::{Config, Home, KEYS, Request, set};
+
+/// A user directory and a workspace with these files.
+struct Place {
+    root: tempfile::TempDir,
+    env: HashMap<&'static str, &'static str>,
+}
+
+fn place(files: &[(&str, &str)]) -> Place {
+    let root = tempfile::tempdir().unwrap();
+    for directory in ["user", "work"] {
+        std::fs::create_dir(root.path().join(directory)).unwrap();
+    }
+    for (name, text) in files {
+        std::fs::write(root.path().join(name), text).unwrap();
+    }
+    Place { root, env: HashMap::new() }
+}
+
+impl Place {
+    fn env(mut self, name: &'static str, value: &'static str) -> Self {
+        self.env.insert(name, value);
+        self
+    }
+    fn user(&self) -> std::path::PathBuf {
+        self.root.path().join("user")
+    }
+    fn load(&self, file: Option<&Path>) -> Result<Config, vocab::Fault> {
+        let home = Home { config: self.user(), data: self.user() };
+        let env = |name: &str| self.env.get(name).map(|value| (*value).to_owned());
+        let workspace = self.root.path().join("work");
+        Config::load(&Request { env: &env, home: Some(&home), workspace: &workspace, file, default_mode: Mode::Prompt })
+    }
+    fn show(&self) -> String {
+        let shown = match self.load(None) {
+            Ok(config) => {
+                let mut text = String::new();
+                for key in KEYS {
+                    if let Some(setting) = config.get(key.name) {
+                        let source = config.source(key.name).map(ToString::to_string).unwrap_or_default();
+                        text.push_str(&format!("{} = {}  # {source}\n", key.name, setting.show()));
+                    }
+                }
+                config.warnings.iter().for_each(|line| text.push_str(&format!("warning: {line}\n")));
+                text
+            }
+            Err(fault) => format!("error: {fault}\n"),
+        };
+        shown.replace(&self.root.path().display().to_string(), "")
+    }
+}
+
+fn check(place: &Place, expect: Expect) {
+    expect.assert_eq(&place.show());
+}
+
+#[test]
+fn later_sources_win() {
+    let files = [
+        ("user/config.toml", "model = 'a'\nmode = 'workspace-write'\nmax_tokens = 1000\nsync = 'off'\n"),
+        ("work/.tillerman.toml", "model = 'b'\nmax_iterations = 7\n"),
+    ];
+    check(&place(&files), expect![[r#"
+        model = b  # /work/.tillerman.toml
+        mode = workspace-write  # /user/config.toml
+        max_tokens = 1000  # /user/config.toml
+        max_iterations = 7  # /work/.tillerman.toml
+        sync = off  # /user/config.toml
+    "#]]);
+    check(&place(&files).env("TILLERMAN_MODEL", "c").env("OPENAI_BASE_URL", "http://h/v1"), expect![[r#"
+        model = c  # TILLERMAN_MODEL in the environment
+        mode = workspace-write  # /user/config.toml
+        base_url = http://h/v1  # OPENAI_BASE_URL in the environment
+        max_tokens = 1000  # /user/config.toml
+        max_iterations = 7  # /work/.tillerman.toml
+        sync = off  # /user/config.toml
+    "#]]);
+}
+
+#[test]
+fn both_spellings_and_three_formats_mean_the_same() {
+    let toml = "maxTokens = 5\n[retry]\nretriesMax = 2\n[compaction]\nauto = false\n[tools]\nonly = ['bash']\n";
+    let json = r#"{"max_tokens": 5, "retry": {"retries_max": 2}, "compaction": {"auto": false}, "tools": {"only": ["bash"]}}"#;
+    let yaml = "max_tokens: 5\nretry:\n  retries_max: 2\ncompaction:\n  auto: false\ntools:\n  only: [bash]\n";
+    let values = |name: &str, text: &str| {
+        let config = place(&[(name, text)]).load(None).unwrap();
+        (config.max_tokens(), config.retry(), config.compaction(), config.only_tools().map(<[String]>::to_vec))
+    };
+    let from_toml = values("user/config.toml", toml);
+    assert_eq!((from_toml.0, from_toml.1.retries_max, from_toml.2.auto), (Some(5), 2, false));
+    assert_eq!(from_toml.3, Some(vec!["bash".to_owned()]));
+    assert_eq!(values("user/config.json", json), from_toml);
+    assert_eq!(values("user/config.yaml", yaml), from_toml);
+    assert_eq!(values("work/.tillerman.yml", yaml), from_toml);
+}
+
+#[test]
+fn a_named_file_is_read_instead_of_the_users_own() {
+    let place = place(&[("user/config.toml", "model = 'mine'"), ("other.json", r#"{"maxIterations": 3}"#)]);
+    let config = place.load(Some(&place.root.path().join("other.json"))).unwrap();
+    assert_eq!((config.model(), config.max_iterations()), (None, Some(3)));
+    let fault = place.load(Some(Path::new("/nowhere.toml"))).unwrap_err();
+    assert!(fault.message.contains("cannot read /nowhere.toml"), "{fault}");
+}
+
+#[test]
+fn a_workspace_can_tighten_and_never_loosen() {
+    let user = |mode: &str| format!("mode = '{mode}'");
+    let with = |user_mode: Option<&str>, workspace_mode: &str| {
+        let user_file = user_mode.map(user).unwrap_or_default();
+        let files = [("user/config.toml", user_file.as_str()), ("work/.tillerman.toml", &user(workspace_mode))];
+        let config = place(&files).load(None).unwrap();
+        (config.mode(), config.warnings.len())
+    };
+    assert_eq!(with(None, "read-only"), (Some(Mode::ReadOnly), 0));
+    assert_eq!(with(None, "danger-full-access"), (None, 1));
+    assert_eq!(with(None, "workspace-write"), (None, 1));
+    assert_eq!(with(Some("danger-full-access"), "workspace-write"), (Some(Mode::WorkspaceWrite), 0));
+    assert_eq!(with(Some("read-only"), "prompt"), (Some(Mode::ReadOnly), 1));
+    assert_eq!(with(Some("plan"), "plan"), (Some(Mode::Plan), 0));
+}
+
+#[test]
+fn a_workspace_chooses_neither_server_nor_key() {
+    let files = [("work/.tillerman.toml", "base_url = 'http://evil/v1'\napiKey = 'sk-123'\n")];
+    check(&place(&files), expect![[r#"
+        warning: /work/.tillerman.toml:2: `api_key` is ignored: keys are not read from files; set OPENAI_API_KEY
+        warning: /work/.tillerman.toml: `base_url` is ignored: a workspace cannot choose it
+    "#]]);
+}
+
+#[test]
+fn unknown_keys_are_pointed_out_and_passed_over() {
+    let files = [(
+        "user/config.toml",
+        "modell = 'x'\nmaxToken = 3\nwhatever = 1\n[retry]\nretry_max = 1\n[[models]]\nslug = 'm'\ncontextWindw = 4\n",
+    )];
+    check(&place(&files), expect![[r#"
+        models = m  # /user/config.toml
+        warning: /user/config.toml:2: unknown setting `max_token`; did you mean `max_tokens`?
+        warning: /user/config.toml:1: unknown setting `modell`; did you mean `model`?
+        warning: /user/config.toml:8: `models[0].context_windw`: unknown key; did you mean `context_window`?
+        warning: /user/config.toml:5: unknown setting `retry.retry_max`; did you mean `retry.retries_max`?
+        warning: /user/config.toml:3: unknown setting `whatever`
+    "#]]);
+}
+
+#[test]
+fn wrong_values_name_file_line_and_what_is_wanted() {
+    for (text, expect) in [
+        ("\n\nmax_tokens = 'many'\n", expect![[r#"
+            error: /user/config.toml:3: `max_tokens` wants a whole number from 1 to 1000000000, has `many`
+        "#]]),
+        ("max_tokens = -1\n", expect![[r#"
+            error: /user/config.toml:1: `max_tokens` wants a whole number from 1 to 1000000000, has -1
+        "#]]),
+        ("mode = 'yolo'\n", expect![[r#"
+            error: /user/config.toml:1: `mode` wants one of plan, read-only, prompt, workspace-write, danger-full-access, has `yolo`
+        "#]]),
+        ("sync = 3\n", expect![[r#"
+            error: /user/config.toml:1: `sync` wants one of turn, record, off, has 3
+        "#]]),
+        ("model = \n", expect![[r#"
+            error: cannot read /user/config.toml: line 1: string values must be quoted, expected literal string
+        "#]]),
+        ("retry = 3\n", expect![[r#"
+            warning: /user/config.toml:1: unknown setting `retry`; did you mean `compaction.auto`?
+        "#]]),
+        ("[[models]]\nslug = 'a'\n\n[[models]]\ncontext_window = 1\n", expect![[r#"
+            error: /user/config.toml:4: `models[1]` has no slug
+        "#]]),
+        ("[[models]]\nslug = 'a'\nprices = { input = 'much', output = 1 }\n", expect![[r#"
+            error: /user/config.toml:3: `models[0].prices.input` wants dollars per million tokens, has text
+        "#]]),
+    ] {
+        check(&place(&[("user/config.toml", text)]), expect);
+    }
+    check(&place(&[("user/config.json", "{\"model\": }")]), expect![[r#"
+        error: cannot read /user/config.json: expected value at line 1 column 11
+    "#]]);
+    check(&place(&[("user/config.yaml", "- a\n- b\n")]), expect![[r#"
+        error: /user/config.yaml: wants a table of settings
+    "#]]);
+    check(&place(&[]).env("TILLERMAN_MODE", "loose"), expect![[r#"
+        error: TILLERMAN_MODE wants one of plan, read-only, prompt, workspace-write, danger-full-access, has `loose`
+    "#]]);
+}
+
+#[test]
+fn models_can_be_described() {
+    let text = "[[models]]\nslug = 'big'\ncontextWindow = 200000\nmax_output = 8000\nprices = { input = 1, output = 2.5 }\n";
+    let config = place(&[("user/config.toml", text)]).load(None).unwrap();
+    let [model] = config.models() else { panic!("one model") };
+    let prices = model.prices.unwrap();
+    assert_eq!((model.context_window, model.max_output), (Some(200_000), Some(8000)));
+    assert_eq!((prices.input, prices.cache_read, prices.output), (1.0, 1.0, 2.5));
+}
+
+#[test]
+fn a_second_file_beside_the_first_is_pointed_out() {
+    check(&place(&[("user/config.toml", "model = 'a'"), ("user/config.json", "{}")]), expect![[r#"
+        model = a  # /user/config.toml
+        warning: /user/config.json is ignored: /user/config.toml is read
+    "#]]);
+}
+
+#[test]
+fn set_keeps_comments_order_and_spelling() {
+    let old = "# mine\nmodel = 'a' # the small one\n\nmaxTokens = 5\nretry = { retries_max = 1 }\n";
+    let place = place(&[("user/config.toml", old)]);
+    let file = place.user().join("config.toml");
+    set(&file, "model", "b").unwrap();
+    set(&file, "max_tokens", "7").unwrap();
+    set(&file, "retry.baseMs", "9").unwrap();
+    set(&file, "tools.only", "bash, grep").unwrap();
+    set(&file, "compaction.auto", "off").unwrap();
+    expect![[r##"
+        # mine
+        model = "b" # the small one
+
+        maxTokens = 7
+
+        [retry ]
+        retries_max = 1
+        base_ms = 9
+
+        [tools]
+        only = ["bash", "grep"]
+
+        [compaction]
+        auto = false
+    "##]].assert_eq(&std::fs::read_to_string(&file).unwrap());
+    let config = place.load(None).unwrap();
+    assert_eq!((config.model(), config.max_tokens(), config.retry().base_ms), (Some("b"), Some(7), 9));
+    assert_eq!(config.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn set_refuses_what_it_could_not_read_back() {
+    let place = place(&[]);
+    let file = place.user().join("config.toml");
+    for (key, value, expected) in [
+        ("modle", "x", "unknown setting `modle`"),
+        ("max_tokens", "many", "`max_tokens` wants a whole number"),
+        ("openai_api_key", "sk-1", "never stored"),
+        ("models", "x", "cannot be set"),
+    ] {
+        let fault = set(&file, key, value).unwrap_err();
+        assert!(fault.message.contains(expected), "{fault}");
+    }
+    assert!(!file.exists());
+    std::fs::write(&file, "model = [").unwrap();
+    assert!(set(&file, "model", "x").is_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "model = [");
+}
+
+#[test]
+fn one_variable_moves_everything() {
+    let home = |pairs: &'static [(&str, &str)]| {
+        let env = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        Home::find(&env).map(|home| (home.config.display().to_string(), home.data.display().to_string()))
+    };
+    let pair = |config: &str, data: &str| Some((config.to_owned(), data.to_owned()));
+    assert_eq!(home(&[("TILLERMAN_HOME", "/t"), ("HOME", "/h")]), pair("/t", "/t"));
+    assert_eq!(home(&[("HOME", "/h")]), pair("/h/.config/tillerman", "/h/.local/share/tillerman"));
+    assert_eq!(
+        home(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c"), ("XDG_DATA_HOME", "relative")]),
+        pair("/c/tillerman", "/h/.local/share/tillerman")
+    );
+    assert_eq!(home(&[]), None);
+}
