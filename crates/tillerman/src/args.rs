@@ -1,0 +1,337 @@
+//! The command line as one table; help and shell completions are made from it. Knows no meaning beyond syntax.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use vocab::Mode;
+
+const ABOUT: &str = "A coding agent that you, your editor or your scripts can drive.";
+
+const EXAMPLES: &str = "\
+Examples:
+  tillerman run \"list the rust files\"          one question, one answer
+  git diff | tillerman run \"review this\"       piped text is added to the prompt
+  tillerman run -y --mode workspace-write \"fix the failing test\"
+  tillerman repl -c                            go on with the last conversation
+  tillerman serve                              speak NDJSON on stdin and stdout
+  tillerman doctor                             what works here, and what does not
+
+Exit codes:
+  0    it worked
+  1    the turn failed: the model or its server gave an error
+  2    it could not start: wrong usage, bad configuration, no such session
+  3    the turn ended before the work was done: a limit, a refusal, or a call that nobody could allow
+  130  interrupted
+
+Without a key and without a local model server the built-in `tour` model answers: `tillerman models` says why.";
+
+#[derive(Parser, Debug)]
+#[command(name = "tillerman", version, about = ABOUT, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Line {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Ask once and watch the answer.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Talk in the terminal.
+    #[command(after_help = REPL_EXAMPLES)]
+    Repl(Repl),
+    /// Be driven by a program: one JSON object per line on stdin and stdout.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Serve),
+    /// Look at, export, fork, rename or delete saved conversations.
+    #[command(after_help = SESSIONS_EXAMPLES)]
+    Sessions(Sessions),
+    /// Show which models can be used, which one is chosen, and why.
+    #[command(after_help = MODELS_EXAMPLES)]
+    Models(Models),
+    /// Show the tools a model is given, and the permission each of them needs.
+    Tools(Tools),
+    /// Show or change settings.
+    #[command(after_help = CONFIG_EXAMPLES)]
+    Config(Config),
+    /// Check this machine: directories, configuration, model, sandbox.
+    Doctor(Doctor),
+    /// Print the JSON Schema of a wire dialect.
+    #[command(after_help = "Examples:\n  tillerman schema serve > serve.schema.json")]
+    Schema(Schema),
+    /// Print a completion script for your shell.
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions(Completions),
+    /// Print the version.
+    Version,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  tillerman run \"what does this project do?\"
+  tillerman run \"explain\" < src/main.rs          the file is added to the prompt
+  echo \"list the rust files\" | tillerman run -   the prompt comes from stdin alone
+  tillerman run \"...\" > answer.md                stdout gets the answer, stderr the rest
+  tillerman run --json \"...\" | jq -r 'select(.type==\"text\").delta'
+  tillerman run -c \"and now the tests\"           go on where the last one ended
+
+Permission questions are asked on the terminal. Where nobody can be asked the call is denied, and the exit code is 3;
+`--yes` allows everything, `--mode workspace-write` allows changes inside the workspace.";
+
+const REPL_EXAMPLES: &str = "\
+Examples:
+  tillerman repl
+  tillerman repl --resume 0199a2      a conversation by the start of its id
+  printf '/status\\n/exit\\n' | tillerman repl
+
+Type /help inside. A line that ends in \\ goes on in the next. Ctrl-C interrupts a turn, Ctrl-D leaves.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  tillerman serve --workspace ~/src/project
+  tillerman serve --resume latest --log-frames frames.log
+  echo '{\"type\":\"prompt\",\"text\":\"hello\"}' | tillerman serve
+
+Every permission is put to the controller. `tillerman schema serve` prints the messages.";
+
+const SESSIONS_EXAMPLES: &str = "\
+Examples:
+  tillerman sessions list
+  tillerman sessions show latest
+  tillerman sessions export 0199a2 talk.md     .md to read, .jsonl to import again
+  tillerman sessions fork 0199a2 --at 7        a new session with everything before entry 7";
+
+const MODELS_EXAMPLES: &str = "\
+Examples:
+  tillerman models
+  OPENAI_BASE_URL=http://localhost:11434/v1 tillerman models
+  tillerman config set model gpt-4.1";
+
+const CONFIG_EXAMPLES: &str = "\
+Examples:
+  tillerman config get                   everything, and where it comes from
+  tillerman config get model
+  tillerman config set mode workspace-write
+  tillerman config path
+
+docs/config.md explains every key. Keys for model servers come from the environment and are never stored.";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  source <(tillerman completions bash)
+  tillerman completions zsh > ~/.zfunc/_tillerman
+  tillerman completions fish > ~/.config/fish/completions/tillerman.fish";
+
+/// What every conversation can be told.
+#[derive(Args, Debug, Default, Clone)]
+pub(crate) struct Basics {
+    /// Model to use; any name when a base URL is set, `script:FILE` plays recorded turns.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Directory to work in.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// What may be done without asking: read-only, plan, prompt, workspace-write, danger-full-access.
+    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = mode)]
+    pub(crate) mode: Option<Mode>,
+    /// Read this configuration file instead of your own (.toml, .json, .yaml).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// Most tokens of one answer.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_tokens: Option<u64>,
+    /// Most rounds of tool calls in one turn.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+    /// Replace the built-in system prompt.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system_prompt: Option<String>,
+    /// Add to the system prompt.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_system_prompt: Option<String>,
+    /// Go on with a session: an id, the start of one, `latest`, or an exported file.
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
+    /// Keep the conversation in memory only.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) no_session: bool,
+    /// Append every frame, both directions and timed, to a file.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) log_frames: Option<PathBuf>,
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    Mode::parse(text).ok_or_else(|| {
+        let names: Vec<&str> = Mode::ALL.iter().map(|mode| mode.as_str()).collect();
+        format!("there is: {}", names.join(", "))
+    })
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    /// What to do; several words need no quotes. `-` takes it from stdin alone.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
+    /// Allow everything without asking.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// One JSON object per event on stdout (docs/cli.md).
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Go on with the newest session of this workspace.
+    #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
+    pub(crate) continues: bool,
+    #[command(flatten)]
+    pub(crate) basics: Basics,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Repl {
+    /// Allow everything without asking.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Go on with the newest session of this workspace.
+    #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
+    pub(crate) continues: bool,
+    #[command(flatten)]
+    pub(crate) basics: Basics,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    /// Several sessions in one process (protocol 2).
+    #[arg(long)]
+    pub(crate) multi: bool,
+    /// How long a running turn may go on after the controller ended.
+    #[arg(long, value_name = "SECS")]
+    pub(crate) shutdown_grace: Option<u64>,
+    #[command(flatten)]
+    pub(crate) basics: Basics,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) verb: SessionsVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SessionsVerb {
+    /// Newest first.
+    List {
+        /// Only those of this directory (`.` is here); all of them without it.
+        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        workspace: Option<PathBuf>,
+        /// Most rows shown.
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// One JSON object per session.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read a conversation, with the number of each entry.
+    Show {
+        /// An id, the start of one, or `latest`.
+        session: String,
+        /// One JSON object per message.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a conversation to a file.
+    Export {
+        /// An id, the start of one, or `latest`.
+        session: String,
+        /// Ends in .md or .jsonl; a place of its own without it.
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+    },
+    /// Make a new session with everything before one user message.
+    Fork {
+        /// An id, the start of one, or `latest`.
+        session: String,
+        /// Number of the user message, as `show` prints it; the last one without it.
+        #[arg(long, value_name = "ENTRY")]
+        at: Option<u64>,
+    },
+    /// Give a session a title.
+    Rename {
+        /// An id, the start of one, or `latest`.
+        session: String,
+        #[arg(required = true, value_name = "TITLE")]
+        title: Vec<String>,
+    },
+    /// Delete sessions for good.
+    Delete {
+        /// Ids or starts of ids.
+        #[arg(required = true, value_name = "SESSION")]
+        sessions: Vec<String>,
+        /// Do not ask.
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Models {
+    /// One JSON object per model.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Model to check, as `run --model` would take it.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Tools {
+    /// One JSON object per tool, with the schema of its arguments.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// Directory to look at.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) verb: ConfigVerb,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ConfigVerb {
+    /// Show one setting, or all of them with their source.
+    Get {
+        key: Option<String>,
+        /// Directory whose settings count.
+        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        workspace: Option<PathBuf>,
+    },
+    /// Change a setting in your configuration file; comments stay.
+    Set { key: String, value: String },
+    /// Print where your configuration file is.
+    Path,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Schema {
+    pub(crate) dialect: SchemaOf,
+}
+
+#[derive(Clone, Copy, ValueEnum, Debug)]
+pub(crate) enum SchemaOf {
+    Serve,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2).
+pub(crate) fn parse() -> Command {
+    Line::parse().command
+}

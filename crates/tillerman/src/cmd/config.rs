@@ -1,0 +1,100 @@
+//! `config get|set|path`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use vocab::{Fault, FaultKind, Mode};
+
+use crate::args;
+use crate::config::{self, Config, Home, KEYS, Request, Setting, process_env};
+use crate::print::{say, warning};
+
+pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
+    match args.verb {
+        args::ConfigVerb::Get { key, workspace } => get(key.as_deref(), workspace),
+        args::ConfigVerb::Set { key, value } => set(&key, &value),
+        args::ConfigVerb::Path => {
+            say(&format!("{}\n", home()?.config_file().display()))?;
+            Ok(0)
+        }
+    }
+}
+
+pub(super) fn home() -> anyhow::Result<Home> {
+    Home::find(&process_env).ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, "there is no home directory to keep things in")
+            .hint("set HOME or TILLERMAN_HOME")
+            .into()
+    })
+}
+
+/// The directory a command works in, as one absolute path.
+pub(super) fn workspace(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let directory = given.unwrap_or(Path::new("."));
+    let absolute = std::fs::canonicalize(directory).with_context(|| format!("workspace {}", directory.display()))?;
+    if !absolute.is_dir() {
+        return Err(Fault::new(FaultKind::Invalid, format!("workspace {} is not a directory", directory.display())).into());
+    }
+    Ok(absolute)
+}
+
+fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
+    let workspace = workspace(directory.as_deref())?;
+    let home = home()?;
+    let request = Request {
+        env: &process_env,
+        home: Some(&home),
+        workspace: &workspace,
+        file: None,
+        default_mode: Mode::Prompt,
+    };
+    let config = Config::load(&request)?;
+    config.warnings.iter().for_each(|line| warning(line));
+    match key {
+        Some(key) => one(&config, key),
+        None => all(&config),
+    }
+}
+
+fn one(config: &Config, key: &str) -> anyhow::Result<u8> {
+    let known = config::find(key)?;
+    if let Some(setting) = config.get(known.name) {
+        say(&format!("{}\n", setting.show()))?;
+        return Ok(0);
+    }
+    // Scripts can tell "not set" from an empty value.
+    Ok(1)
+}
+
+fn all(config: &Config) -> anyhow::Result<u8> {
+    let width = KEYS.iter().map(|key| key.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for key in KEYS {
+        let line = match (config.get(key.name), config.source(key.name)) {
+            (Some(setting), Some(source)) => format!("{:width$}  {}  # {source}", key.name, setting.show()),
+            _ => format!("{:width$}  -", key.name),
+        };
+        text.push_str(&line);
+        text.push('\n');
+    }
+    let secret = process_env("OPENAI_API_KEY").filter(|key| !key.is_empty());
+    let shown = if secret.is_some() { "***  # OPENAI_API_KEY in the environment" } else { "-" };
+    text.push_str(&format!("{:width$}  {shown}\n", "(api key)"));
+    say(&text)?;
+    Ok(0)
+}
+
+fn set(key: &str, value: &str) -> anyhow::Result<u8> {
+    let home = home()?;
+    let file = home.config_file();
+    if let Some(other) = home.user_files().into_iter().find(|other| *other != file)
+        && !file.exists()
+    {
+        let text = format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
+        return Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml").into());
+    }
+    std::fs::create_dir_all(&home.config).with_context(|| format!("cannot make {}", home.config.display()))?;
+    let setting: Setting = config::set(&file, key, value)?;
+    say(&format!("{} = {}  # {}\n", config::find(key)?.name, setting.show(), file.display()))?;
+    Ok(0)
+}

@@ -1,0 +1,332 @@
+//! Settings: flag over environment over workspace over user over default. A file that came with the workspace can
+//! tighten permissions and choose a model; it can never loosen them or choose where prompts and keys are sent.
+
+mod edit;
+mod home;
+mod keys;
+mod models;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel};
+
+pub(crate) use edit::set;
+pub(crate) use home::Home;
+pub(crate) use keys::{KEYS, Key, Setting};
+pub(crate) use models::ModelEntry;
+
+use keys::Workspace;
+use tree::{Node, Value};
+
+/// Looks up an environment variable; a parameter so that tests need not touch the process.
+pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The process's own environment. Text that is not Unicode counts as unset.
+pub(crate) fn process_env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Larger configuration files are refused.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Where a setting comes from; later ones win.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Source {
+    User(PathBuf),
+    Workspace(PathBuf),
+    Env(&'static str),
+    Flag,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::User(path) | Source::Workspace(path) => write!(f, "{}", path.display()),
+            Source::Env(name) => write!(f, "{name} in the environment"),
+            Source::Flag => f.write_str("the command line"),
+        }
+    }
+}
+
+/// What to read.
+pub(crate) struct Request<'a> {
+    pub(crate) env: Env<'a>,
+    pub(crate) home: Option<&'a Home>,
+    pub(crate) workspace: &'a Path,
+    /// `--config FILE`: read instead of the user's own.
+    pub(crate) file: Option<&'a Path>,
+    /// What the command does when nobody says anything; a workspace is measured against it.
+    pub(crate) default_mode: Mode,
+}
+
+/// Everything that was set anywhere, checked.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Config {
+    set: BTreeMap<&'static str, (Setting, Option<Source>)>,
+    /// Files that were read.
+    pub(crate) files: Vec<PathBuf>,
+    /// For stderr, one line each.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads files and environment. Flags are laid over it with [`Config::flag`].
+    pub(crate) fn load(request: &Request<'_>) -> Result<Config, Fault> {
+        let mut config = Config::default();
+        let user = match request.file {
+            Some(file) => vec![file.to_owned()],
+            None => request.home.map(Home::user_files).unwrap_or_default(),
+        };
+        config.layer(&user, Source::User, request.default_mode)?;
+        config.layer(&home::workspace_files(request.workspace), Source::Workspace, request.default_mode)?;
+        config.environment(request.env)?;
+        Ok(config)
+    }
+
+    /// The first file counts; others beside it are pointed out.
+    fn layer(&mut self, files: &[PathBuf], source: fn(PathBuf) -> Source, default: Mode) -> Result<(), Fault> {
+        let Some((file, ignored)) = files.split_first() else { return Ok(()) };
+        for other in ignored {
+            self.warnings.push(format!("{} is ignored: {} is read", other.display(), file.display()));
+        }
+        let text = read(file)?;
+        let node = tree::parse(file, &text).map_err(|what| {
+            let text = format!("cannot read {}: {}", file.display(), what.trim_end());
+            Fault::new(FaultKind::Invalid, text)
+        })?;
+        self.files.push(file.clone());
+        let Value::Map(pairs) = &node.value else {
+            return Err(Fault::new(FaultKind::Invalid, format!("{}: wants a table of settings", file.display())));
+        };
+        self.table("", pairs, &source(file.clone()), default)
+    }
+
+    fn table(&mut self, above: &str, pairs: &[(String, Node)], from: &Source, default: Mode) -> Result<(), Fault> {
+        for (spelled, node) in pairs {
+            let name = format!("{above}{}", keys::snake(spelled));
+            if let Some(key) = keys::find(&name) {
+                let setting = self.checked(key, node, from)?;
+                self.put(key, setting, from, default);
+                continue;
+            }
+            let group = format!("{name}.");
+            match &node.value {
+                Value::Map(pairs) if KEYS.iter().any(|key| key.name.starts_with(&group)) => {
+                    self.table(&group, pairs, from, default)?;
+                }
+                Value::Null => {}
+                _ => self.unknown(&name, node, from),
+            }
+        }
+        Ok(())
+    }
+
+    fn unknown(&mut self, name: &str, node: &Node, from: &Source) {
+        let place = place(from, node.line);
+        if keys::is_secret(name) {
+            let text = format!("{place}: `{name}` is ignored: keys are not read from files; set OPENAI_API_KEY");
+            return self.warnings.push(text);
+        }
+        let near = keys::nearest(name, KEYS.iter().map(|key| key.name));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        self.warnings.push(format!("{place}: unknown setting `{name}`{hint}"));
+    }
+
+    fn checked(&mut self, key: &Key, node: &Node, from: &Source) -> Result<Setting, Fault> {
+        let invalid = |name: &str, line: Option<usize>, what: String| {
+            Fault::new(FaultKind::Invalid, format!("{}: `{name}` {what}", place(from, line)))
+        };
+        if key.kind == keys::Kind::Models {
+            let mut unknown = Vec::new();
+            let read = models::read(node, &mut unknown).map_err(|it| invalid(&it.key, it.line, it.what));
+            self.warnings.extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
+            return read.map(Setting::Models);
+        }
+        key.kind.check(node).ok_or_else(|| {
+            let has = match &node.value {
+                Value::Text(text) => format!("`{text}`"),
+                Value::Int(number) => number.to_string(),
+                other => other.kind().to_owned(),
+            };
+            invalid(key.name, node.line, format!("wants {}, has {has}", key.kind.wants()))
+        })
+    }
+
+    /// Takes a setting over, unless its source has no say in it.
+    fn put(&mut self, key: &'static Key, setting: Setting, from: &Source, default: Mode) {
+        if matches!(from, Source::Workspace(_)) {
+            let refused = match (key.workspace, &setting) {
+                (Workspace::Free, _) => None,
+                (Workspace::Never, _) => Some("a workspace cannot choose it".to_owned()),
+                (Workspace::Tighten, Setting::Mode(mode)) => {
+                    let active = self.mode().unwrap_or(default);
+                    let loosens = strictness(*mode) > strictness(active);
+                    loosens.then(|| format!("a workspace can only tighten permissions, and the mode is {}", active.as_str()))
+                }
+                (Workspace::Tighten, _) => Some("a workspace cannot choose it".to_owned()),
+            };
+            if let Some(why) = refused {
+                return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name));
+            }
+        }
+        self.set.insert(key.name, (setting, Some(from.clone())));
+    }
+
+    fn environment(&mut self, env: Env<'_>) -> Result<(), Fault> {
+        for key in KEYS {
+            let Some(name) = key.env else { continue };
+            let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { continue };
+            let setting = key.kind.check_text(&text).ok_or_else(|| {
+                Fault::new(FaultKind::Invalid, format!("{name} wants {}, has `{text}`", key.kind.wants()))
+            })?;
+            self.set.insert(key.name, (setting, Some(Source::Env(name))));
+        }
+        Ok(())
+    }
+
+    /// Lays a command-line flag over everything else.
+    pub(crate) fn flag(&mut self, name: &str, setting: Option<Setting>) {
+        if let (Some(setting), Some(key)) = (setting, keys::find(name)) {
+            self.set.insert(key.name, (setting, Some(Source::Flag)));
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Setting> {
+        self.set.get(name).map(|(setting, _)| setting)
+    }
+
+    pub(crate) fn source(&self, name: &str) -> Option<&Source> {
+        self.set.get(name).and_then(|(_, source)| source.as_ref())
+    }
+
+    // ---- typed --------------------------------------------------------------------------------------------------
+
+    fn text(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Setting::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+    fn count(&self, name: &str) -> Option<u64> {
+        match self.get(name) {
+            Some(Setting::Count(number)) => Some(*number),
+            _ => None,
+        }
+    }
+    fn switch(&self, name: &str) -> Option<bool> {
+        match self.get(name) {
+            Some(Setting::Bool(yes)) => Some(*yes),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn model(&self) -> Option<&str> {
+        self.text("model")
+    }
+    pub(crate) fn base_url(&self) -> Option<&str> {
+        self.text("base_url")
+    }
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        match self.get("mode") {
+            Some(Setting::Mode(mode)) => Some(*mode),
+            _ => None,
+        }
+    }
+    pub(crate) fn sync(&self) -> Option<SyncLevel> {
+        match self.get("sync") {
+            Some(Setting::Sync(level)) => Some(*level),
+            _ => None,
+        }
+    }
+    pub(crate) fn max_tokens(&self) -> Option<u64> {
+        self.count("max_tokens")
+    }
+    pub(crate) fn max_iterations(&self) -> Option<u32> {
+        self.count("max_iterations").and_then(|number| u32::try_from(number).ok())
+    }
+    pub(crate) fn context_window(&self) -> Option<u64> {
+        self.count("context_window")
+    }
+    pub(crate) fn shutdown_grace_s(&self) -> Option<u64> {
+        self.count("shutdown_grace_s")
+    }
+    pub(crate) fn idle_timeout_s(&self) -> Option<u64> {
+        self.count("idle_timeout_s")
+    }
+    pub(crate) fn only_tools(&self) -> Option<&[String]> {
+        match self.get("tools.only") {
+            Some(Setting::Texts(names)) => Some(names),
+            _ => None,
+        }
+    }
+    pub(crate) fn models(&self) -> &[ModelEntry] {
+        match self.get("models") {
+            Some(Setting::Models(models)) => models,
+            _ => &[],
+        }
+    }
+    pub(crate) fn retry(&self) -> RetryPolicy {
+        let usual = RetryPolicy::default();
+        let retries = self.count("retry.retries_max").and_then(|number| u32::try_from(number).ok());
+        RetryPolicy {
+            retries_max: retries.unwrap_or(usual.retries_max),
+            base_ms: self.count("retry.base_ms").unwrap_or(usual.base_ms),
+            wait_ms_max: self.count("retry.wait_ms_max").unwrap_or(usual.wait_ms_max),
+            server_wait_ms_max: self.count("retry.server_wait_ms_max").unwrap_or(usual.server_wait_ms_max),
+            jitter: self.switch("retry.jitter").unwrap_or(usual.jitter),
+        }
+    }
+    pub(crate) fn compaction(&self) -> CompactionPolicy {
+        let usual = CompactionPolicy::default();
+        let percent = |name: &str| self.count(name).and_then(|number| u8::try_from(number).ok());
+        CompactionPolicy {
+            auto: self.switch("compaction.auto").unwrap_or(usual.auto),
+            threshold_pct: percent("compaction.threshold_pct").unwrap_or(usual.threshold_pct),
+            keep_pct: percent("compaction.keep_pct").unwrap_or(usual.keep_pct),
+        }
+    }
+}
+
+/// The setting of this name, in any spelling.
+pub(crate) fn find(name: &str) -> Result<&'static Key, Fault> {
+    let snake = keys::snake(name);
+    keys::find(&snake).ok_or_else(|| {
+        let mut fault = Fault::new(FaultKind::NotFound, format!("unknown setting `{name}`"));
+        if let Some(near) = keys::nearest(&snake, KEYS.iter().map(|key| key.name)) {
+            fault = fault.hint(format!("did you mean `{near}`?"));
+        }
+        fault.hint("`tillerman config get` lists all settings")
+    })
+}
+
+/// How much a mode lets happen without a person: a workspace may only go down.
+fn strictness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Plan => 0,
+        Mode::ReadOnly => 1,
+        Mode::Prompt => 2,
+        Mode::WorkspaceWrite => 3,
+        Mode::DangerFullAccess => 4,
+    }
+}
+
+fn place(from: &Source, line: Option<usize>) -> String {
+    line.map_or_else(|| from.to_string(), |line| format!("{from}:{line}"))
+}
+
+fn read(file: &Path) -> Result<String, Fault> {
+    let cannot = |what: String| Fault::new(FaultKind::Invalid, format!("cannot read {}: {what}", file.display()));
+    let meta = std::fs::metadata(file).map_err(|error| cannot(error.to_string()))?;
+    if !meta.is_file() {
+        // A pipe under this name would make us wait for ever.
+        return Err(cannot("it is not a file".to_owned()));
+    }
+    if meta.len() > FILE_BYTES_MAX {
+        return Err(cannot(format!("it is larger than {FILE_BYTES_MAX} bytes")));
+    }
+    std::fs::read_to_string(file).map_err(|error| cannot(error.to_string()))
+}

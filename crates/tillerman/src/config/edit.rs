@@ -1,0 +1,75 @@
+//! `config set`: one value changed, everything else in the file left as its owner wrote it.
+
+use std::path::Path;
+
+use toml_edit::{Array, DocumentMut, Item, Table, value};
+use vocab::{Fault, FaultKind};
+
+use super::keys::{self, Kind, Setting};
+
+/// Writes `key = text` into a TOML file, which is made when it is not there.
+pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> {
+    let name = keys::snake(key);
+    if keys::is_secret(&name) {
+        return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
+            .hint("set OPENAI_API_KEY in the environment"));
+    }
+    let known = super::find(key)?;
+    if known.kind == Kind::Models {
+        let text = "`models` is a list of tables and cannot be set from the command line";
+        return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
+    }
+    let setting = known.kind.check_text(text).ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, format!("`{name}` wants {}, not `{text}`", known.kind.wants()))
+    })?;
+    let old = match std::fs::read_to_string(file) {
+        Ok(old) => old,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Fault::new(FaultKind::Invalid, format!("cannot read {}: {error}", file.display()))),
+    };
+    let new = changed(&old, &name, &setting)
+        .map_err(|what| Fault::new(FaultKind::Invalid, format!("{}: {what}", file.display())))?;
+    write(file, new.as_bytes())?;
+    Ok(setting)
+}
+
+/// The text with one key changed. A spelling that is already there is kept.
+fn changed(old: &str, name: &str, setting: &Setting) -> Result<String, String> {
+    let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let mut table: &mut Table = document.as_table_mut();
+    let mut parts: Vec<&str> = name.split('.').collect();
+    let last = parts.pop().expect("split yields at least one part");
+    for part in parts {
+        let spelled = spelling(table, part);
+        let item = table.entry(&spelled).or_insert_with(|| Item::Table(Table::new()));
+        if let Some(inline) = item.as_inline_table().cloned() {
+            *item = Item::Table(inline.into_table());
+        }
+        table = item.as_table_mut().ok_or_else(|| format!("`{part}` is not a table"))?;
+    }
+    let spelled = spelling(table, last);
+    let mut new = match setting {
+        Setting::Count(number) => value(i64::try_from(*number).unwrap_or(i64::MAX)),
+        Setting::Bool(yes) => value(*yes),
+        Setting::Texts(texts) => value(texts.iter().collect::<Array>()),
+        other => value(other.show()),
+    };
+    // A comment behind the old value belongs to the line, not to the value.
+    if let (Some(old), Some(new)) = (table.get(&spelled).and_then(Item::as_value), new.as_value_mut()) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    match table.get_mut(&spelled) {
+        Some(item) => *item = new,
+        None => drop(table.insert(&spelled, new)),
+    }
+    Ok(document.to_string())
+}
+
+fn spelling(table: &Table, name: &str) -> String {
+    table.iter().map(|(key, _)| key).find(|key| keys::snake(key) == name).unwrap_or(name).to_owned()
+}
+
+/// Whole or not at all, and for its owner only.
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    store::private_write(file, bytes)
+}

@@ -1,0 +1,221 @@
+//! The one table of settings: reading, `config get`, `config set` and the manual follow it.
+
+use vocab::{Mode, SyncLevel};
+
+use super::tree::{Node, Value};
+
+/// What a value must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Text,
+    Mode,
+    Sync,
+    /// A whole number in these bounds.
+    Count {
+        min: u64,
+        max: u64,
+    },
+    Bool,
+    Texts,
+    /// Tables with `slug` and more; see [`super::models`].
+    Models,
+}
+
+/// Whether a file that came with the workspace may decide it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Workspace {
+    Free,
+    /// Only towards less permission.
+    Tighten,
+    /// A stranger's file must not choose where prompts and keys are sent.
+    Never,
+}
+
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) workspace: Workspace,
+    /// The environment variable that overrides it.
+    pub(super) env: Option<&'static str>,
+    pub(crate) about: &'static str,
+}
+
+const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, workspace: Workspace::Free, env: None, about }
+}
+
+const fn count(name: &'static str, min: u64, max: u64, about: &'static str) -> Key {
+    key(name, Kind::Count { min, max }, about)
+}
+
+/// Longer waits than a day are typing errors.
+const DAY_S: u64 = 86_400;
+const HOUR_MS: u64 = 3_600_000;
+const TOKENS_MAX: u64 = 1_000_000_000;
+
+pub(crate) const KEYS: &[Key] = &[
+    Key {
+        env: Some("TILLERMAN_MODEL"),
+        ..key("model", Kind::Text, "Model to use; without it one is detected.")
+    },
+    Key {
+        env: Some("TILLERMAN_MODE"),
+        workspace: Workspace::Tighten,
+        ..key("mode", Kind::Mode, "Permission mode: plan, read-only, prompt, workspace-write, danger-full-access.")
+    },
+    Key {
+        env: Some("OPENAI_BASE_URL"),
+        workspace: Workspace::Never,
+        ..key("base_url", Kind::Text, "OpenAI-compatible server, up to and including /v1.")
+    },
+    count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer."),
+    count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
+    count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
+    key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),
+    key("sync", Kind::Sync, "When records are forced to the disk: turn, record, off."),
+    count("shutdown_grace_s", 0, DAY_S, "How long a turn may go on after the controller left."),
+    count("idle_timeout_s", 1, DAY_S, "Longest silence of a model before the call counts as failed."),
+    count("retry.retries_max", 0, 100, "Retries of one model call."),
+    count("retry.base_ms", 0, HOUR_MS, "First wait between two tries; it doubles."),
+    count("retry.wait_ms_max", 0, HOUR_MS, "Longest wait we choose ourselves."),
+    count("retry.server_wait_ms_max", 0, HOUR_MS, "Longest wait a server may ask for."),
+    key("retry.jitter", Kind::Bool, "Spread waits, so that many clients do not return at once."),
+    key("compaction.auto", Kind::Bool, "Summarise older messages when the context fills up."),
+    count("compaction.threshold_pct", 10, 100, "How full, in percent, before that happens."),
+    count("compaction.keep_pct", 0, 90, "Percent of the window kept word for word."),
+    key("tools.only", Kind::Texts, "Offer only these tools."),
+];
+
+/// A checked value.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Setting {
+    Text(String),
+    Mode(Mode),
+    Sync(SyncLevel),
+    Count(u64),
+    Bool(bool),
+    Texts(Vec<String>),
+    Models(Vec<super::ModelEntry>),
+}
+
+impl Setting {
+    /// As `config get` prints it and `config set` takes it.
+    pub(crate) fn show(&self) -> String {
+        match self {
+            Setting::Text(text) => text.clone(),
+            Setting::Mode(mode) => mode.as_str().to_owned(),
+            Setting::Sync(level) => level.as_str().to_owned(),
+            Setting::Count(number) => number.to_string(),
+            Setting::Bool(value) => value.to_string(),
+            Setting::Texts(texts) => texts.join(","),
+            Setting::Models(models) => models.iter().map(|model| &*model.slug).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+pub(crate) fn find(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+impl Kind {
+    /// What it wants to be, in words.
+    pub(super) fn wants(self) -> String {
+        match self {
+            Kind::Text => "text".into(),
+            Kind::Mode => "one of plan, read-only, prompt, workspace-write, danger-full-access".into(),
+            Kind::Sync => "one of turn, record, off".into(),
+            Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
+            Kind::Bool => "true or false".into(),
+            Kind::Texts => "a list of names".into(),
+            Kind::Models => "a list of tables, each with a slug".into(),
+        }
+    }
+
+    /// `None`: the value is something else than the key wants.
+    pub(super) fn check(self, node: &Node) -> Option<Setting> {
+        Some(match (self, &node.value) {
+            (Kind::Text, Value::Text(text)) if !text.trim().is_empty() => Setting::Text(text.trim().to_owned()),
+            (Kind::Mode, Value::Text(text)) => Setting::Mode(Mode::parse(text.trim())?),
+            (Kind::Sync, Value::Text(text)) => Setting::Sync(SyncLevel::parse(text.trim())?),
+            // YAML reads a bare `off` as a word, some writers turn it into false.
+            (Kind::Sync, Value::Bool(false)) => Setting::Sync(SyncLevel::Off),
+            (Kind::Count { min, max }, Value::Int(number)) => {
+                Setting::Count(u64::try_from(*number).ok().filter(|number| (min..=max).contains(number))?)
+            }
+            (Kind::Bool, Value::Bool(value)) => Setting::Bool(*value),
+            (Kind::Texts, Value::List(items)) => Setting::Texts(
+                items
+                    .iter()
+                    .map(|item| match &item.value {
+                        Value::Text(text) => Some(text.clone()),
+                        _ => None,
+                    })
+                    .collect::<Option<_>>()?,
+            ),
+            _ => return None,
+        })
+    }
+
+    /// A value as it is typed or put into the environment.
+    pub(super) fn check_text(self, text: &str) -> Option<Setting> {
+        let value = match self {
+            Kind::Count { .. } => Value::Int(text.trim().replace('_', "").parse().ok()?),
+            Kind::Bool => Value::Bool(match text.trim() {
+                "true" | "on" | "yes" => true,
+                "false" | "off" | "no" => false,
+                _ => return None,
+            }),
+            Kind::Texts => {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                Value::List(names.map(|name| Node { value: Value::Text(name.to_owned()), line: None }).collect())
+            }
+            Kind::Text | Kind::Mode | Kind::Sync => Value::Text(text.to_owned()),
+            Kind::Models => return None,
+        };
+        self.check(&Node { value, line: None })
+    }
+}
+
+/// `maxTokens` and `max-tokens` mean `max_tokens`.
+pub(super) fn snake(key: &str) -> String {
+    let mut text = String::with_capacity(key.len() + 4);
+    for (at, c) in key.char_indices() {
+        if c.is_ascii_uppercase() && at > 0 && !text.ends_with(['_', '.']) {
+            text.push('_');
+        }
+        text.push(if c == '-' { '_' } else { c.to_ascii_lowercase() });
+    }
+    text
+}
+
+/// Words that name a secret, whatever else the key says.
+pub(super) fn is_secret(key: &str) -> bool {
+    ["api_key", "apikey", "secret", "password", "access_token", "auth_token"].iter().any(|word| key.contains(word))
+}
+
+/// The known name that a wrong one probably meant.
+pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|name| {
+            let tail = name.rsplit('.').next().unwrap_or(name);
+            (distance(wrong, name).min(distance(wrong, tail)), name)
+        })
+        .filter(|(distance, name)| *distance * 3 <= name.len().max(wrong.len()))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Edits between two words (Levenshtein).
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}

@@ -1,0 +1,367 @@
+//! A dialect for people: a line typed is a prompt, a command or an answer; events become text. It carries the
+//! conversation of `run` (one prompt, one turn, an exit code) and of `repl` (line after line). How things look is a
+//! [`Face`]'s affair. No I/O here: bytes go through the host like those of any other dialect.
+
+mod answer;
+mod face;
+mod json;
+mod paint;
+mod people;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use vocab::{
+    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, Fault, Open, Part, Reply, Stop, Tag, Target, Told,
+    TurnEnd, Verb,
+};
+use wire::{Dialect, Line, Out, Parting};
+
+pub(crate) use answer::Heard;
+pub(crate) use face::{Face, Want};
+pub(crate) use json::JsonLines;
+pub(crate) use paint::{Paint, clean};
+pub(crate) use people::{People, Side};
+
+/// A line that stands for Ctrl-C where signals do not reach the pump themselves.
+pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
+
+/// How a conversation can end, as a process tells it.
+pub(crate) const OK: u8 = 0;
+pub(crate) const FAILED: u8 = 1;
+pub(crate) const NOT_STARTED: u8 = 2;
+pub(crate) const UNFINISHED: u8 = 3;
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// What the model is told where no person can be asked.
+const NOBODY: &str = "denied: nobody can be asked here. The user can allow it with `--yes` or `--mode workspace-write`";
+/// What the model is told when the person has gone.
+const GONE: &str = "denied: the user left before answering";
+
+/// Who answers the engine's questions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answers {
+    Person,
+    /// `--yes`.
+    AllowAll,
+    Nobody,
+}
+
+/// What the conversation is for.
+pub(crate) struct Talk {
+    pub(crate) open: Open,
+    /// The one prompt of `run`; `None` means that lines are prompts.
+    pub(crate) once: Option<Vec<Part>>,
+    pub(crate) answers: Answers,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Opening,
+    Idle,
+    /// A turn or a command is under way.
+    Busy,
+    Closed,
+}
+
+/// One person at one terminal.
+pub(crate) struct Terminal<F> {
+    talk: Talk,
+    face: F,
+    phase: Phase,
+    /// Open questions, the first of them shown.
+    asks: VecDeque<Ask>,
+    /// Ctrl-C was pressed in this turn.
+    interrupting: bool,
+    eof: bool,
+    /// A call was denied because nobody could be asked.
+    denied_unasked: bool,
+    tag: u64,
+    pending: Option<Tag>,
+    one_shot: bool,
+}
+
+impl<F: Face> Terminal<F> {
+    pub(crate) fn new(talk: Talk, face: F) -> Self {
+        let one_shot = talk.once.is_some();
+        Self {
+            talk,
+            face,
+            phase: Phase::Opening,
+            asks: VecDeque::new(),
+            interrupting: false,
+            eof: false,
+            denied_unasked: false,
+            tag: 0,
+            pending: None,
+            one_shot,
+        }
+    }
+
+    fn command(&mut self, verb: Verb, out: &mut Out) -> Tag {
+        self.tag += 1;
+        let tag = Tag(self.tag);
+        out.commands.push(Command { tag, target: Target::Current, verb });
+        tag
+    }
+
+    /// A command whose reply ends the wait.
+    fn busy_with(&mut self, verb: Verb, out: &mut Out) {
+        self.phase = Phase::Busy;
+        self.interrupting = false;
+        self.pending = Some(self.command(verb, out));
+    }
+
+    fn prompt(&mut self, parts: Vec<Part>, out: &mut Out) {
+        self.busy_with(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }, out);
+    }
+
+    fn close(&mut self, code: u8, out: &mut Out) {
+        self.phase = Phase::Closed;
+        self.face.closing(&mut out.frames);
+        out.exit_code = code;
+        out.close = true;
+    }
+
+    /// Ready for the next line, or done.
+    fn idle(&mut self, code: u8, out: &mut Out) {
+        self.pending = None;
+        self.interrupting = false;
+        if self.one_shot || self.eof {
+            return self.close(code, out);
+        }
+        self.phase = Phase::Idle;
+        self.face.want(Want::Prompt, &mut out.frames);
+    }
+
+    // ---- lines --------------------------------------------------------------------------------------------------
+
+    fn line(&mut self, line: &str, out: &mut Out) {
+        if let Some(ask) = self.asks.front().cloned() {
+            return self.answered(&ask, line, out);
+        }
+        let line = line.trim();
+        match self.phase {
+            Phase::Idle if line.is_empty() => self.face.want(Want::Prompt, &mut out.frames),
+            Phase::Idle => match line.strip_prefix('/').filter(|rest| !rest.is_empty()) {
+                Some(rest) => {
+                    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                    let (name, args) = (name.to_lowercase(), args.trim().to_owned());
+                    self.busy_with(Verb::Slash { name, args }, out);
+                }
+                None => self.prompt(vec![Part::text(line)], out),
+            },
+            // Typed ahead, before a question: taking it for the answer would allow what nobody has seen.
+            Phase::Opening | Phase::Busy | Phase::Closed => {
+                if !line.is_empty() {
+                    self.face.notice("nothing was asked; that line is ignored (Ctrl-C interrupts)", &mut out.frames);
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, ask: &Ask, line: &str, out: &mut Out) {
+        match answer::read(&ask.kind, line) {
+            Heard::Answer(answer) => {
+                self.asks.pop_front();
+                self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
+                self.show_next_ask(out);
+            }
+            Heard::Explain => {
+                self.face.explain(ask, &mut out.frames);
+                self.face.want(Want::Answer, &mut out.frames);
+            }
+            Heard::Unclear(how) => {
+                self.face.notice(how, &mut out.frames);
+                self.face.want(Want::Answer, &mut out.frames);
+            }
+        }
+    }
+
+    fn interrupt(&mut self, out: &mut Out) {
+        match self.phase {
+            Phase::Idle if !self.one_shot => self.face.want(Want::Prompt, &mut out.frames),
+            Phase::Busy if !self.interrupting => {
+                self.interrupting = true;
+                self.face.notice("interrupting; once more to leave at once", &mut out.frames);
+                self.command(Verb::Interrupt, out);
+            }
+            Phase::Closed => {}
+            Phase::Opening | Phase::Idle | Phase::Busy => self.close(INTERRUPTED, out),
+        }
+    }
+
+    // ---- questions ----------------------------------------------------------------------------------------------
+
+    fn asked(&mut self, ask: &Ask, out: &mut Out) {
+        if matches!(ask.kind, AskKind::HostCall { .. }) {
+            // Never offered by us; whoever offered the tool answers.
+            return;
+        }
+        let unasked = match (self.talk.answers, &ask.kind) {
+            (Answers::AllowAll, AskKind::Permission(_)) => Some(Answer::Allow(vocab::Scope::Once)),
+            (Answers::Person, _) if !self.eof => None,
+            (Answers::Person, AskKind::Permission(_)) => Some(Answer::Deny(Some(GONE.into()))),
+            (Answers::Nobody, AskKind::Permission(_)) => Some(Answer::Deny(Some(NOBODY.into()))),
+            _ => Some(Answer::Dismissed),
+        };
+        match unasked {
+            Some(answer) => self.answer_unasked(ask, answer, out),
+            None => {
+                self.asks.push_back(ask.clone());
+                if self.asks.len() == 1 {
+                    self.show_next_ask(out);
+                }
+            }
+        }
+    }
+
+    fn answer_unasked(&mut self, ask: &Ask, answer: Answer, out: &mut Out) {
+        self.denied_unasked |= matches!(answer, Answer::Deny(_));
+        self.face.answered_unasked(ask, &answer, &mut out.frames);
+        self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
+    }
+
+    fn show_next_ask(&mut self, out: &mut Out) {
+        if let Some(ask) = self.asks.front() {
+            self.face.ask(ask, &mut out.frames);
+            self.face.want(Want::Answer, &mut out.frames);
+        }
+    }
+
+    /// Answered by somebody else, or withdrawn.
+    fn ask_closed(&mut self, id: &AskId, out: &mut Out) {
+        let shown = self.asks.front().is_some_and(|ask| ask.id == *id);
+        self.asks.retain(|ask| ask.id != *id);
+        if shown {
+            self.face.notice("the question is settled", &mut out.frames);
+            self.show_next_ask(out);
+        }
+    }
+
+    /// Nobody will type any more.
+    fn deny_open_asks(&mut self, out: &mut Out) {
+        while let Some(ask) = self.asks.pop_front() {
+            let answer = match ask.kind {
+                AskKind::Permission(_) => Answer::Deny(Some(GONE.into())),
+                _ => Answer::Dismissed,
+            };
+            self.answer_unasked(&ask, answer, out);
+        }
+    }
+
+    // ---- events -------------------------------------------------------------------------------------------------
+
+    fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
+        if self.phase == Phase::Opening {
+            return self.opened(result, out);
+        }
+        if self.pending != Some(tag) {
+            return;
+        }
+        match result {
+            Ok(Reply::Slash(reply)) => {
+                self.face.slash(reply, &mut out.frames);
+                if reply.exit {
+                    return self.close(OK, out);
+                }
+                self.idle(OK, out);
+            }
+            // The turn's end is what ends the wait.
+            Ok(_) => self.pending = None,
+            Err(fault) => {
+                self.face.fault(fault, &mut out.frames);
+                self.idle(NOT_STARTED, out);
+            }
+        }
+    }
+
+    fn opened(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
+        match result {
+            Ok(Reply::Opened(opened)) => {
+                self.face.opened(opened, &mut out.frames);
+                match self.talk.once.take() {
+                    Some(parts) => self.prompt(parts, out),
+                    None => self.idle(OK, out),
+                }
+            }
+            Ok(_) => {}
+            Err(fault) => {
+                self.face.fault(fault, &mut out.frames);
+                self.close(NOT_STARTED, out);
+            }
+        }
+    }
+
+    fn turn_ended(&mut self, end: &TurnEnd, out: &mut Out) {
+        let code = match end.stop {
+            Stop::EndTurn if self.denied_unasked => UNFINISHED,
+            Stop::EndTurn => OK,
+            Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => UNFINISHED,
+            Stop::Interrupted => INTERRUPTED,
+            Stop::Error => FAILED,
+        };
+        self.asks.clear();
+        self.face.turn_ended(end, code, &mut out.frames);
+        self.idle(code, out);
+    }
+}
+
+impl<F: Face> Dialect for Terminal<F> {
+    fn greet(&mut self, out: &mut Out) {
+        let open = self.talk.open.clone();
+        self.command(Verb::Open(open), out);
+    }
+
+    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+        match frame {
+            Line::Whole(INTERRUPT_LINE) => self.interrupt(out),
+            Line::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
+            Line::TooLong { limit } => {
+                self.face.notice(&format!("that line is longer than {limit} bytes; it was dropped"), &mut out.frames);
+                self.line("", out);
+            }
+        }
+    }
+
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        if self.phase == Phase::Closed {
+            return;
+        }
+        match &told.event {
+            Event::Reply { tag, result } => self.replied(*tag, result, out),
+            Event::Logged(entry) => match &entry.body {
+                Body::AskOpened(ask) => self.asked(ask, out),
+                Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
+                Body::TurnEnded(end) => self.turn_ended(end, out),
+                body => self.face.logged(body, &mut out.frames),
+            },
+            Event::TurnLost(end) => {
+                self.face.notice("the end of this turn could not be saved", &mut out.frames);
+                self.turn_ended(end, out);
+            }
+            Event::Gone { fault } => {
+                self.face.fault(fault, &mut out.frames);
+                self.close(FAILED, out);
+            }
+            event => self.face.event(event, &mut out.frames),
+        }
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        match why {
+            Parting::Eof => {
+                self.eof = true;
+                self.deny_open_asks(out);
+                if self.phase == Phase::Idle {
+                    self.close(OK, out);
+                }
+            }
+            Parting::Signal => self.interrupt(out),
+            Parting::Deaf if self.phase == Phase::Busy && !self.interrupting => self.interrupt(out),
+            Parting::Deaf | Parting::GraceOver => self.close(INTERRUPTED, out),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! How a conversation looks. One face is for people, one prints JSON lines; both are told the same things.
+
+use vocab::{Answer, Ask, Body, Event, Fault, Opened, SlashReply, TurnEnd};
+use wire::FrameBuf;
+
+/// What the next line will be taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Want {
+    Prompt,
+    Answer,
+}
+
+pub(crate) trait Face: Send {
+    fn opened(&mut self, opened: &Opened, out: &mut FrameBuf);
+    /// Log entries except questions and turn ends.
+    fn logged(&mut self, body: &Body, out: &mut FrameBuf);
+    /// Everything that is neither a log entry nor a reply.
+    fn event(&mut self, event: &Event, out: &mut FrameBuf);
+    /// A question for the person.
+    fn ask(&mut self, ask: &Ask, out: &mut FrameBuf);
+    /// The person wants to know more before answering.
+    fn explain(&mut self, ask: &Ask, out: &mut FrameBuf);
+    /// A question that was answered without a person.
+    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf);
+    fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf);
+    fn fault(&mut self, fault: &Fault, out: &mut FrameBuf);
+    fn notice(&mut self, text: &str, out: &mut FrameBuf);
+    fn turn_ended(&mut self, end: &TurnEnd, exit_code: u8, out: &mut FrameBuf);
+    /// A line is expected now.
+    fn want(&mut self, want: Want, out: &mut FrameBuf);
+    /// Nothing follows.
+    fn closing(&mut self, out: &mut FrameBuf);
+}

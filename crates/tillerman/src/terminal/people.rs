@@ -1,0 +1,416 @@
+//! The face for people. On a terminal everything is one flow of text; where stdout is a file or a pipe it gets the
+//! answer alone, and the rest goes to the side.
+
+use std::collections::{HashMap, HashSet};
+
+use vocab::{
+    Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, Fault, Opened, PermissionAsk, SlashReply,
+    Stop, TurnEnd,
+};
+use wire::FrameBuf;
+
+use super::face::{Face, Want};
+use super::paint::{Paint, clean};
+use super::show::{self, DIFF_LINES_MAX};
+
+/// Bytes in the output that ask a line editor for the next line. [`clean`] keeps them out of everything else.
+pub(crate) const MARK_PROMPT: u8 = 0x05;
+pub(crate) const MARK_ANSWER: u8 = 0x06;
+
+/// What can be typed at a permission question.
+pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
+
+/// Where everything goes that is not the answer.
+pub(crate) enum Side {
+    /// Into the same flow: stdout is a terminal.
+    Inline,
+    /// One line at a time to somewhere else.
+    Lines(Box<dyn FnMut(&str) + Send>),
+}
+
+pub(crate) struct People {
+    paint: Paint,
+    side: Side,
+    /// A line editor waits for marks; without one, questions end in a prompt of ours.
+    marks: bool,
+    /// The flow is at the start of a line.
+    fresh: bool,
+    /// What was written last, to put one blank line between text and tools.
+    last: Last,
+    /// Calls of this turn that have no result yet.
+    headlines: HashMap<CallId, String>,
+    /// The call whose line was written last.
+    shown_call: Option<CallId>,
+    /// Calls whose diff was seen with the question.
+    previewed: HashSet<CallId>,
+    rounds_shown: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Nothing,
+    Text,
+    Thinking,
+    Block,
+}
+
+impl People {
+    pub(crate) fn new(paint: Paint, side: Side, marks: bool) -> Self {
+        Self {
+            paint,
+            rounds_shown: matches!(side, Side::Inline),
+            side,
+            marks,
+            fresh: true,
+            last: Last::Nothing,
+            headlines: HashMap::new(),
+            shown_call: None,
+            previewed: HashSet::new(),
+        }
+    }
+
+    fn inline(&self) -> bool {
+        matches!(self.side, Side::Inline)
+    }
+
+    fn fresh_line(&mut self, out: &mut FrameBuf) {
+        if !std::mem::replace(&mut self.fresh, true) {
+            out.raw(b"\n");
+        }
+    }
+
+    /// Streams words of the answer.
+    fn text(&mut self, delta: &str, out: &mut FrameBuf) {
+        if delta.is_empty() {
+            return;
+        }
+        if self.last != Last::Text {
+            self.end_thinking(out);
+            self.fresh_line(out);
+            if self.last == Last::Block && self.inline() {
+                out.raw(b"\n");
+            }
+            self.last = Last::Text;
+        }
+        let text = clean(delta);
+        out.raw(text.as_bytes());
+        if let Some(last) = text.as_bytes().last() {
+            self.fresh = *last == b'\n';
+        }
+    }
+
+    fn thinking(&mut self, delta: &str, out: &mut FrameBuf) {
+        if !self.inline() || delta.is_empty() {
+            return;
+        }
+        if self.last != Last::Thinking {
+            self.fresh_line(out);
+            if self.paint.on {
+                out.raw(b"\x1b[2m");
+            }
+            self.last = Last::Thinking;
+        }
+        let text = clean(delta);
+        out.raw(text.as_bytes());
+        self.fresh = text.ends_with('\n');
+    }
+
+    fn end_thinking(&mut self, out: &mut FrameBuf) {
+        if self.last == Last::Thinking {
+            if self.paint.on {
+                out.raw(b"\x1b[0m");
+            }
+            self.fresh_line(out);
+            self.last = Last::Block;
+        }
+    }
+
+    /// Whole lines beside the answer.
+    fn block(&mut self, lines: &[String], out: &mut FrameBuf) {
+        self.end_thinking(out);
+        self.shown_call = None;
+        match &mut self.side {
+            Side::Lines(sink) => lines.iter().for_each(|line| sink(line)),
+            Side::Inline => {
+                let after_text = self.last == Last::Text;
+                self.fresh_line(out);
+                if after_text {
+                    out.raw(b"\n");
+                }
+                for line in lines {
+                    out.raw(line.as_bytes());
+                    out.raw(b"\n");
+                }
+                self.last = Last::Block;
+            }
+        }
+    }
+
+    fn call_started(&mut self, call: &Call, tool: &str, out: &mut FrameBuf) {
+        let about = show::about(&call.input.json());
+        let line = format!("● {} {about}", clean(tool)).trim_end().to_owned();
+        self.block(&[self.paint.dim(&line)], out);
+        self.headlines.insert(call.id.clone(), line);
+        self.shown_call = Some(call.id.clone());
+    }
+
+    fn call_ended(&mut self, result: &CallResult, out: &mut FrameBuf) {
+        let headline = self.headlines.remove(&result.call);
+        let mut lines = Vec::new();
+        if self.shown_call.as_ref() != Some(&result.call)
+            && let Some(headline) = headline
+        {
+            // Other lines came between: calls ran side by side, or a question was asked.
+            lines.push(self.paint.dim(&headline.replacen('●', "└", 1)));
+        }
+        let text = result.text();
+        let first = text.lines().next().unwrap_or_default();
+        match result.end {
+            CallEnd::Ran if result.is_error => {
+                lines.extend(show::result(&text).into_iter().map(|line| self.paint.red(&line)))
+            }
+            CallEnd::Ran if !result.edits.is_empty() => self.edits(result, &mut lines),
+            CallEnd::Ran => lines.extend(show::result(&text).into_iter().map(|line| self.paint.dim(&line))),
+            CallEnd::Denied => lines.push(self.paint.yellow(&format!("  ✗ {}", clean(first)))),
+            CallEnd::Interrupted => lines.push(self.paint.yellow("  ✗ interrupted")),
+            CallEnd::Skipped => lines.push(self.paint.yellow("  ✗ skipped")),
+            CallEnd::Unknown | CallEnd::Invalid | CallEnd::Lost => {
+                lines.push(self.paint.red(&format!("  ✗ {}", clean(first))));
+            }
+        }
+        if !self.inline() {
+            // Beside a pipe one line per call is enough, unless something is wrong with it.
+            lines.truncate(if result.is_error || result.end != CallEnd::Ran { 3 } else { 0 });
+        }
+        self.block(&lines, out);
+    }
+
+    fn edits(&mut self, result: &CallResult, lines: &mut Vec<String>) {
+        let seen = self.previewed.remove(&result.call);
+        for edit in &result.edits {
+            match show::changed(edit) {
+                Some(changed) => {
+                    let line = format!("  {} (+{} -{})", clean(&edit.path), changed.added, changed.removed);
+                    lines.push(self.paint.dim(&line));
+                    if !seen {
+                        lines.extend(show::diff(&changed.patch, self.paint, DIFF_LINES_MAX));
+                    }
+                }
+                None => lines.push(self.paint.dim(&format!("  {} (changed)", clean(&edit.path)))),
+            }
+        }
+    }
+
+    fn permission(&mut self, ask: &PermissionAsk, lines_max: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(preview) = &ask.preview {
+            self.previewed.insert(ask.call.clone());
+            lines.extend(show::diff(preview, self.paint, lines_max));
+        }
+        if let Some(reason) = &ask.reason {
+            lines.push(self.paint.yellow(&format!("  {}", clean(reason))));
+        }
+        lines
+    }
+
+    /// The last line of a question; the cursor stays behind it unless a line editor draws a prompt of its own.
+    fn question(&mut self, text: &str, out: &mut FrameBuf) {
+        let text = self.paint.bold(&clean(text));
+        if self.marks || !self.inline() {
+            return self.block(&[text], out);
+        }
+        self.block(&[], out);
+        out.raw(text.as_bytes());
+        out.raw(b" ");
+        self.fresh = false;
+    }
+
+    fn stopped(&self, end: &TurnEnd) -> Option<String> {
+        let why = match end.stop {
+            Stop::EndTurn | Stop::Error => return None,
+            Stop::MaxTokens => "stopped: the answer reached its token limit (--max-tokens)",
+            Stop::MaxIterations => "stopped: the turn used up its tool rounds (--max-iterations)",
+            Stop::Refusal => "stopped: the model refused",
+            Stop::Interrupted => "interrupted",
+        };
+        Some(self.paint.yellow(why))
+    }
+}
+
+impl Face for People {
+    fn opened(&mut self, opened: &Opened, out: &mut FrameBuf) {
+        let mut lines: Vec<String> = opened.notices.iter().map(|notice| self.paint.dim(&clean(notice))).collect();
+        let state = &opened.state;
+        if self.marks {
+            let version = env!("CARGO_PKG_VERSION");
+            let line = format!("tillerman {version} · {} · {} · /help lists what can be typed", state.model, state.mode.as_str());
+            lines.push(self.paint.dim(&clean(&line)));
+        }
+        if opened.resumed {
+            lines.push(self.paint.dim(&format!("resumed {} ({} messages)", opened.session, state.messages)));
+        }
+        if !lines.is_empty() {
+            self.block(&lines, out);
+        }
+    }
+
+    fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
+        match body {
+            Body::CallStarted { call, tool, .. } => self.call_started(call, tool, out),
+            Body::CallEnded { result, .. } => self.call_ended(result, out),
+            Body::Assistant { .. } => {
+                self.end_thinking(out);
+                self.fresh_line(out);
+            }
+            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+                let wait = *wait_ms as f64 / 1000.0;
+                let line = format!("retrying in {wait:.1} s ({attempt}/{attempts_max}): {}", clean(&fault.message));
+                self.block(&[self.paint.yellow(&line)], out);
+            }
+            Body::Compacted(it) => {
+                let (before, after) = (show::count(it.tokens_before), show::count(it.tokens_after));
+                self.block(&[self.paint.dim(&format!("older messages summarised: {before} -> {after} tokens"))], out);
+            }
+            Body::Recovered { text } => self.block(&[self.paint.yellow(&clean(text))], out),
+            // Shown by what follows them, or asked for by the person.
+            Body::Opened { .. }
+            | Body::TurnStarted { .. }
+            | Body::User { .. }
+            | Body::TurnEnded(_)
+            | Body::AskOpened(_)
+            | Body::AskClosed { .. }
+            | Body::Queued(_)
+            | Body::Settled { .. }
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Title { .. } => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event, out: &mut FrameBuf) {
+        match event {
+            Event::Text { delta, .. } => self.text(delta, out),
+            Event::Thinking { delta, .. } => self.thinking(delta, out),
+            Event::CompactionStarted { .. } => self.block(&[self.paint.dim("summarising older messages …")], out),
+            Event::CompactionFailed { fault, .. } => {
+                let line = format!("summarising failed: {}", clean(&fault.message));
+                self.block(&[self.paint.yellow(&line)], out);
+            }
+            Event::CallInput { .. }
+            | Event::CallProgress { .. }
+            | Event::State(_)
+            | Event::RetryEnded { .. }
+            | Event::Queue(_)
+            | Event::ItemEnded { .. }
+            | Event::Live { .. }
+            | Event::Logged(_)
+            | Event::Reply { .. }
+            | Event::TurnLost(_)
+            | Event::Gone { .. } => {}
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask, out: &mut FrameBuf) {
+        match &ask.kind {
+            AskKind::Permission(permission) => {
+                let lines = self.permission(permission, DIFF_LINES_MAX);
+                if !lines.is_empty() {
+                    self.block(&lines, out);
+                }
+                self.question(&format!("Allow {}?", permission.summary), out);
+            }
+            AskKind::Select { title, options } => {
+                let mut lines = vec![self.paint.bold(&clean(title))];
+                lines.extend(options.iter().enumerate().map(|(at, it)| format!("  {}. {}", at + 1, clean(it))));
+                self.block(&lines, out);
+            }
+            AskKind::Confirm { title, message } => self.question(&format!("{title}: {message}"), out),
+            AskKind::Input { title, .. } | AskKind::Editor { title, .. } => self.question(title, out),
+            AskKind::HostCall { .. } => {}
+        }
+    }
+
+    fn explain(&mut self, ask: &Ask, out: &mut FrameBuf) {
+        self.fresh = true;
+        let mut lines = Vec::new();
+        if let AskKind::Permission(permission) = &ask.kind {
+            lines.extend(self.permission(permission, usize::MAX));
+            lines.push(format!("  tool: {}", clean(&permission.tool)));
+            lines.push(format!("  needs: {} (mode is {})", permission.required.as_str(), permission.active.as_str()));
+            lines.push(format!("  arguments: {}", clean(permission.input.as_str())));
+        }
+        lines.push("  y  allow it this once".into());
+        lines.push("  n  deny it; `n because ...` tells the model why".into());
+        lines.push("  a  allow it for the rest of this session".into());
+        self.block(&lines, out);
+    }
+
+    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf) {
+        if let (AskKind::Permission(permission), Answer::Deny(_)) = (&ask.kind, answer) {
+            let summary = clean(&permission.summary);
+            let line = format!("denied {summary}: nobody can be asked here; `--yes` or `--mode workspace-write` allow it");
+            self.block(&[self.paint.yellow(&line)], out);
+        }
+    }
+
+    fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {
+        self.fresh_line(out);
+        let text = clean(reply.text.trim_end());
+        if !text.is_empty() {
+            out.raw(text.as_bytes());
+            out.raw(b"\n");
+        }
+        self.last = Last::Block;
+    }
+
+    fn fault(&mut self, fault: &Fault, out: &mut FrameBuf) {
+        let mut lines = vec![format!("{} {}", self.paint.red("error:"), clean(&fault.message))];
+        lines.extend(fault.hints.iter().map(|hint| format!("{} {}", self.paint.cyan("hint:"), clean(hint))));
+        self.block(&lines, out);
+    }
+
+    fn notice(&mut self, text: &str, out: &mut FrameBuf) {
+        self.block(&[self.paint.dim(&clean(text))], out);
+    }
+
+    fn turn_ended(&mut self, end: &TurnEnd, _exit_code: u8, out: &mut FrameBuf) {
+        self.end_thinking(out);
+        self.fresh_line(out);
+        self.headlines.clear();
+        self.previewed.clear();
+        if let Some(fault) = &end.fault {
+            self.fault(fault, out);
+        }
+        let mut lines: Vec<String> = self.stopped(end).into_iter().collect();
+        if self.rounds_shown {
+            let rounds = match end.iterations {
+                0 => String::new(),
+                1 => ", 1 tool round".to_owned(),
+                many => format!(", {many} tool rounds"),
+            };
+            lines.push(self.paint.dim(&format!("{}{rounds}", show::usage(&end.usage))));
+        }
+        if !lines.is_empty() {
+            self.block(&lines, out);
+        }
+        self.last = Last::Nothing;
+    }
+
+    fn want(&mut self, want: Want, out: &mut FrameBuf) {
+        if self.marks {
+            out.raw(&[if want == Want::Prompt { MARK_PROMPT } else { MARK_ANSWER }]);
+        } else if want == Want::Answer && self.inline() {
+            out.raw(CHOICES.as_bytes());
+            // The person's Enter ends the line.
+            self.fresh = true;
+        }
+    }
+
+    fn closing(&mut self, out: &mut FrameBuf) {
+        self.end_thinking(out);
+        self.fresh_line(out);
+    }
+}

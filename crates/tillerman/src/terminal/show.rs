@@ -1,0 +1,103 @@
+//! Calls, results and diffs in few lines.
+
+use similar::TextDiff;
+use vocab::{FileEdit, Json, Snapshot, Usage};
+
+use super::paint::{Paint, clean, cut};
+
+/// Lines of a result shown; the rest is counted.
+const RESULT_LINES_MAX: usize = 5;
+/// Lines of a diff shown; the rest is counted.
+pub(super) const DIFF_LINES_MAX: usize = 40;
+/// Characters of a line shown.
+const LINE_CHARS_MAX: usize = 120;
+/// Arguments that say what a call is about, the best first.
+const TELLING: [&str; 7] = ["command", "pattern", "path", "file_path", "url", "query", "id"];
+
+/// `src/main.rs`, `cargo test`, `TODO in src`: what a call is about.
+pub(super) fn about(input: &Json) -> String {
+    let Ok(serde_json::Value::Object(map)) = serde_json::from_str(input.as_str()) else {
+        return one_line(input.as_str());
+    };
+    let text = |key: &str| map.get(key).and_then(|value| value.as_str()).filter(|text| !text.is_empty());
+    if let (Some(pattern), Some(path)) = (text("pattern"), text("path")) {
+        return one_line(&format!("{pattern} in {path}"));
+    }
+    match TELLING.iter().find_map(|key| text(key)) {
+        Some(text) => one_line(text),
+        None if map.is_empty() => String::new(),
+        None => one_line(input.as_str()),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let clean = clean(text.trim());
+    let mut lines = clean.lines();
+    let first = lines.next().unwrap_or_default();
+    let more = if lines.next().is_some() { " …" } else { "" };
+    format!("{}{more}", cut(first, LINE_CHARS_MAX))
+}
+
+/// The first lines of a text, each indented and cut, and how many more there are.
+pub(super) fn shortened(text: &str, lines_max: usize) -> Vec<String> {
+    let text = clean(text.trim_end());
+    let total = text.lines().count();
+    let mut shown: Vec<String> =
+        text.lines().take(lines_max).map(|line| format!("  {}", cut(line, LINE_CHARS_MAX))).collect();
+    if total > lines_max {
+        let more = total - lines_max;
+        shown.push(format!("  … {more} more line{}", if more == 1 { "" } else { "s" }));
+    }
+    shown
+}
+
+pub(super) fn result(text: &str) -> Vec<String> {
+    shortened(text, RESULT_LINES_MAX)
+}
+
+/// One changed file: how much, and a small unified diff.
+pub(super) struct Changed {
+    pub(super) added: usize,
+    pub(super) removed: usize,
+    pub(super) patch: String,
+}
+
+/// `None` when the contents were not kept.
+pub(super) fn changed(edit: &FileEdit) -> Option<Changed> {
+    let text = |snapshot: &Snapshot| match snapshot {
+        Snapshot::Absent => Some(String::new()),
+        Snapshot::Text(text) => Some(text.to_string()),
+        Snapshot::NotKept => None,
+    };
+    let (before, after) = (text(&edit.before)?, text(&edit.after)?);
+    let diff = TextDiff::from_lines(&before, &after);
+    let patch = diff.unified_diff().context_radius(2).missing_newline_hint(false).to_string();
+    let count = |sign: char| patch.lines().filter(|line| line.starts_with(sign)).count();
+    Some(Changed { added: count('+'), removed: count('-'), patch })
+}
+
+/// A unified diff in colour.
+pub(super) fn diff(patch: &str, paint: Paint, lines_max: usize) -> Vec<String> {
+    shortened(patch, lines_max).into_iter().map(|line| match line.strip_prefix("  ").and_then(|line| line.chars().next()) {
+        Some('+') => paint.green(&line),
+        Some('-') => paint.red(&line),
+        Some('@') => paint.cyan(&line),
+        _ => paint.dim(&line),
+    })
+    .collect()
+}
+
+/// `1.2k`, `345`.
+pub(super) fn count(number: u64) -> String {
+    match number {
+        0..=999 => number.to_string(),
+        1_000..=999_999 => format!("{:.1}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+pub(super) fn usage(usage: &Usage) -> String {
+    let about = if usage.estimated { "about " } else { "" };
+    let cached = if usage.cache_read > 0 { format!(" ({} cached)", count(usage.cache_read)) } else { String::new() };
+    format!("{about}{} tokens in{cached}, {} out", count(usage.prompt()), count(usage.output))
+}
