@@ -9,9 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::{CANDIDATES, Choice, Env, Server, detect};
-use vocab::{
-    Clock, Fault, FaultKind, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store,
-};
+use vocab::{Clock, Fault, FaultKind, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
 pub(crate) use catalogue::Catalogue;
 
@@ -106,11 +104,15 @@ async fn choose(setup: &Setup, env: &Env) -> Result<Chosen, Fault> {
     let Choice { server, reason } = detect(env, &CANDIDATES).await;
     let Some(server) = server else {
         if let Some(model) = wanted {
-            return Err(Fault::new(FaultKind::UnknownModel, format!("no server to ask for the model `{model}`: {reason}"))
-                .hint("set OPENAI_BASE_URL (and OPENAI_API_KEY), or start a local server such as Ollama")
-                .hint("`--model tour` needs neither"));
+            return Err(Fault::new(
+                FaultKind::UnknownModel,
+                format!("no server to ask for the model `{model}`: {reason}"),
+            )
+            .hint("set OPENAI_BASE_URL (and OPENAI_API_KEY), or start a local server such as Ollama")
+            .hint("`--model tour` needs neither"));
         }
-        let reason = format!("{reason}; this is the built-in tour. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model");
+        let reason =
+            format!("{reason}; this is the built-in tour. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model");
         return Ok(Chosen { provider: Arc::new(Catalogue::new(None)), model: "tour".into(), reason });
     };
     let remote = remote(setup, &server)?;
@@ -120,7 +122,9 @@ async fn choose(setup: &Setup, env: &Env) -> Result<Chosen, Fault> {
         (Some(model), _) => (model.to_owned(), format!("asked for by name, served by {}", remote.server())),
         (None, Some(model)) => (model, reason),
         (None, None) => match listed.and(remote.models().await)?.first() {
-            Some(first) => (first.slug.to_string(), format!("{reason}; the first model that {} lists", remote.server())),
+            Some(first) => {
+                (first.slug.to_string(), format!("{reason}; the first model that {} lists", remote.server()))
+            }
             None => {
                 return Err(Fault::new(FaultKind::UnknownModel, format!("{} lists no models", remote.server()))
                     .hint("name one with --model"));

@@ -31,8 +31,8 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         host::note(warning);
     }
     let frame_log = args.basics.log_frames.as_deref().map(FrameLog::open).transpose();
-    let frame_log = frame_log
-        .map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
+    let frame_log =
+        frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let wired = wiring::build(setup).await?;
     host::note(&wired.reason);
     let dialect = Serve::new(Options {

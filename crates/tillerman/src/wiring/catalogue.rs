@@ -25,8 +25,11 @@ impl Catalogue {
 
     fn remote(&self, slug: &str) -> Result<&OpenAi, Fault> {
         self.remote.as_ref().ok_or_else(|| {
-            Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: tour, tour-mini, script:FILE)"))
-                .hint("set OPENAI_BASE_URL (and OPENAI_API_KEY) for other models")
+            Fault::new(
+                FaultKind::UnknownModel,
+                format!("unknown model: {slug} (there is: tour, tour-mini, script:FILE)"),
+            )
+            .hint("set OPENAI_BASE_URL (and OPENAI_API_KEY) for other models")
         })
     }
 }
