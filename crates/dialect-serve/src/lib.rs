@@ -67,16 +67,6 @@ impl Options {
     }
 }
 
-/// What `--resume` and `open.resume` mean: `latest` (or `last`, `recent`), a path (anything with a separator or an
-/// extension), else an id or the beginning of one. Whether a bare name is also a file is for the caller to look up.
-pub fn resume(text: &str) -> Which {
-    match text {
-        "latest" | "last" | "recent" => Which::Latest,
-        path if path.contains(['/', '\\', '.']) => Which::Path(path.into()),
-        id => Which::Id(id.into()),
-    }
-}
-
 /// One controller speaking `serve`.
 pub struct Serve {
     options: Options,
@@ -200,7 +190,7 @@ impl Serve {
             return self.pen(Some(label), out).refuse(code, &message);
         }
         let at = self.sit(Some(label.into()));
-        let which = request.resume.as_deref().map_or(Which::New, resume);
+        let which = request.resume.as_deref().map_or(Which::New, Which::parse);
         self.open(at, which, request.workspace.map(PathBuf::from), request.model.map(Arc::from), out);
     }
 
@@ -415,4 +405,15 @@ impl Dialect for Serve {
     fn listening(&self) -> bool {
         self.greeted && self.pending.len() < PENDING_MAX
     }
+}
+
+/// The one line said instead of `ready` when there is not even an engine to ask: `bootstrap_failed`, `invalid_flag`.
+pub fn cannot_start(code: &'static str, fault: &vocab::Fault) -> String {
+    let mut frames = wire::FrameBuf::default();
+    let code = match faults::opening_code(fault.kind) {
+        "bootstrap_failed" => code,
+        particular => particular,
+    };
+    Pen { frames: &mut frames, session: None, deaf: false }.refuse(code, &faults::message(fault));
+    String::from_utf8_lossy(frames.as_bytes()).into_owned()
 }

@@ -331,7 +331,15 @@ pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2).
+/// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2). A controller that starts
+/// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect.
 pub(crate) fn parse() -> Command {
-    Line::parse().command
+    Line::try_parse().map(|line| line.command).unwrap_or_else(|error| {
+        if error.use_stderr() && std::env::args_os().nth(1).is_some_and(|first| first == "serve") {
+            let text = error.render().to_string();
+            let message = text.lines().next().unwrap_or_default();
+            std::process::exit(crate::cmd::serve::refuse_flags(message.trim_start_matches("error: ")).into());
+        }
+        error.exit()
+    })
 }

@@ -2,6 +2,7 @@
 
 mod completions;
 mod config;
+pub(crate) mod serve;
 
 use crate::args::Command;
 
@@ -10,6 +11,7 @@ pub(crate) const USAGE: u8 = crate::terminal::NOT_STARTED;
 
 pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
     match command {
+        Command::Serve(args) => serve::run(&args),
         Command::Config(args) => config::run(args),
         Command::Completions(args) => completions::run(&args),
         Command::Version => {

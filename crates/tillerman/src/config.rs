@@ -143,7 +143,8 @@ impl Config {
         if key.kind == keys::Kind::Models {
             let mut unknown = Vec::new();
             let read = models::read(node, &mut unknown).map_err(|it| invalid(&it.key, it.line, it.what));
-            self.warnings.extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
+            self.warnings
+                .extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
             return read.map(Setting::Models);
         }
         key.kind.check(node).ok_or_else(|| {
@@ -165,7 +166,9 @@ impl Config {
                 (Workspace::Tighten, Setting::Mode(mode)) => {
                     let active = self.mode().unwrap_or(default);
                     let loosens = strictness(*mode) > strictness(active);
-                    loosens.then(|| format!("a workspace can only tighten permissions, and the mode is {}", active.as_str()))
+                    loosens.then(|| {
+                        format!("a workspace can only tighten permissions, and the mode is {}", active.as_str())
+                    })
                 }
                 (Workspace::Tighten, _) => Some("a workspace cannot choose it".to_owned()),
             };

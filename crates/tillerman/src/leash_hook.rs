@@ -3,8 +3,7 @@
 
 use std::process::ExitCode;
 
-/// `tillerman __leash ...` ends here.
+/// `tillerman __leash` ends here.
 pub(crate) fn enter() -> ExitCode {
-    crate::print::error("`__leash` is not part of this build", &[]);
-    ExitCode::from(crate::cmd::USAGE)
+    ExitCode::from(u8::try_from(tools::leash::run()).unwrap_or(1))
 }

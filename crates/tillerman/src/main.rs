@@ -6,12 +6,14 @@ mod cmd;
 mod config;
 mod leash_hook;
 mod print;
+mod setup;
 mod terminal;
+mod wiring;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|first| first == "__leash") {
+    if std::env::args_os().nth(1).is_some_and(|first| first == tools::leash::ARG) {
         return leash_hook::enter();
     }
     match cmd::dispatch(args::parse()) {

@@ -89,6 +89,29 @@ async fn a_full_disk_fails_one_append_and_not_the_next() {
 }
 
 #[tokio::test]
+async fn what_is_too_large_for_the_disk_does_not_take_its_neighbours_with_it() {
+    let place = tempfile::tempdir().unwrap();
+    let _small = match Small::mount(place.path(), "size=256k") {
+        Ok(small) => small,
+        Err(why) => return println!("SKIP: a tmpfs of 256 KiB cannot be mounted here: {why}"),
+    };
+    let store = SqliteStore::new(place.path().join("home"));
+    let (modest, greedy) = (store.create(new_session("modest")), store.create(new_session("greedy")));
+    // All of them wait together while the database is being made, so they are one batch.
+    let first = store.append(&modest, vec![said(1, "one")], false);
+    let huge = store.append(&greedy, vec![said(1, &"z".repeat(1_000_000))], false);
+    let second = store.append(&modest, vec![said(2, "two")], true);
+    first.await.unwrap();
+    let fault = huge.await.unwrap_err();
+    assert!(fault.message.contains("full"), "{fault}");
+    second.await.unwrap();
+    assert_eq!(texts(&store, &modest.session).await, ["one", "two"]);
+    assert_eq!(store.summary(&greedy.session).await.unwrap(), None, "nothing of it is there");
+    store.append(&greedy, vec![said(1, "less")], true).await.unwrap();
+    assert_eq!(texts(&store, &greedy.session).await, ["less"]);
+}
+
+#[tokio::test]
 async fn a_read_only_place_fails_the_probe() {
     let place = tempfile::tempdir().unwrap();
     let _small = match Small::mount(place.path(), "size=256k,ro") {

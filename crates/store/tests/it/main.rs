@@ -1,5 +1,8 @@
 //! The stores against the suite, and the one on disk against disks, neighbours and accidents.
 
+// Helpers outside `#[test]` functions are test code too.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod damage;
 mod disk;
 mod failed_commits;

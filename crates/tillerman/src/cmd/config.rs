@@ -33,7 +33,9 @@ pub(super) fn workspace(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let directory = given.unwrap_or(Path::new("."));
     let absolute = std::fs::canonicalize(directory).with_context(|| format!("workspace {}", directory.display()))?;
     if !absolute.is_dir() {
-        return Err(Fault::new(FaultKind::Invalid, format!("workspace {} is not a directory", directory.display())).into());
+        return Err(
+            Fault::new(FaultKind::Invalid, format!("workspace {} is not a directory", directory.display())).into()
+        );
     }
     Ok(absolute)
 }
@@ -41,13 +43,8 @@ pub(super) fn workspace(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
     let workspace = workspace(directory.as_deref())?;
     let home = home()?;
-    let request = Request {
-        env: &process_env,
-        home: Some(&home),
-        workspace: &workspace,
-        file: None,
-        default_mode: Mode::Prompt,
-    };
+    let request =
+        Request { env: &process_env, home: Some(&home), workspace: &workspace, file: None, default_mode: Mode::Prompt };
     let config = Config::load(&request)?;
     config.warnings.iter().for_each(|line| warning(line));
     match key {
@@ -90,7 +87,8 @@ fn set(key: &str, value: &str) -> anyhow::Result<u8> {
     if let Some(other) = home.user_files().into_iter().find(|other| *other != file)
         && !file.exists()
     {
-        let text = format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
+        let text =
+            format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
         return Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml").into());
     }
     std::fs::create_dir_all(&home.config).with_context(|| format!("cannot make {}", home.config.display()))?;

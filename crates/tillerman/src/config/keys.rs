@@ -54,10 +54,7 @@ const HOUR_MS: u64 = 3_600_000;
 const TOKENS_MAX: u64 = 1_000_000_000;
 
 pub(crate) const KEYS: &[Key] = &[
-    Key {
-        env: Some("TILLERMAN_MODEL"),
-        ..key("model", Kind::Text, "Model to use; without it one is detected.")
-    },
+    Key { env: Some("TILLERMAN_MODEL"), ..key("model", Kind::Text, "Model to use; without it one is detected.") },
     Key {
         env: Some("TILLERMAN_MODE"),
         workspace: Workspace::Tighten,

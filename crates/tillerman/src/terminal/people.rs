@@ -243,7 +243,11 @@ impl Face for People {
         let state = &opened.state;
         if self.marks {
             let version = env!("CARGO_PKG_VERSION");
-            let line = format!("tillerman {version} · {} · {} · /help lists what can be typed", state.model, state.mode.as_str());
+            let line = format!(
+                "tillerman {version} · {} · {} · /help lists what can be typed",
+                state.model,
+                state.mode.as_str()
+            );
             lines.push(self.paint.dim(&clean(&line)));
         }
         if opened.resumed {
@@ -351,7 +355,8 @@ impl Face for People {
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf) {
         if let (AskKind::Permission(permission), Answer::Deny(_)) = (&ask.kind, answer) {
             let summary = clean(&permission.summary);
-            let line = format!("denied {summary}: nobody can be asked here; `--yes` or `--mode workspace-write` allow it");
+            let line =
+                format!("denied {summary}: nobody can be asked here; `--yes` or `--mode workspace-write` allow it");
             self.block(&[self.paint.yellow(&line)], out);
         }
     }

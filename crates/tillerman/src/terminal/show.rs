@@ -78,13 +78,15 @@ pub(super) fn changed(edit: &FileEdit) -> Option<Changed> {
 
 /// A unified diff in colour.
 pub(super) fn diff(patch: &str, paint: Paint, lines_max: usize) -> Vec<String> {
-    shortened(patch, lines_max).into_iter().map(|line| match line.strip_prefix("  ").and_then(|line| line.chars().next()) {
-        Some('+') => paint.green(&line),
-        Some('-') => paint.red(&line),
-        Some('@') => paint.cyan(&line),
-        _ => paint.dim(&line),
-    })
-    .collect()
+    shortened(patch, lines_max)
+        .into_iter()
+        .map(|line| match line.strip_prefix("  ").and_then(|line| line.chars().next()) {
+            Some('+') => paint.green(&line),
+            Some('-') => paint.red(&line),
+            Some('@') => paint.cyan(&line),
+            _ => paint.dim(&line),
+        })
+        .collect()
 }
 
 /// `1.2k`, `345`.

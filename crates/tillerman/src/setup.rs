@@ -1,0 +1,123 @@
+//! From flags and files to what [`crate::wiring`] builds: shared by every command that opens a session.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use vocab::{Fault, FaultKind, Mode, ModelInfo, Open, Preferences, Settings, Which};
+
+use crate::args::Basics;
+use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
+use crate::wiring::Setup;
+
+/// Everything that was decided before anything is built.
+pub(crate) struct Prepared {
+    pub(crate) setup: Setup,
+    pub(crate) config: Config,
+    pub(crate) home: Home,
+    /// Which session, and what was asked for by flag: these win over what a resumed session remembers.
+    pub(crate) open: Open,
+}
+
+pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, Fault> {
+    let home = Home::find(&config::process_env).ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, "cannot tell where to keep sessions").hint("set HOME or TILLERMAN_HOME")
+    })?;
+    let workspace = workspace(basics.workspace.as_deref())?;
+    let mut config = Config::load(&Request {
+        env: &config::process_env,
+        home: Some(&home),
+        workspace: &workspace,
+        file: basics.config.as_deref(),
+        default_mode,
+    })?;
+    config.flag("model", basics.model.clone().map(Setting::Text));
+    config.flag("mode", basics.mode.map(Setting::Mode));
+    config.flag("max_tokens", basics.max_tokens.map(Setting::Count));
+    config.flag("max_iterations", basics.max_iterations.map(|count| Setting::Count(count.into())));
+    let which = match &basics.resume {
+        Some(text) => resume(text, &workspace),
+        None => Which::New,
+    };
+    let open = Open {
+        workspace: Some(workspace.clone()),
+        model: basics.model.as_deref().map(Arc::from),
+        mode: basics.mode,
+        ..Open::new(which)
+    };
+    let setup = Setup {
+        data: home.data.clone(),
+        config: home.config.clone(),
+        settings: settings(&config, basics, workspace, default_mode),
+        model: config.model().map(str::to_owned),
+        base_url: config.base_url().map(str::to_owned),
+        known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
+        default_context_window: config.context_window(),
+        idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
+        preferences: Arc::new(UserFile(home.config_file())),
+    };
+    Ok(Prepared { setup, config, home, open })
+}
+
+fn workspace(asked: Option<&Path>) -> Result<PathBuf, Fault> {
+    let asked = asked.unwrap_or(Path::new("."));
+    let cannot = |what: String| {
+        Fault::new(FaultKind::Invalid, format!("no such workspace: {} ({what})", asked.display()))
+            .hint("--workspace takes an existing directory")
+    };
+    let path = std::fs::canonicalize(asked).map_err(|error| cannot(error.to_string()))?;
+    if !path.is_dir() {
+        return Err(cannot("not a directory".into()));
+    }
+    Ok(path)
+}
+
+/// A bare word that names a file is that file; otherwise as [`Which::parse`] reads it.
+fn resume(text: &str, workspace: &Path) -> Which {
+    match Which::parse(text) {
+        Which::Id(name) if workspace.join(&name).is_file() => Which::Path(name.into()),
+        which => which,
+    }
+}
+
+fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: Mode) -> Settings {
+    let mut settings = Settings::new(workspace, "");
+    settings.mode = config.mode().unwrap_or(default_mode);
+    settings.max_tokens = config.max_tokens();
+    if let Some(rounds) = config.max_iterations() {
+        settings.max_iterations = rounds;
+    }
+    settings.retry = config.retry();
+    settings.compaction = config.compaction();
+    settings.sync = config.sync().unwrap_or_default();
+    settings.only_tools = config.only_tools().map(|names| names.iter().map(|name| tool_name(name)).collect());
+    settings.system_prompt = basics.system_prompt.as_deref().map(Arc::from);
+    settings.append_system_prompt = basics.append_system_prompt.as_deref().map(Arc::from);
+    settings.ephemeral = basics.no_session;
+    settings
+}
+
+fn tool_name(name: &str) -> Arc<str> {
+    vocab::names::canonical(name).unwrap_or(name).into()
+}
+
+fn model_info(entry: &ModelEntry, config: &Config) -> ModelInfo {
+    const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
+    ModelInfo {
+        slug: entry.slug.as_str().into(),
+        context_window: entry.context_window.or(config.context_window()).unwrap_or(CONTEXT_WINDOW_DEFAULT),
+        max_output: entry.max_output,
+        prices: entry.prices,
+        images: entry.images.unwrap_or(true),
+        thinking: entry.thinking.unwrap_or(true),
+    }
+}
+
+/// `/save` writes where `config set` does.
+struct UserFile(PathBuf);
+
+impl Preferences for UserFile {
+    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
+        config::set(&self.0, key, value)?;
+        Ok(self.0.clone())
+    }
+}
