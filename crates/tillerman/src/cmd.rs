@@ -2,9 +2,16 @@
 
 mod completions;
 mod config;
+mod doctor;
+mod listing;
+mod models;
+mod repl;
+mod run;
 pub(crate) mod serve;
+mod sessions;
+mod tools;
 
-use crate::args::Command;
+use crate::args::{Command, SchemaOf};
 
 /// It could not start: wrong usage, bad configuration, nothing of that name.
 pub(crate) const USAGE: u8 = crate::terminal::NOT_STARTED;
@@ -12,12 +19,22 @@ pub(crate) const USAGE: u8 = crate::terminal::NOT_STARTED;
 pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Serve(args) => serve::run(&args),
+        Command::Run(args) => run::run(args),
+        Command::Repl(args) => repl::run(args),
+        Command::Sessions(args) => sessions::run(args),
+        Command::Models(args) => models::run(&args),
+        Command::Tools(args) => tools::run(&args),
         Command::Config(args) => config::run(args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Schema(args) => match args.dialect {
+            SchemaOf::Serve => print(&dialect_serve::schema()),
+        },
         Command::Completions(args) => completions::run(&args),
-        Command::Version => {
-            crate::print::say(concat!("tillerman ", env!("CARGO_PKG_VERSION"), "\n"))?;
-            Ok(0)
-        }
-        _ => anyhow::bail!("not here yet"),
+        Command::Version => print(concat!("tillerman ", env!("CARGO_PKG_VERSION"))),
     }
+}
+
+fn print(text: &str) -> anyhow::Result<u8> {
+    crate::print::say(&format!("{}\n", text.trim_end()))?;
+    Ok(0)
 }

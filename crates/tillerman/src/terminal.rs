@@ -19,11 +19,11 @@ use vocab::{
 };
 use wire::{Dialect, Line, Out, Parting};
 
-pub(crate) use answer::Heard;
+use answer::Heard;
 pub(crate) use face::{Face, Want};
-pub(crate) use json::JsonLines;
+pub(crate) use json::{JsonLines, stop_name};
 pub(crate) use paint::{Paint, clean};
-pub(crate) use people::{People, Side};
+pub(crate) use people::{CHOICES, MARK_ANSWER, MARK_PROMPT, People, Side};
 
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
@@ -142,6 +142,7 @@ impl<F: Face> Terminal<F> {
     // ---- lines --------------------------------------------------------------------------------------------------
 
     fn line(&mut self, line: &str, out: &mut Out) {
+        self.face.heard_line();
         if let Some(ask) = self.asks.front().cloned() {
             return self.answered(&ask, line, out);
         }
@@ -185,7 +186,8 @@ impl<F: Face> Terminal<F> {
 
     fn interrupt(&mut self, out: &mut Out) {
         match self.phase {
-            Phase::Idle if !self.one_shot => self.face.want(Want::Prompt, &mut out.frames),
+            // The line editor clears its line by itself, and the wish for a line still stands.
+            Phase::Idle if !self.one_shot => {}
             Phase::Busy if !self.interrupting => {
                 self.interrupting = true;
                 self.face.notice("interrupting; once more to leave at once", &mut out.frames);

@@ -68,27 +68,34 @@ fn later_sources_win() {
         ("user/config.toml", "model = 'a'\nmode = 'workspace-write'\nmax_tokens = 1000\nsync = 'off'\n"),
         ("work/.tillerman.toml", "model = 'b'\nmax_iterations = 7\n"),
     ];
-    check(&place(&files), expect![[r#"
+    check(
+        &place(&files),
+        expect![[r#"
         model = b  # /work/.tillerman.toml
         mode = workspace-write  # /user/config.toml
         max_tokens = 1000  # /user/config.toml
         max_iterations = 7  # /work/.tillerman.toml
         sync = off  # /user/config.toml
-    "#]]);
-    check(&place(&files).env("TILLERMAN_MODEL", "c").env("OPENAI_BASE_URL", "http://h/v1"), expect![[r#"
+    "#]],
+    );
+    check(
+        &place(&files).env("TILLERMAN_MODEL", "c").env("OPENAI_BASE_URL", "http://h/v1"),
+        expect![[r#"
         model = c  # TILLERMAN_MODEL in the environment
         mode = workspace-write  # /user/config.toml
         base_url = http://h/v1  # OPENAI_BASE_URL in the environment
         max_tokens = 1000  # /user/config.toml
         max_iterations = 7  # /work/.tillerman.toml
         sync = off  # /user/config.toml
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn both_spellings_and_three_formats_mean_the_same() {
     let toml = "maxTokens = 5\n[retry]\nretriesMax = 2\n[compaction]\nauto = false\n[tools]\nonly = ['bash']\n";
-    let json = r#"{"max_tokens": 5, "retry": {"retries_max": 2}, "compaction": {"auto": false}, "tools": {"only": ["bash"]}}"#;
+    let json =
+        r#"{"max_tokens": 5, "retry": {"retries_max": 2}, "compaction": {"auto": false}, "tools": {"only": ["bash"]}}"#;
     let yaml = "max_tokens: 5\nretry:\n  retries_max: 2\ncompaction:\n  auto: false\ntools:\n  only: [bash]\n";
     let values = |name: &str, text: &str| {
         let config = place(&[(name, text)]).load(None).unwrap();
@@ -131,10 +138,13 @@ fn a_workspace_can_tighten_and_never_loosen() {
 #[test]
 fn a_workspace_chooses_neither_server_nor_key() {
     let files = [("work/.tillerman.toml", "base_url = 'http://evil/v1'\napiKey = 'sk-123'\n")];
-    check(&place(&files), expect![[r#"
+    check(
+        &place(&files),
+        expect![[r#"
         warning: /work/.tillerman.toml:2: `api_key` is ignored: keys are not read from files; set OPENAI_API_KEY
         warning: /work/.tillerman.toml: `base_url` is ignored: a workspace cannot choose it
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -143,60 +153,97 @@ fn unknown_keys_are_pointed_out_and_passed_over() {
         "user/config.toml",
         "modell = 'x'\nmaxToken = 3\nwhatever = 1\n[retry]\nretry_max = 1\n[[models]]\nslug = 'm'\ncontextWindw = 4\n",
     )];
-    check(&place(&files), expect![[r#"
+    check(
+        &place(&files),
+        expect![[r#"
         models = m  # /user/config.toml
         warning: /user/config.toml:2: unknown setting `max_token`; did you mean `max_tokens`?
         warning: /user/config.toml:1: unknown setting `modell`; did you mean `model`?
         warning: /user/config.toml:8: `models[0].context_windw`: unknown key; did you mean `context_window`?
         warning: /user/config.toml:5: unknown setting `retry.retry_max`; did you mean `retry.retries_max`?
         warning: /user/config.toml:3: unknown setting `whatever`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn wrong_values_name_file_line_and_what_is_wanted() {
     for (text, expect) in [
-        ("\n\nmax_tokens = 'many'\n", expect![[r#"
+        (
+            "\n\nmax_tokens = 'many'\n",
+            expect![[r#"
             error: /user/config.toml:3: `max_tokens` wants a whole number from 1 to 1000000000, has `many`
-        "#]]),
-        ("max_tokens = -1\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "max_tokens = -1\n",
+            expect![[r#"
             error: /user/config.toml:1: `max_tokens` wants a whole number from 1 to 1000000000, has -1
-        "#]]),
-        ("mode = 'yolo'\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "mode = 'yolo'\n",
+            expect![[r#"
             error: /user/config.toml:1: `mode` wants one of plan, read-only, prompt, workspace-write, danger-full-access, has `yolo`
-        "#]]),
-        ("sync = 3\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "sync = 3\n",
+            expect![[r#"
             error: /user/config.toml:1: `sync` wants one of turn, record, off, has 3
-        "#]]),
-        ("model = \n", expect![[r#"
+        "#]],
+        ),
+        (
+            "model = \n",
+            expect![[r#"
             error: cannot read /user/config.toml: line 1: string values must be quoted, expected literal string
-        "#]]),
-        ("retry = 3\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "retry = 3\n",
+            expect![[r#"
             warning: /user/config.toml:1: unknown setting `retry`; did you mean `compaction.auto`?
-        "#]]),
-        ("[[models]]\nslug = 'a'\n\n[[models]]\ncontext_window = 1\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "[[models]]\nslug = 'a'\n\n[[models]]\ncontext_window = 1\n",
+            expect![[r#"
             error: /user/config.toml:4: `models[1]` has no slug
-        "#]]),
-        ("[[models]]\nslug = 'a'\nprices = { input = 'much', output = 1 }\n", expect![[r#"
+        "#]],
+        ),
+        (
+            "[[models]]\nslug = 'a'\nprices = { input = 'much', output = 1 }\n",
+            expect![[r#"
             error: /user/config.toml:3: `models[0].prices.input` wants dollars per million tokens, has text
-        "#]]),
+        "#]],
+        ),
     ] {
         check(&place(&[("user/config.toml", text)]), expect);
     }
-    check(&place(&[("user/config.json", "{\"model\": }")]), expect![[r#"
+    check(
+        &place(&[("user/config.json", "{\"model\": }")]),
+        expect![[r#"
         error: cannot read /user/config.json: expected value at line 1 column 11
-    "#]]);
-    check(&place(&[("user/config.yaml", "- a\n- b\n")]), expect![[r#"
+    "#]],
+    );
+    check(
+        &place(&[("user/config.yaml", "- a\n- b\n")]),
+        expect![[r#"
         error: /user/config.yaml: wants a table of settings
-    "#]]);
-    check(&place(&[]).env("TILLERMAN_MODE", "loose"), expect![[r#"
+    "#]],
+    );
+    check(
+        &place(&[]).env("TILLERMAN_MODE", "loose"),
+        expect![[r#"
         error: TILLERMAN_MODE wants one of plan, read-only, prompt, workspace-write, danger-full-access, has `loose`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn models_can_be_described() {
-    let text = "[[models]]\nslug = 'big'\ncontextWindow = 200000\nmax_output = 8000\nprices = { input = 1, output = 2.5 }\n";
+    let text =
+        "[[models]]\nslug = 'big'\ncontextWindow = 200000\nmax_output = 8000\nprices = { input = 1, output = 2.5 }\n";
     let config = place(&[("user/config.toml", text)]).load(None).unwrap();
     let [model] = config.models() else { panic!("one model") };
     let prices = model.prices.unwrap();
@@ -206,10 +253,13 @@ fn models_can_be_described() {
 
 #[test]
 fn a_second_file_beside_the_first_is_pointed_out() {
-    check(&place(&[("user/config.toml", "model = 'a'"), ("user/config.json", "{}")]), expect![[r#"
+    check(
+        &place(&[("user/config.toml", "model = 'a'"), ("user/config.json", "{}")]),
+        expect![[r#"
         model = a  # /user/config.toml
         warning: /user/config.json is ignored: /user/config.toml is read
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -237,7 +287,8 @@ fn set_keeps_comments_order_and_spelling() {
 
         [compaction]
         auto = false
-    "##]].assert_eq(&std::fs::read_to_string(&file).unwrap());
+    "##]]
+    .assert_eq(&std::fs::read_to_string(&file).unwrap());
     let config = place.load(None).unwrap();
     assert_eq!((config.model(), config.max_tokens(), config.retry().base_ms), (Some("b"), Some(7), 9));
     assert_eq!(config.warnings, Vec::<String>::new());

@@ -26,6 +26,8 @@ pub(crate) trait Face: Send {
     fn fault(&mut self, fault: &Fault, out: &mut FrameBuf);
     fn notice(&mut self, text: &str, out: &mut FrameBuf);
     fn turn_ended(&mut self, end: &TurnEnd, exit_code: u8, out: &mut FrameBuf);
+    /// The person typed a line and ended it.
+    fn heard_line(&mut self) {}
     /// A line is expected now.
     fn want(&mut self, want: Want, out: &mut FrameBuf);
     /// Nothing follows.

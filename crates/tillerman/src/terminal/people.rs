@@ -43,6 +43,8 @@ pub(crate) struct People {
     shown_call: Option<CallId>,
     /// Calls whose diff was seen with the question.
     previewed: HashSet<CallId>,
+    /// Calls whose denial was told already.
+    told_denied: HashSet<CallId>,
     rounds_shown: bool,
 }
 
@@ -66,6 +68,7 @@ impl People {
             headlines: HashMap::new(),
             shown_call: None,
             previewed: HashSet::new(),
+            told_denied: HashSet::new(),
         }
     }
 
@@ -171,6 +174,7 @@ impl People {
             }
             CallEnd::Ran if !result.edits.is_empty() => self.edits(result, &mut lines),
             CallEnd::Ran => lines.extend(show::result(&text).into_iter().map(|line| self.paint.dim(&line))),
+            CallEnd::Denied if self.told_denied.remove(&result.call) => return,
             CallEnd::Denied => lines.push(self.paint.yellow(&format!("  ✗ {}", clean(first)))),
             CallEnd::Interrupted => lines.push(self.paint.yellow("  ✗ interrupted")),
             CallEnd::Skipped => lines.push(self.paint.yellow("  ✗ skipped")),
@@ -325,6 +329,8 @@ impl Face for People {
                     self.block(&lines, out);
                 }
                 self.question(&format!("Allow {}?", permission.summary), out);
+                // What follows is about this call, and the question said which it is.
+                self.shown_call = Some(permission.call.clone());
             }
             AskKind::Select { title, options } => {
                 let mut lines = vec![self.paint.bold(&clean(title))];
@@ -338,7 +344,6 @@ impl Face for People {
     }
 
     fn explain(&mut self, ask: &Ask, out: &mut FrameBuf) {
-        self.fresh = true;
         let mut lines = Vec::new();
         if let AskKind::Permission(permission) = &ask.kind {
             lines.extend(self.permission(permission, usize::MAX));
@@ -358,6 +363,7 @@ impl Face for People {
             let line =
                 format!("denied {summary}: nobody can be asked here; `--yes` or `--mode workspace-write` allow it");
             self.block(&[self.paint.yellow(&line)], out);
+            self.told_denied.insert(permission.call.clone());
         }
     }
 
@@ -386,6 +392,7 @@ impl Face for People {
         self.fresh_line(out);
         self.headlines.clear();
         self.previewed.clear();
+        self.told_denied.clear();
         if let Some(fault) = &end.fault {
             self.fault(fault, out);
         }
@@ -409,9 +416,13 @@ impl Face for People {
             out.raw(&[if want == Want::Prompt { MARK_PROMPT } else { MARK_ANSWER }]);
         } else if want == Want::Answer && self.inline() {
             out.raw(CHOICES.as_bytes());
-            // The person's Enter ends the line.
-            self.fresh = true;
+            self.fresh = false;
         }
+    }
+
+    fn heard_line(&mut self) {
+        // The person's Enter ended the line on the screen.
+        self.fresh = true;
     }
 
     fn closing(&mut self, out: &mut FrameBuf) {

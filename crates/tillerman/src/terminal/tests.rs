@@ -208,7 +208,10 @@ fn listing() -> Vec<Step> {
 
 #[test]
 fn a_terminal_gets_one_flow_of_text_and_tools() {
-    on_terminal(Answers::Person, listing(), expect![[r#"
+    on_terminal(
+        Answers::Person,
+        listing(),
+        expect![[r#"
         model: tour (no key, no local server)
 
         I look around.
@@ -226,12 +229,16 @@ fn a_terminal_gets_one_flow_of_text_and_tools() {
         1.2k tokens in, 34 out, 1 tool round
         -> prompt "go"
         -- exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_pipe_gets_the_answer_alone_and_the_side_gets_the_rest() {
-    in_pipe(Answers::Nobody, listing(), expect![[r#"
+    in_pipe(
+        Answers::Nobody,
+        listing(),
+        expect![[r#"
         I look around.
         Seven files.
         -> prompt "go"
@@ -239,7 +246,8 @@ fn a_pipe_gets_the_answer_alone_and_the_side_gets_the_rest() {
         model: tour (no key, no local server)
         ● glob **/*.rs
         -- exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -264,7 +272,8 @@ fn colours_are_ours_and_escape_sequences_of_others_are_not_obeyed() {
         ^[2m1.2k tokens in, 34 out, 1 tool round^[0m
         -> prompt "go"
         -- exit 0
-    "#]].assert_eq(&show(&seen));
+    "#]]
+    .assert_eq(&show(&seen));
 }
 
 #[test]
@@ -283,7 +292,10 @@ fn a_yes_allows_once_and_the_diff_is_shown_only_once() {
         told(Body::CallEnded { turn: turn(), result: done }),
         ended(Stop::EndTurn, None),
     ];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
         ● write_file src/x.rs
           @@ -1 +1 @@
@@ -296,7 +308,8 @@ fn a_yes_allows_once_and_the_diff_is_shown_only_once() {
         -> prompt "go"
         -> answer ask1 Allow(Once)
         -- exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -328,7 +341,8 @@ fn a_diff_nobody_was_asked_about_is_shown_with_the_result() {
         ^[2m   line 32^[0m
         ^[2m  new.bin (changed)^[0m
         -> prompt "go"
-    "#]].assert_eq(&show(&seen));
+    "#]]
+    .assert_eq(&show(&seen));
 }
 
 #[test]
@@ -345,7 +359,10 @@ fn no_always_unclear_and_question_mark_are_understood() {
         permission("ask3"),
         Typed("no"),
     ];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
           @@ -1 +1 @@
           -a
@@ -377,13 +394,15 @@ fn no_always_unclear_and_question_mark_are_understood() {
         -> answer ask1 Deny(Some("it is generated"))
         -> answer ask2 Allow(Session)
         -> answer ask3 Deny(None)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_second_question_waits_for_the_first() {
     let closed = told(Body::AskClosed { ask: AskId::from("ask2"), end: AskEnd::Withdrawn });
-    let steps = vec![opened(), permission("ask1"), permission("ask2"), permission("ask3"), Typed("y"), closed, Typed("y")];
+    let steps =
+        vec![opened(), permission("ask1"), permission("ask2"), permission("ask3"), Typed("y"), closed, Typed("y")];
     let seen = play(run_talk(Answers::Person), inline(false, false), Arc::default(), steps);
     let answered: Vec<String> = seen
         .wanted
@@ -415,7 +434,10 @@ fn where_nobody_can_be_asked_a_call_is_denied_and_the_exit_code_says_so() {
         said(),
         ended(Stop::EndTurn, None),
     ];
-    in_pipe(Answers::Nobody, steps, expect![[r#"
+    in_pipe(
+        Answers::Nobody,
+        steps,
+        expect![[r#"
         Then not.
         -> prompt "go"
         -> answer ask1 Deny(Some("denied: nobody can be asked here. The user can allow it with `--yes` or `--mode workspace-write`"))
@@ -426,31 +448,34 @@ fn where_nobody_can_be_asked_a_call_is_denied_and_the_exit_code_says_so() {
         └ write_file src/x.rs
           ✗ denied: nobody can be asked here
         -- exit 3
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn yes_allows_everything_without_a_question() {
     let steps = vec![opened(), permission("ask1"), ended(Stop::EndTurn, None)];
-    in_pipe(Answers::AllowAll, steps, expect![[r#"
+    in_pipe(
+        Answers::AllowAll,
+        steps,
+        expect![[r#"
         -> prompt "go"
         -> answer ask1 Allow(Once)
         -- side
         model: tour (no key, no local server)
         -- exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn end_of_input_denies_what_is_open_and_what_comes() {
-    let steps = vec![
-        opened(),
-        permission("ask1"),
-        Parted(Parting::Eof),
-        permission("ask2"),
-        ended(Stop::EndTurn, None),
-    ];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    let steps =
+        vec![opened(), permission("ask1"), Parted(Parting::Eof), permission("ask2"), ended(Stop::EndTurn, None)];
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
           @@ -1 +1 @@
           -a
@@ -462,13 +487,17 @@ fn end_of_input_denies_what_is_open_and_what_comes() {
         -> answer ask1 Deny(Some("denied: the user left before answering"))
         -> answer ask2 Deny(Some("denied: the user left before answering"))
         -- exit 3
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
     let steps = vec![opened(), text("one"), Parted(Parting::Signal), ended(Stop::Interrupted, None)];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
 
         one
@@ -479,9 +508,13 @@ fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
         -> prompt "go"
         -> Interrupt
         -- exit 130
-    "#]]);
+    "#]],
+    );
     let steps = vec![opened(), text("one"), Parted(Parting::Signal), Parted(Parting::Signal)];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
 
         one
@@ -490,7 +523,8 @@ fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
         -> prompt "go"
         -> Interrupt
         -- exit 130
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -503,7 +537,10 @@ fn retries_errors_and_hints_are_told() {
         told(Body::Recovered { text: "the log was cut after entry 7".into() }),
         ended(Stop::Error, Some(denied)),
     ];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
         retrying in 2.0 s (1/3): 429 from the server
         the log was cut after entry 7
@@ -512,30 +549,31 @@ fn retries_errors_and_hints_are_told() {
         1.2k tokens in, 34 out, 1 tool round
         -> prompt "go"
         -- exit 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_session_that_cannot_be_opened_is_exit_2() {
     let fault = Fault::new(FaultKind::NotFound, "no session matches `zz`").hint("`tillerman sessions list`");
     let steps = vec![Step::Told(Event::Reply { tag: Tag(1), result: Err(fault) })];
-    in_pipe(Answers::Nobody, steps, expect![[r#"
+    in_pipe(
+        Answers::Nobody,
+        steps,
+        expect![[r#"
         -- side
         error: no session matches `zz`
         hint: `tillerman sessions list`
         -- exit 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn limits_are_exit_3() {
     for stop in [Stop::MaxTokens, Stop::MaxIterations, Stop::Refusal] {
-        let seen = play(
-            run_talk(Answers::Nobody),
-            inline(false, false),
-            Arc::default(),
-            vec![opened(), ended(stop, None)],
-        );
+        let seen =
+            play(run_talk(Answers::Nobody), inline(false, false), Arc::default(), vec![opened(), ended(stop, None)]);
         assert_eq!(seen.exit, Some(3), "{stop:?}");
         assert!(seen.shown.contains("stopped: "), "{}", seen.shown);
     }
@@ -550,7 +588,10 @@ fn results_of_parallel_calls_say_whose_they_are() {
         result("c1", "read_file", CallEnd::Ran, "A"),
         result("c2", "bash", CallEnd::Invalid, "bash: `command` is missing"),
     ];
-    on_terminal(Answers::Person, steps, expect![[r#"
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
         ● read_file a
         ● bash false
@@ -559,7 +600,8 @@ fn results_of_parallel_calls_say_whose_they_are() {
         └ bash false
           ✗ bash: `command` is missing
         -> prompt "go"
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -591,7 +633,9 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
         Typed("/exit"),
         slash(5, bye),
     ];
-    in_repl(steps, expect![[r#"
+    in_repl(
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
         tillerman 0.1.0 · tour · prompt · /help lists what can be typed
         {prompt?}
@@ -624,7 +668,8 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
         -> Interrupt
         -> /exit 
         -- exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -636,7 +681,9 @@ fn a_repl_survives_a_refused_prompt() {
         Step::Told(Event::Reply { tag: Tag(2), result: Err(busy) }),
         Parted(Parting::Eof),
     ];
-    in_repl(steps, expect![[r#"
+    in_repl(
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
         tillerman 0.1.0 · tour · prompt · /help lists what can be typed
         {prompt?}
@@ -645,7 +692,8 @@ fn a_repl_survives_a_refused_prompt() {
         {prompt?}
         -> prompt "hello"
         -- exit 0
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

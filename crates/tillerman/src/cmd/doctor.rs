@@ -1,0 +1,162 @@
+//! `doctor`: one line per thing that must work, and what to do where it does not. Fails when something essential does.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode as FileMode, OFlags, ResolveFlags, openat2};
+use vocab::{Mode, Store};
+
+use crate::args;
+use crate::config::Home;
+use crate::print::{colours, say};
+use crate::setup::{self, Prepared};
+use crate::terminal::{FAILED, OK, Paint};
+use crate::wiring;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Ok,
+    /// It works, but not as well as it could.
+    Warn,
+    Fail,
+}
+
+struct Finding {
+    verdict: Verdict,
+    what: &'static str,
+    text: String,
+}
+
+fn finding(verdict: Verdict, what: &'static str, text: impl Into<String>) -> Finding {
+    Finding { verdict, what, text: text.into() }
+}
+
+pub(crate) fn run(args: &args::Doctor) -> anyhow::Result<u8> {
+    let paint = Paint { on: colours(&std::io::stdout()) };
+    let basics = args::Basics { workspace: args.workspace.clone(), ..args::Basics::default() };
+    let mut findings = vec![finding(Verdict::Ok, "version", env!("CARGO_PKG_VERSION"))];
+    match setup::prepare(&basics, Mode::Prompt) {
+        Ok(prepared) => {
+            findings.extend(data_directory(&prepared.home));
+            findings.extend(configuration(&prepared));
+            findings.push(model(prepared)?);
+        }
+        Err(fault) => findings.push(finding(Verdict::Fail, "config", with_hints(&fault))),
+    }
+    findings.extend(kernel());
+    findings.extend([("bash", Verdict::Fail), ("git", Verdict::Warn)].map(|(name, missing)| program(name, missing)));
+    let mut text = String::new();
+    for it in &findings {
+        let verdict = match it.verdict {
+            Verdict::Ok => paint.green("ok  "),
+            Verdict::Warn => paint.yellow("warn"),
+            Verdict::Fail => paint.red("fail"),
+        };
+        text.push_str(&format!("{verdict}  {:<12} {}\n", it.what, crate::terminal::clean(&it.text)));
+    }
+    say(&text)?;
+    Ok(if findings.iter().any(|it| it.verdict == Verdict::Fail) { FAILED } else { OK })
+}
+
+fn with_hints(fault: &vocab::Fault) -> String {
+    let hints = fault.hints.iter().map(|hint| format!("; {hint}"));
+    format!("{}{}", fault.message, hints.collect::<String>())
+}
+
+// ---- ours -----------------------------------------------------------------------------------------------------------
+
+fn data_directory(home: &Home) -> Vec<Finding> {
+    let data = &home.data;
+    let shown = data.display();
+    let Ok(meta) = std::fs::metadata(data) else {
+        return vec![finding(Verdict::Ok, "data", format!("{shown} (made when first needed)"))];
+    };
+    let mut findings = Vec::new();
+    let mode = meta.permissions().mode() & 0o777;
+    let own = meta.uid() == rustix::process::geteuid().as_raw();
+    if mode & 0o077 != 0 {
+        let text = format!("{shown} can be read by others (mode {mode:o}); chmod 700 keeps conversations private");
+        findings.push(finding(Verdict::Warn, "data", text));
+    }
+    if !own {
+        findings.push(finding(Verdict::Warn, "data", format!("{shown} belongs to somebody else")));
+    }
+    match store::SqliteStore::new(data.clone()).probe() {
+        Ok(()) if findings.is_empty() => findings.push(finding(Verdict::Ok, "data", shown.to_string())),
+        Ok(()) => {}
+        Err(fault) => findings.push(finding(Verdict::Fail, "data", with_hints(&fault))),
+    }
+    findings
+}
+
+fn configuration(prepared: &Prepared) -> Vec<Finding> {
+    let config = &prepared.config;
+    let mut findings: Vec<Finding> =
+        config.warnings.iter().map(|line| finding(Verdict::Warn, "config", line.clone())).collect();
+    let files: Vec<String> = config.files.iter().map(|file| file.display().to_string()).collect();
+    let text = match files.is_empty() {
+        true => format!("none; {} would be read", prepared.home.config_file().display()),
+        false => files.join(", "),
+    };
+    findings.push(finding(Verdict::Ok, "config", text));
+    let mode = prepared.setup.settings.mode;
+    let from = config.source("mode").map_or_else(|| "the default".to_owned(), ToString::to_string);
+    findings.push(finding(Verdict::Ok, "mode", format!("{} ({from})", mode.as_str())));
+    findings
+}
+
+fn model(prepared: Prepared) -> anyhow::Result<Finding> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(match runtime.block_on(wiring::build(prepared.setup)) {
+        Ok(wired) => finding(Verdict::Ok, "model", wired.reason.trim_start_matches("model ")),
+        Err(fault) => finding(Verdict::Fail, "model", with_hints(&fault)),
+    })
+}
+
+// ---- the machine ----------------------------------------------------------------------------------------------------
+
+fn kernel() -> Vec<Finding> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let beneath = openat2(CWD, c".", flags, FileMode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS);
+    vec![
+        match beneath {
+            Ok(_) => finding(Verdict::Ok, "openat2", "files are opened beneath the workspace by the kernel"),
+            Err(error) => finding(Verdict::Warn, "openat2", format!("not available ({error}); a slower check is used")),
+        },
+        match std::fs::read_to_string("/sys/kernel/security/lsm") {
+            Ok(list) if list.split(',').any(|name| name.trim() == "landlock") => {
+                finding(Verdict::Ok, "landlock", "available")
+            }
+            Ok(_) => finding(Verdict::Warn, "landlock", "not enabled in this kernel"),
+            Err(_) => finding(Verdict::Warn, "landlock", "cannot tell: securityfs is not readable here"),
+        },
+        match user_namespaces() {
+            true => finding(Verdict::Ok, "namespaces", "user namespaces are allowed"),
+            false => finding(Verdict::Warn, "namespaces", "user namespaces are not allowed for this user"),
+        },
+        match rustix::process::child_subreaper() {
+            Ok(_) => finding(Verdict::Ok, "subreaper", "children of tools can be found and ended"),
+            Err(error) => finding(Verdict::Warn, "subreaper", format!("not available ({error})")),
+        },
+    ]
+}
+
+fn user_namespaces() -> bool {
+    let number = |file: &str| std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
+    number("/proc/sys/user/max_user_namespaces").is_some_and(|max| max > 0)
+        && number("/proc/sys/kernel/unprivileged_userns_clone") != Some(0)
+        && number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != Some(1)
+}
+
+fn program(name: &'static str, missing: Verdict) -> Finding {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found: Option<PathBuf> = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| runnable(file));
+    match found {
+        Some(file) => finding(Verdict::Ok, name, file.display().to_string()),
+        None => finding(missing, name, "not found in PATH"),
+    }
+}
+
+fn runnable(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}

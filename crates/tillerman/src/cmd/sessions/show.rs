@@ -1,0 +1,115 @@
+//! A log as a person reads it: who said what, which tools ran, with the number of each entry.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vocab::{Block, Body, CallEnd, Entry, Summary, UserFrom, parts_text};
+
+use crate::terminal::clean;
+
+/// Lines of a tool's result shown; the rest is counted.
+const RESULT_LINES_MAX: usize = 8;
+
+pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], json: bool) -> String {
+    let branch = branch(entries);
+    if json {
+        return branch.iter().filter_map(|entry| as_json(entry)).map(|value| format!("{value}\n")).collect();
+    }
+    let mut text = format!(
+        "{}\n{} messages, model {}, {}\n",
+        summary.id,
+        summary.messages,
+        clean(&summary.model),
+        summary.workspace.display()
+    );
+    for entry in branch {
+        if let Some(shown) = as_text(entry) {
+            text.push_str(&format!("\n#{} {shown}\n", entry.seq));
+        }
+    }
+    text
+}
+
+/// The entries from the first to the newest along their parents: what was taken back is not shown.
+fn branch(entries: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
+    let mut at = entries.last().map_or(0, |entry| entry.seq);
+    let mut path = Vec::new();
+    for entry in entries.iter().rev() {
+        if entry.seq == at {
+            at = entry.parent;
+            path.push(entry);
+        }
+    }
+    path.reverse();
+    path
+}
+
+/// The newest user message of the active branch.
+pub(super) fn last_prompt(entries: &[Arc<Entry>]) -> Option<u64> {
+    let is_prompt = |entry: &&&Arc<Entry>| matches!(entry.body, Body::User { from: UserFrom::Prompt, .. });
+    branch(entries).iter().rev().find(is_prompt).map(|entry| entry.seq)
+}
+
+fn as_text(entry: &Entry) -> Option<String> {
+    Some(match &entry.body {
+        Body::User { parts, .. } => format!("user\n{}", clean(parts_text(parts).trim_end())),
+        Body::Assistant { message, .. } => {
+            let mut lines = Vec::new();
+            for block in &message.blocks {
+                match block {
+                    Block::Text(text) if !text.trim().is_empty() => lines.push(clean(text.trim_end()).into_owned()),
+                    Block::Call(call) => {
+                        lines.push(format!("-> {} {}", clean(&call.name), clean(call.input.json().as_str())));
+                    }
+                    Block::Text(_) | Block::Thinking { .. } => {}
+                }
+            }
+            format!("assistant\n{}", lines.join("\n"))
+        }
+        Body::CallEnded { result, .. } => {
+            let text = result.text();
+            let text = clean(text.trim_end());
+            let mut lines: Vec<&str> = text.lines().take(RESULT_LINES_MAX).collect();
+            let more = text.lines().count().saturating_sub(RESULT_LINES_MAX);
+            let rest = format!("… {more} more lines");
+            if more > 0 {
+                lines.push(&rest);
+            }
+            let how = match result.end {
+                CallEnd::Ran if result.is_error => " (error)",
+                CallEnd::Ran => "",
+                CallEnd::Denied => " (denied)",
+                _ => " (did not run)",
+            };
+            format!("{}{how}\n{}", clean(&result.tool), lines.join("\n"))
+        }
+        Body::Compacted(it) => format!("summary of what was before\n{}", clean(it.summary.trim_end())),
+        Body::TurnEnded(end) => format!("turn ended: {}", crate::terminal::stop_name(end.stop)),
+        Body::Recovered { text } => format!("note\n{}", clean(text)),
+        _ => return None,
+    })
+}
+
+fn as_json(entry: &Entry) -> Option<Value> {
+    let at = engine::iso8601(entry.at_ms);
+    Some(match &entry.body {
+        Body::User { parts, .. } => {
+            json!({ "seq": entry.seq, "at": at, "role": "user", "text": parts_text(parts) })
+        }
+        Body::Assistant { message, .. } => {
+            let calls: Vec<Value> = message
+                .calls()
+                .map(|call| {
+                    let input: Value = serde_json::from_str(call.input.json().as_str()).unwrap_or(Value::Null);
+                    json!({ "id": call.id.as_str(), "name": &*call.name, "input": input })
+                })
+                .collect();
+            json!({ "seq": entry.seq, "at": at, "role": "assistant", "text": message.text(), "calls": calls })
+        }
+        Body::CallEnded { result, .. } => json!({
+            "seq": entry.seq, "at": at, "role": "tool", "id": result.call.as_str(), "name": &*result.tool,
+            "is_error": result.is_error, "text": result.text(),
+        }),
+        _ => return None,
+    })
+}
