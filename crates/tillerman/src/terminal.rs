@@ -12,10 +12,11 @@ mod show;
 mod tests;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, Fault, Open, Part, Reply, Stop, Tag, Target, Told,
-    TurnEnd, Verb,
+    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, Fault, Open, Part, Reply, Required, Stop, Tag, Target,
+    Told, TurnEnd, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -39,9 +40,16 @@ pub(crate) const UNFINISHED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// What the model is told where no person can be asked.
-const NOBODY: &str = "denied: nobody can be asked here. The user can allow it with `--yes` or `--mode workspace-write`";
+fn nobody(required: Required) -> Arc<str> {
+    format!("denied: nobody can be asked here. The user can allow it with {}.", how_to_allow(required)).into()
+}
 /// What the model is told when the person has gone.
-const GONE: &str = "denied: the user left before answering";
+const GONE: &str = "denied: the user left before answering.";
+
+/// The flags that would have let a call through.
+pub(crate) fn how_to_allow(required: Required) -> String {
+    format!("`--yes` or `--mode {}`", required.as_str())
+}
 
 /// Who answers the engine's questions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,8 +140,11 @@ impl<F: Face> Terminal<F> {
     fn idle(&mut self, code: u8, out: &mut Out) {
         self.pending = None;
         self.interrupting = false;
-        if self.one_shot || self.eof {
+        if self.one_shot {
             return self.close(code, out);
+        }
+        if self.eof {
+            return self.close(OK, out);
         }
         self.phase = Phase::Idle;
         self.face.want(Want::Prompt, &mut out.frames);
@@ -209,7 +220,7 @@ impl<F: Face> Terminal<F> {
             (Answers::AllowAll, AskKind::Permission(_)) => Some(Answer::Allow(vocab::Scope::Once)),
             (Answers::Person, _) if !self.eof => None,
             (Answers::Person, AskKind::Permission(_)) => Some(Answer::Deny(Some(GONE.into()))),
-            (Answers::Nobody, AskKind::Permission(_)) => Some(Answer::Deny(Some(NOBODY.into()))),
+            (Answers::Nobody, AskKind::Permission(it)) => Some(Answer::Deny(Some(nobody(it.required)))),
             _ => Some(Answer::Dismissed),
         };
         match unasked {
@@ -240,7 +251,7 @@ impl<F: Face> Terminal<F> {
     fn ask_closed(&mut self, id: &AskId, out: &mut Out) {
         let shown = self.asks.front().is_some_and(|ask| ask.id == *id);
         self.asks.retain(|ask| ask.id != *id);
-        if shown {
+        if shown && !self.interrupting {
             self.face.notice("the question is settled", &mut out.frames);
             self.show_next_ask(out);
         }

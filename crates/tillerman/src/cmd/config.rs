@@ -69,7 +69,7 @@ fn all(config: &Config) -> anyhow::Result<u8> {
     for key in KEYS {
         let line = match (config.get(key.name), config.source(key.name)) {
             (Some(setting), Some(source)) => format!("{:width$}  {}  # {source}", key.name, setting.show()),
-            _ => format!("{:width$}  -", key.name),
+            _ => format!("{:width$}  -  # {}", key.name, key.about),
         };
         text.push_str(&line);
         text.push('\n');

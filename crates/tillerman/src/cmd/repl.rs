@@ -42,6 +42,10 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let saved = edited.then(editor::Screen::save).flatten();
     let Prepared { setup, open, home, .. } = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics)?;
+    if edited {
+        // The editor opens the terminal itself; a second reader would take every other line from it.
+        rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    }
     let (input, output) = host::take()?;
     let wired = wiring::build(setup).await?;
     let (typed, lines) = mpsc::channel(LINES_MAX);

@@ -177,11 +177,9 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
         }
     }
     for summary in found {
-        // The lease keeps a running process from losing its session under its hands.
-        let lease = store.acquire(&summary.id).await?;
-        let deleted = store.delete(&summary.id).await;
-        if !deleted? {
-            store.release(lease).await?;
+        // Refused while another process owns it, so nobody loses a session under their hands.
+        if !store.delete(&summary.id).await? {
+            return Err(Fault::new(FaultKind::NotFound, format!("{} is gone already", summary.id)).into());
         }
         say(&format!("deleted {}\n", summary.id))?;
     }

@@ -175,7 +175,10 @@ impl People {
             CallEnd::Ran if !result.edits.is_empty() => self.edits(result, &mut lines),
             CallEnd::Ran => lines.extend(show::result(&text).into_iter().map(|line| self.paint.dim(&line))),
             CallEnd::Denied if self.told_denied.remove(&result.call) => return,
-            CallEnd::Denied => lines.push(self.paint.yellow(&format!("  ✗ {}", clean(first)))),
+            CallEnd::Denied => {
+                let why = first.strip_prefix("denied: ").unwrap_or(first);
+                lines.push(self.paint.yellow(&format!("  ✗ denied: {}", clean(why))));
+            }
             CallEnd::Interrupted => lines.push(self.paint.yellow("  ✗ interrupted")),
             CallEnd::Skipped => lines.push(self.paint.yellow("  ✗ skipped")),
             CallEnd::Unknown | CallEnd::Invalid | CallEnd::Lost => {
@@ -245,7 +248,7 @@ impl Face for People {
     fn opened(&mut self, opened: &Opened, out: &mut FrameBuf) {
         let mut lines: Vec<String> = opened.notices.iter().map(|notice| self.paint.dim(&clean(notice))).collect();
         let state = &opened.state;
-        if self.marks {
+        if self.marks && self.inline() {
             let version = env!("CARGO_PKG_VERSION");
             let line = format!(
                 "tillerman {version} · {} · {} · /help lists what can be typed",
@@ -359,9 +362,8 @@ impl Face for People {
 
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf) {
         if let (AskKind::Permission(permission), Answer::Deny(_)) = (&ask.kind, answer) {
-            let summary = clean(&permission.summary);
-            let line =
-                format!("denied {summary}: nobody can be asked here; `--yes` or `--mode workspace-write` allow it");
+            let (summary, how) = (clean(&permission.summary), super::how_to_allow(permission.required));
+            let line = format!("denied {summary}: nobody can be asked here; {how} would allow it");
             self.block(&[self.paint.yellow(&line)], out);
             self.told_denied.insert(permission.call.clone());
         }

@@ -296,19 +296,18 @@ fn a_yes_allows_once_and_the_diff_is_shown_only_once() {
         Answers::Person,
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-        ● write_file src/x.rs
-          @@ -1 +1 @@
-          -a
-          +b
-        Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <y>
-        └ write_file src/x.rs
-          src/x.rs (+1 -1)
-        1.2k tokens in, 34 out, 1 tool round
-        -> prompt "go"
-        -> answer ask1 Allow(Once)
-        -- exit 0
-    "#]],
+            model: tour (no key, no local server)
+            ● write_file src/x.rs
+              @@ -1 +1 @@
+              -a
+              +b
+            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <y>
+              src/x.rs (+1 -1)
+            1.2k tokens in, 34 out, 1 tool round
+            -> prompt "go"
+            -> answer ask1 Allow(Once)
+            -- exit 0
+        "#]],
     );
 }
 
@@ -438,17 +437,15 @@ fn where_nobody_can_be_asked_a_call_is_denied_and_the_exit_code_says_so() {
         Answers::Nobody,
         steps,
         expect![[r#"
-        Then not.
-        -> prompt "go"
-        -> answer ask1 Deny(Some("denied: nobody can be asked here. The user can allow it with `--yes` or `--mode workspace-write`"))
-        -- side
-        model: tour (no key, no local server)
-        ● write_file src/x.rs
-        denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` allow it
-        └ write_file src/x.rs
-          ✗ denied: nobody can be asked here
-        -- exit 3
-    "#]],
+            Then not.
+            -> prompt "go"
+            -> answer ask1 Deny(Some("denied: nobody can be asked here. The user can allow it with `--yes` or `--mode workspace-write`."))
+            -- side
+            model: tour (no key, no local server)
+            ● write_file src/x.rs
+            denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
+            -- exit 3
+        "#]],
     );
 }
 
@@ -476,18 +473,19 @@ fn end_of_input_denies_what_is_open_and_what_comes() {
         Answers::Person,
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-          @@ -1 +1 @@
-          -a
-          +b
-        Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` allow it
-        denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` allow it
-        1.2k tokens in, 34 out, 1 tool round
-        -> prompt "go"
-        -> answer ask1 Deny(Some("denied: the user left before answering"))
-        -> answer ask2 Deny(Some("denied: the user left before answering"))
-        -- exit 3
-    "#]],
+            model: tour (no key, no local server)
+              @@ -1 +1 @@
+              -a
+              +b
+            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] 
+            denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
+            denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
+            1.2k tokens in, 34 out, 1 tool round
+            -> prompt "go"
+            -> answer ask1 Deny(Some("denied: the user left before answering."))
+            -> answer ask2 Deny(Some("denied: the user left before answering."))
+            -- exit 3
+        "#]],
     );
 }
 
@@ -636,39 +634,37 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
     in_repl(
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-        tillerman 0.1.0 · tour · prompt · /help lists what can be typed
-        {prompt?}
-        <  >
-        {prompt?}
-        </Status now>
-        all well
-        {prompt?}
-        <firstsecond>
+            model: tour (no key, no local server)
+            tillerman 0.1.0 · tour · prompt · /help lists what can be typed
+            {prompt?}
+            <  >
+            {prompt?}
+            </Status now>
+            all well
+            {prompt?}
+            <firstsecond>
 
-        words
+            words
 
-          @@ -1 +1 @@
-          -a
-          +b
-        Allow write src/x.rs (+1 -1)?
-        {answer?}
-        <>
-        interrupting; once more to leave at once
-        the question is settled
-        interrupted
-        1.2k tokens in, 34 out, 1 tool round
-        {prompt?}
-        <>
-        {prompt?}
-        </exit>
-        bye
-        -> /status now
-        -> prompt "first\nsecond"
-        -> Interrupt
-        -> /exit 
-        -- exit 0
-    "#]],
+              @@ -1 +1 @@
+              -a
+              +b
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
+            <>
+            interrupting; once more to leave at once
+            interrupted
+            1.2k tokens in, 34 out, 1 tool round
+            {prompt?}
+            <>
+            </exit>
+            bye
+            -> /status now
+            -> prompt "first\nsecond"
+            -> Interrupt
+            -> /exit 
+            -- exit 0
+        "#]],
     );
 }
 

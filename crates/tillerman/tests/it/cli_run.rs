@@ -1,0 +1,161 @@
+//! `run` and `repl`: a turn as people and scripts see it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::time::{Duration, Instant};
+
+use expect_test::expect;
+
+use crate::cli::Place;
+
+#[test]
+fn run_gives_the_answer_on_stdout_and_shows_a_real_call_beside_it() {
+    let ran = Place::new().run(&["run", "list", "the", "rust", "files"]);
+    assert!(ran.err.contains("● glob **/*.rs"), "{}", ran.err);
+    expect![[r#"
+        I'll glob for *.rs.
+        Found two: one.rs and two.rs.
+    "#]]
+    .assert_eq(&ran.ok());
+}
+
+#[test]
+fn piped_text_is_the_prompt_or_joins_it() {
+    let place = Place::new();
+    let alone = place.run_with(&["run", "-"], "list the rust files\n").ok();
+    assert!(alone.contains("one.rs and two.rs"), "{alone}");
+    assert_eq!(place.run_with(&["run"], "list the rust files\n").ok(), alone);
+    place.run_with(&["run", "explain this"], "piped words\n").ok();
+    let shown = place.run(&["sessions", "show", "latest"]).ok();
+    assert!(shown.contains("user\nexplain this\n\npiped words\n"), "{shown}");
+}
+
+#[test]
+fn a_pipe_that_is_not_text_is_refused() {
+    let place = Place::new();
+    let mut child = place.command(&["run", "x"]).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&[0xff, 0xfe, b'\n']).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not UTF-8"));
+}
+
+#[test]
+fn without_a_person_a_write_is_denied_and_yes_or_the_mode_allow_it() {
+    let place = Place::new();
+    place.run(&["run", "tour"]).fails(3, "`--yes` or `--mode workspace-write` would allow it");
+    assert!(!place.file("tour.txt").exists());
+    place.run(&["run", "--mode", "workspace-write", "tour"]).ok();
+    assert!(place.file("tour.txt").exists());
+    std::fs::remove_file(place.file("tour.txt")).unwrap();
+    place.run(&["run", "--yes", "tour"]).ok();
+    assert!(place.file("tour.txt").exists());
+}
+
+#[test]
+fn a_failing_model_is_exit_1_and_an_unknown_one_exit_2() {
+    let place = Place::new();
+    place.run(&["run", "fail 401"]).fails(1, "error: ");
+    place.run(&["run", "-m", "tour-max", "x"]).fails(2, "error: ");
+}
+
+#[test]
+fn limits_end_with_exit_3() {
+    let ran = Place::new().run(&["run", "--max-iterations", "1", "--yes", "tour"]);
+    ran.fails(3, "tool rounds");
+}
+
+#[test]
+fn json_is_one_object_per_event_and_nothing_else() {
+    let ran = Place::new().run(&["run", "--json", "list the rust files"]);
+    let lines: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let kinds: Vec<&str> =
+        lines.iter().filter_map(|line| line["type"].as_str()).filter(|kind| *kind != "text").collect();
+    assert_eq!(kinds, ["session", "notice", "tool_call", "tool_result", "turn_end"]);
+    let text: String = lines.iter().filter_map(|line| line["delta"].as_str()).collect();
+    assert_eq!(text, "I'll glob for *.rs.Found two: one.rs and two.rs.");
+    assert_eq!(lines.last().unwrap()["stop"], "end_turn");
+    ran.ok();
+}
+
+#[test]
+fn a_session_can_be_continued_resumed_or_left_out() {
+    let place = Place::new();
+    place.run(&["run", "-c", "x"]).fails(2, "no saved session");
+    place.run(&["run", "--no-session", "list the rust files"]).ok();
+    assert_eq!(place.run(&["sessions", "list"]).ok(), "no saved sessions\n");
+    place.run(&["run", "list the rust files"]).ok();
+    let ran = place.run(&["run", "-c", "list the rust files"]);
+    assert!(ran.err.contains("resumed ") && ran.err.contains("(3 messages)"), "{}", ran.err);
+    let list = place.run(&["sessions", "list", "--json"]).ok();
+    let summary: serde_json::Value = serde_json::from_str(list.trim()).expect("one session");
+    assert_eq!(summary["turns"], 2);
+    let id = summary["id"].as_str().unwrap();
+    place.run(&["run", "--resume", &id[..20], "list the rust files"]).ok();
+    place.run(&["run", "--resume", "ffff", "x"]).fails(2, "no session matches `ffff`");
+}
+
+#[test]
+fn a_resumed_session_does_not_bring_full_access_along() {
+    let place = Place::new();
+    place.run(&["run", "--mode", "danger-full-access", "list the rust files"]).ok();
+    place.run(&["run", "-c", "tour"]).fails(3, "would allow it");
+    assert!(!place.file("tour.txt").exists());
+}
+
+#[test]
+fn a_signal_interrupts_the_turn_and_the_exit_code_says_so() {
+    let place = Place::new();
+    let mut command = place.command(&["run", "--yes", "--json", "run sleep 60"]);
+    command.stdin(std::process::Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let started = Instant::now();
+    let call = lines.by_ref().map(Result::unwrap).find(|line| line.contains("\"tool_call\""));
+    assert!(call.is_some(), "the tool was called");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(rest.iter().any(|line| line.contains(r#""stop":"interrupted""#)), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
+fn frames_are_logged_for_their_owner_only() {
+    let place = Place::new();
+    place.run(&["run", "--log-frames", "frames.log", "list the rust files"]).ok();
+    let log = std::fs::read_to_string(place.file("frames.log")).unwrap();
+    assert!(log.contains(" < ") && log.contains("one.rs"), "{log}");
+}
+
+#[test]
+fn a_repl_can_be_scripted() {
+    let place = Place::new();
+    let script = "/mode\n\nlist the rust files\ntour\nn because\\\nnot now\n/nope\n/version\n/exit\nnever read\n";
+    let ran = place.run_with(&["repl"], script);
+    assert!(ran.err.contains("Allow write tour.txt (+1 -0)?"), "{}", ran.err);
+    let out = ran.ok();
+    for said in ["prompt", "Found two: one.rs and two.rs.", "unknown command: /nope", "tillerman 0.1.0", "bye\n"] {
+        assert!(out.contains(said), "{said:?} is not in: {out}");
+    }
+    assert!(!place.file("tour.txt").exists());
+    let shown = place.run(&["sessions", "show", "latest"]).ok();
+    assert!(shown.contains("write_file (denied)\nnot now"), "{shown}");
+}
+
+#[test]
+fn a_repl_ends_with_its_input_and_an_open_question_is_a_no() {
+    let place = Place::new();
+    let ran = place.run_with(&["repl"], "tour\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(!place.file("tour.txt").exists());
+}
+
+#[test]
+fn nothing_is_coloured_in_a_pipe() {
+    let place = Place::new();
+    for ran in [place.run(&["run", "tour"]), place.run(&["doctor"]), place.run(&["--help"]), place.run(&["run"])] {
+        assert!(!ran.out.contains('\x1b') && !ran.err.contains('\x1b'), "{}{}", ran.out, ran.err);
+    }
+}

@@ -1,0 +1,6 @@
+//! The real binary with the built-in model: what people and scripts see of it.
+
+mod cli;
+mod cli_help;
+mod cli_run;
+mod cli_sessions;
