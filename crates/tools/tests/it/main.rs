@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a test fails by panicking; helpers outside `#[test]` as well
+
 mod leash_entry;
 mod shell_background;
 mod shell_ending;
