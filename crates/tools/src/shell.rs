@@ -60,7 +60,7 @@ impl Options {
 struct Shell {
     options: Options,
     background: Mutex<Registry>,
-    /// One leash in waiting, started with the first command; it halves what the next one costs.
+    /// One leash in waiting, started with the first command: the next one need not wait for a process to start.
     spare: Mutex<Option<Spare>>,
 }
 
