@@ -17,7 +17,7 @@ mod supervisor;
 mod sys;
 mod talk;
 
-pub use holder::{Control, Held, LeashError, hold, read_now};
+pub use holder::{Control, Held, LeashError, Spare, read_now};
 pub use supervisor::run;
 pub use talk::{COMMAND_BYTES_MAX, Report, Request};
 

@@ -19,6 +19,8 @@ use vocab::Tool;
 
 use background::Registry;
 
+use crate::leash::{Held, LeashError, Request, Spare};
+
 /// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
 /// says so.
 pub const PIDS_MAX: u32 = 2048;
@@ -58,17 +60,40 @@ impl Options {
 struct Shell {
     options: Options,
     background: Mutex<Registry>,
+    /// One leash in waiting, started with the first command: the next one need not wait for a process to start.
+    spare: Mutex<Option<Spare>>,
 }
 
 impl Shell {
     fn background(&self) -> std::sync::MutexGuard<'_, Registry> {
         self.background.lock().expect("no code panics while it holds the registry")
     }
+
+    /// Starts a command on the leash in waiting and lets the next one wait.
+    async fn hold(&self, request: &Request, input: bool) -> Result<Held, LeashError> {
+        let exe = &self.options.exe;
+        let waiting = self.take_spare();
+        let ready = match waiting {
+            // Somebody may have killed it while it waited; a fresh one is as good.
+            Some(spare) => spare.hold(request, input).await.ok(),
+            None => None,
+        };
+        let held = match ready {
+            Some(held) => held,
+            None => Spare::start(exe)?.hold(request, input).await?,
+        };
+        *self.spare.lock().expect("no code panics while it holds the spare") = Spare::start(exe).ok();
+        Ok(held)
+    }
+
+    fn take_spare(&self) -> Option<Spare> {
+        self.spare.lock().expect("no code panics while it holds the spare").take()
+    }
 }
 
 /// The shell tools of one session.
 pub fn tools(options: Options) -> Vec<Arc<dyn Tool>> {
-    let shell = Arc::new(Shell { options, background: Mutex::new(Registry::default()) });
+    let shell = Arc::new(Shell { options, background: Mutex::default(), spare: Mutex::default() });
     vec![
         Arc::new(bash::Bash::new(Arc::clone(&shell))),
         Arc::new(follow_up::BashRead::new(Arc::clone(&shell))),

@@ -59,42 +59,55 @@ pub struct Control {
     empty: bool,
 }
 
-/// Starts `exe` as a leash around the request. With `input` the command gets a pipe as standard input, else
-/// `/dev/null`.
-pub async fn hold(exe: &Path, request: &Request, input: bool) -> Result<Held, LeashError> {
-    let payload = request.encode();
-    if payload.len() > REQUEST_BYTES_MAX {
-        return Err(LeashError::TooLarge(payload.len()));
+/// A leash that waits for its request. Starting one takes as long as starting the shell, so it pays to have one
+/// ready. Dropped unused, it ends.
+pub struct Spare {
+    control: StdUnixStream,
+    pid: Option<i32>,
+}
+
+impl Spare {
+    /// Starts `exe` as a leash.
+    pub fn start(exe: &Path) -> Result<Spare, LeashError> {
+        let (control, theirs) = StdUnixStream::pair().map_err(LeashError::Pipe)?;
+        // The environment is sent, not inherited: ours never shows in the leash's `/proc/PID/environ`.
+        let leash = Command::new(exe)
+            .arg0("leash")
+            .arg(ARG)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(LeashError::Start)?;
+        Ok(Spare { control, pid: leash.id().and_then(|pid| i32::try_from(pid).ok()) })
     }
-    let (control, theirs) = StdUnixStream::pair().map_err(LeashError::Pipe)?;
-    let (output, output_end) = io::pipe().map_err(LeashError::Pipe)?;
-    let input = input.then(io::pipe).transpose().map_err(LeashError::Pipe)?;
-    let (input_end, input) = input.unzip();
-    // The environment is sent, not inherited: ours never shows in the leash's `/proc/PID/environ`.
-    let leash = Command::new(exe)
-        .arg0("leash")
-        .arg(ARG)
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(LeashError::Start)?;
-    send_descriptors(&control, payload.len(), output_end.into(), input_end.map(OwnedFd::from))
-        .map_err(LeashError::Start)?;
-    control.set_nonblocking(true).map_err(LeashError::Pipe)?;
-    let mut control = Control {
-        socket: UnixStream::from_std(control).map_err(LeashError::Pipe)?,
-        partial: Vec::new(),
-        leash_pid: leash.id().and_then(|pid| i32::try_from(pid).ok()),
-        command_pid: None,
-        empty: false,
-    };
-    control.socket.write_all(&payload).await.map_err(LeashError::Start)?;
-    let output = pipe::Receiver::from_owned_fd(output.into()).map_err(LeashError::Pipe)?;
-    let input = input.map(|input| pipe::Sender::from_owned_fd(input.into())).transpose().map_err(LeashError::Pipe)?;
-    Ok(Held { control, output, input })
+
+    /// Puts the request on this leash. With `input` the command gets a pipe as standard input, else `/dev/null`.
+    pub async fn hold(self, request: &Request, input: bool) -> Result<Held, LeashError> {
+        let payload = request.encode();
+        if payload.len() > REQUEST_BYTES_MAX {
+            return Err(LeashError::TooLarge(payload.len()));
+        }
+        let (output, output_end) = io::pipe().map_err(LeashError::Pipe)?;
+        let (input_end, input) = input.then(io::pipe).transpose().map_err(LeashError::Pipe)?.unzip();
+        send_descriptors(&self.control, payload.len(), output_end.into(), input_end.map(OwnedFd::from))
+            .map_err(LeashError::Start)?;
+        self.control.set_nonblocking(true).map_err(LeashError::Pipe)?;
+        let mut control = Control {
+            socket: UnixStream::from_std(self.control).map_err(LeashError::Pipe)?,
+            partial: Vec::new(),
+            leash_pid: self.pid,
+            command_pid: None,
+            empty: false,
+        };
+        control.socket.write_all(&payload).await.map_err(LeashError::Start)?;
+        let output = pipe::Receiver::from_owned_fd(output.into()).map_err(LeashError::Pipe)?;
+        let sender = |input: io::PipeWriter| pipe::Sender::from_owned_fd(input.into());
+        let input = input.map(sender).transpose().map_err(LeashError::Pipe)?;
+        Ok(Held { control, output, input })
+    }
 }
 
 /// The length of the request with the command's ends of the pipes attached. Our copies close on return, so that the

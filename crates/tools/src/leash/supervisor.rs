@@ -5,7 +5,7 @@ use std::io::{IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -84,17 +84,10 @@ fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
 /// Starts the command in a group of its own. All our copies of its descriptors are closed when this returns.
 fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io::Result<Pid> {
     let shell = shell(request);
-    let mut command = Command::new(&shell);
-    command.arg("-c");
-    let leaks = sys::leaking_descriptors();
-    if !leaks.is_empty() {
-        // Closing a bare number is not possible without `unsafe`, but every shell can do it before it becomes another.
-        let closing: Vec<String> = leaks.iter().map(|number| format!("{number}>&-")).collect();
-        command.arg(format!("exec {}; exec \"$0\" -c \"$1\"", closing.join(" "))).arg(&shell);
-    }
     let again = output.try_clone()?;
-    let child = command
-        .arg(&request.command)
+    let child = Command::new(&shell)
+        .arg("-c")
+        .arg(format!("{}{}", closing(&shell), request.command))
         .env_clear()
         .envs(request.env.iter().map(|(name, value)| (name, value)))
         .current_dir(&request.cwd)
@@ -104,6 +97,22 @@ fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io:
         .stderr(Stdio::from(again))
         .spawn()?;
     Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+}
+
+/// What closes descriptors that somebody gave us without close-on-exec, as the start of the command line. Closing a
+/// bare number is not possible without `unsafe`, but the shell can do it. On the same line, so that the line numbers
+/// in its messages stay right.
+fn closing(shell: &Path) -> String {
+    let mut leaks = sys::leaking_descriptors();
+    if !shell.ends_with("bash") {
+        // A POSIX shell takes two digits for the name of a command.
+        leaks.retain(|number| *number < 10);
+    }
+    if leaks.is_empty() {
+        return String::new();
+    }
+    let closed: Vec<String> = leaks.iter().map(|number| format!("{number}>&-")).collect();
+    format!("exec {}; ", closed.join(" "))
 }
 
 /// `bash` from an absolute directory of the command's own `PATH`, else the POSIX shell every system has.

@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::leash::{Control, Held, Report, Request, hold, read_now};
+use crate::leash::{Control, Held, Report, Request, read_now};
 
 use super::args::{BashArgs, summary};
 use super::background::{RUNNING_MAX, Start};
@@ -128,7 +128,7 @@ async fn start(shell: &Shell, input: &Json, context: &CallContext) -> Result<(Ba
         pids_max: options.pids_max,
     };
     let with_input = args.run_in_background == Some(true);
-    let held = hold(&options.exe, &request, with_input).await.map_err(|error| format!("bash: {error}"))?;
+    let held = shell.hold(&request, with_input).await.map_err(|error| format!("bash: {error}"))?;
     Ok((args, held))
 }
 

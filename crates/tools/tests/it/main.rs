@@ -1,5 +1,5 @@
 //! The tools, run as the engine runs them.
-#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests")]
 
 mod bench;
 mod changes;

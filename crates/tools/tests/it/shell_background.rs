@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use vocab::parts_text;
 
-use crate::shell_support::{Session, alive, details, mark};
+use crate::shell_support::{Session, alive, details, eventually, mark};
 
 async fn start(session: &Session, command: &str) -> String {
     let outcome = session.call("bash", json!({ "command": command, "run_in_background": true })).await;
@@ -45,6 +45,7 @@ async fn stop_ends_the_process_and_what_it_started() {
     let mark = mark();
     let id = start(&session, &format!("setsid sleep {mark} & echo up; sleep {mark}")).await;
     assert!(read(&session, &id, 3000).await.starts_with("up\n"));
+    eventually(Duration::from_secs(3), "both sleep", || alive(&mark).len() == 2);
     let outcome = session.call("bash_stop", json!({ "id": id })).await;
     assert!(!outcome.is_error && parts_text(&outcome.parts).contains("killed by signal 15"));
     assert!(alive(&mark).is_empty());
@@ -85,6 +86,8 @@ async fn dropping_the_tools_ends_the_processes() {
     let mark = mark();
     let id = start(&session, &format!("trap '' TERM; setsid sleep {mark} & echo up; sleep {mark}; sleep {mark}")).await;
     assert!(read(&session, &id, 3000).await.starts_with("up\n"));
+    // Seen running first: a process that has not started yet would pass for one that has ended.
+    eventually(Duration::from_secs(3), "both sleep", || alive(&mark).len() == 2);
     drop(session);
     let start = Instant::now();
     while !alive(&mark).is_empty() {

@@ -8,18 +8,18 @@ use tempfile::TempDir;
 use tools::shell::{Options, tools};
 use vocab::{CallContext, Json, Outcome, Required, Tool, parts_text};
 
-pub struct Session {
-    pub dir: TempDir,
-    pub tools: Vec<Arc<dyn Tool>>,
-    pub progress: Arc<Mutex<Vec<(Instant, String)>>>,
+pub(crate) struct Session {
+    pub(crate) dir: TempDir,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) progress: Arc<Mutex<Vec<(Instant, String)>>>,
 }
 
 impl Session {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    pub fn with(change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let workspace = dir.path().join("ws");
         std::fs::create_dir(&workspace).unwrap();
@@ -28,15 +28,15 @@ impl Session {
         Self { dir, tools: tools(options), progress: Arc::default() }
     }
 
-    pub fn tool(&self, name: &str) -> Arc<dyn Tool> {
+    pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {
         Arc::clone(self.tools.iter().find(|tool| &*tool.spec().name == name).unwrap())
     }
 
-    pub async fn call(&self, name: &str, input: serde_json::Value) -> Outcome {
+    pub(crate) async fn call(&self, name: &str, input: serde_json::Value) -> Outcome {
         self.call_as(name, input, Required::DangerFullAccess).await
     }
 
-    pub async fn call_as(&self, name: &str, input: serde_json::Value, granted: Required) -> Outcome {
+    pub(crate) async fn call_as(&self, name: &str, input: serde_json::Value, granted: Required) -> Outcome {
         let progress = Arc::clone(&self.progress);
         let context = CallContext {
             session: "s1".into(),
@@ -48,25 +48,25 @@ impl Session {
     }
 
     /// Runs a command in the foreground; text and whether it is an error.
-    pub async fn bash(&self, command: &str) -> (String, bool) {
+    pub(crate) async fn bash(&self, command: &str) -> (String, bool) {
         let outcome = self.call("bash", serde_json::json!({ "command": command })).await;
         (parts_text(&outcome.parts), outcome.is_error)
     }
 }
 
-pub fn details(outcome: &Outcome) -> serde_json::Value {
+pub(crate) fn details(outcome: &Outcome) -> serde_json::Value {
     serde_json::from_str(outcome.details.as_ref().unwrap().as_str()).unwrap()
 }
 
 /// A number no other process on this machine has in its command line: `sleep MARK` can be found whatever it did to
 /// its name, session, group, parent or environment.
-pub fn mark() -> String {
+pub(crate) fn mark() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("9{:07}.{:04}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Live processes with the mark as one of their arguments.
-pub fn alive(mark: &str) -> Vec<i32> {
+pub(crate) fn alive(mark: &str) -> Vec<i32> {
     let is_argument = |cmdline: &[u8]| cmdline.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes());
     let numbers = std::fs::read_dir("/proc").unwrap().flatten();
     numbers
@@ -76,7 +76,7 @@ pub fn alive(mark: &str) -> Vec<i32> {
 }
 
 /// Waits until `done`; fails after `limit`.
-pub fn eventually(limit: Duration, what: &str, mut done: impl FnMut() -> bool) -> Duration {
+pub(crate) fn eventually(limit: Duration, what: &str, mut done: impl FnMut() -> bool) -> Duration {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < limit, "not within {limit:?}: {what}");
