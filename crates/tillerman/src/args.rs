@@ -20,10 +20,10 @@ Exit codes:
   0    it worked
   1    the turn failed: the model or its server gave an error
   2    it could not start: wrong usage, bad configuration, no such session
-  3    the turn ended before the work was done: a limit, a refusal, or a call that nobody could allow
+  3    the turn ended before the work was done: a limit, a refusal, nobody to allow a call
   130  interrupted
 
-Without a key and without a local model server the built-in `tour` model answers: `tillerman models` says why.";
+Without a key and a local model server the built-in `tour` answers; `tillerman models` says why.";
 
 #[derive(Parser, Debug)]
 #[command(name = "tillerman", version, about = ABOUT, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -75,8 +75,8 @@ Examples:
   tillerman run --json \"...\" | jq -r 'select(.type==\"text\").delta'
   tillerman run -c \"and now the tests\"           go on where the last one ended
 
-Permission questions are asked on the terminal. Where nobody can be asked the call is denied, and the exit code is 3;
-`--yes` allows everything, `--mode workspace-write` allows changes inside the workspace.";
+Permission is asked for on the terminal. Where nobody can be asked the call is denied, and the exit
+code is 3; `--yes` allows everything, `--mode workspace-write` changes inside the workspace.";
 
 const REPL_EXAMPLES: &str = "\
 Examples:
@@ -84,7 +84,8 @@ Examples:
   tillerman repl --resume 0199a2      a conversation by the start of its id
   printf '/status\\n/exit\\n' | tillerman repl
 
-Type /help inside. A line that ends in \\ goes on in the next. Ctrl-C interrupts a turn, Ctrl-D leaves.";
+Type /help inside. A line that ends in \\ goes on in the next.
+Ctrl-C interrupts a turn, Ctrl-D leaves.";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -114,7 +115,8 @@ Examples:
   tillerman config set mode workspace-write
   tillerman config path
 
-docs/config.md explains every key. Keys for model servers come from the environment and are never stored.";
+docs/config.md explains every setting. The key of a model server comes from the environment and is
+never stored.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -132,7 +134,7 @@ pub(crate) struct Basics {
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// What may be done without asking: read-only, plan, prompt, workspace-write, danger-full-access.
-    #[arg(long, alias = "permission-mode", value_name = "MODE", value_parser = mode)]
+    #[arg(long, visible_alias = "permission-mode", value_name = "MODE", value_parser = mode)]
     pub(crate) mode: Option<Mode>,
     /// Read this configuration file instead of your own (.toml, .json, .yaml).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -66,7 +66,7 @@ pub(crate) struct Request<'a> {
 /// Everything that was set anywhere, checked.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Config {
-    set: BTreeMap<&'static str, (Setting, Option<Source>)>,
+    set: BTreeMap<&'static str, (Setting, Source)>,
     /// Files that were read.
     pub(crate) files: Vec<PathBuf>,
     /// For stderr, one line each.
@@ -114,11 +114,14 @@ impl Config {
                 continue;
             }
             let group = format!("{name}.");
+            let is_group = KEYS.iter().any(|key| key.name.starts_with(&group));
             match &node.value {
-                Value::Map(pairs) if KEYS.iter().any(|key| key.name.starts_with(&group)) => {
-                    self.table(&group, pairs, from, default)?;
-                }
+                Value::Map(pairs) if is_group => self.table(&group, pairs, from, default)?,
                 Value::Null => {}
+                other if is_group => {
+                    let text = format!("{}: `{name}` wants a table, has {}", place(from, node.line), other.kind());
+                    return Err(Fault::new(FaultKind::Invalid, text));
+                }
                 _ => self.unknown(&name, node, from),
             }
         }
@@ -176,7 +179,7 @@ impl Config {
                 return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name));
             }
         }
-        self.set.insert(key.name, (setting, Some(from.clone())));
+        self.set.insert(key.name, (setting, from.clone()));
     }
 
     fn environment(&mut self, env: Env<'_>) -> Result<(), Fault> {
@@ -186,7 +189,7 @@ impl Config {
             let setting = key.kind.check_text(&text).ok_or_else(|| {
                 Fault::new(FaultKind::Invalid, format!("{name} wants {}, has `{text}`", key.kind.wants()))
             })?;
-            self.set.insert(key.name, (setting, Some(Source::Env(name))));
+            self.set.insert(key.name, (setting, Source::Env(name)));
         }
         Ok(())
     }
@@ -194,7 +197,7 @@ impl Config {
     /// Lays a command-line flag over everything else.
     pub(crate) fn flag(&mut self, name: &str, setting: Option<Setting>) {
         if let (Some(setting), Some(key)) = (setting, keys::find(name)) {
-            self.set.insert(key.name, (setting, Some(Source::Flag)));
+            self.set.insert(key.name, (setting, Source::Flag));
         }
     }
 
@@ -203,7 +206,7 @@ impl Config {
     }
 
     pub(crate) fn source(&self, name: &str) -> Option<&Source> {
-        self.set.get(name).and_then(|(_, source)| source.as_ref())
+        self.set.get(name).map(|(_, source)| source)
     }
 
     // ---- typed --------------------------------------------------------------------------------------------------

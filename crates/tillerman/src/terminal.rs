@@ -7,6 +7,7 @@ mod face;
 mod json;
 mod paint;
 mod people;
+mod running;
 mod show;
 #[cfg(test)]
 mod tests;

@@ -192,14 +192,17 @@ pub(super) fn is_secret(key: &str) -> bool {
 
 /// The known name that a wrong one probably meant.
 pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| {
-            let tail = name.rsplit('.').next().unwrap_or(name);
-            (distance(wrong, name).min(distance(wrong, tail)), name)
-        })
-        .filter(|(distance, name)| *distance * 3 <= name.len().max(wrong.len()))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
+    // The last part alone counts too: `retries_max` probably means `retry.retries_max`.
+    let close = |name: &'a str| {
+        let tail = name.rsplit('.').next().unwrap_or(name);
+        [name, tail]
+            .into_iter()
+            .map(|form| (distance(wrong, form), form))
+            .filter(|(distance, form)| *distance * 3 <= form.len().max(wrong.len()))
+            .map(|(distance, _)| (distance, name))
+            .min()
+    };
+    known.filter_map(close).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 /// Edits between two words (Levenshtein).

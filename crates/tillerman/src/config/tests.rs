@@ -202,8 +202,8 @@ fn wrong_values_name_file_line_and_what_is_wanted() {
         (
             "retry = 3\n",
             expect![[r#"
-            warning: /user/config.toml:1: unknown setting `retry`; did you mean `compaction.auto`?
-        "#]],
+                error: /user/config.toml:1: `retry` wants a table, has a whole number
+            "#]],
         ),
         (
             "[[models]]\nslug = 'a'\n\n[[models]]\ncontext_window = 1\n",
@@ -327,4 +327,16 @@ fn one_variable_moves_everything() {
         pair("/c/tillerman", "/h/.local/share/tillerman")
     );
     assert_eq!(home(&[]), None);
+}
+
+#[test]
+fn the_manual_names_every_key_and_its_example_is_read_without_complaint() {
+    let manual = include_str!("../../../../docs/config.md");
+    for key in KEYS {
+        assert!(manual.contains(&format!("| `{}` |", key.name)), "{} is missing in docs/config.md", key.name);
+    }
+    let example = manual.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
+    let config = place(&[("user/config.toml", example)]).load(None).unwrap();
+    assert_eq!(config.warnings, Vec::<String>::new());
+    assert_eq!((config.mode(), config.models().len()), (Some(Mode::WorkspaceWrite), 1));
 }

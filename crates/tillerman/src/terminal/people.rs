@@ -11,6 +11,7 @@ use wire::FrameBuf;
 
 use super::face::{Face, Want};
 use super::paint::{Paint, clean};
+use super::running::Running;
 use super::show::{self, DIFF_LINES_MAX};
 
 /// Bytes in the output that ask a line editor for the next line. [`clean`] keeps them out of everything else.
@@ -43,6 +44,8 @@ pub(crate) struct People {
     shown_call: Option<CallId>,
     /// Calls whose diff was seen with the question.
     previewed: HashSet<CallId>,
+    /// Output of running calls as far as it was shown.
+    running: HashMap<CallId, Running>,
     /// Calls whose denial was told already.
     told_denied: HashSet<CallId>,
     rounds_shown: bool,
@@ -68,6 +71,7 @@ impl People {
             headlines: HashMap::new(),
             shown_call: None,
             previewed: HashSet::new(),
+            running: HashMap::new(),
             told_denied: HashSet::new(),
         }
     }
@@ -166,7 +170,10 @@ impl People {
             // Other lines came between: calls ran side by side, or a question was asked.
             lines.push(self.paint.dim(&headline.replacen('●', "└", 1)));
         }
-        let text = result.text();
+        let mut text = result.text();
+        if let Some(rest) = self.running.remove(&result.call).and_then(|running| running.rest(&text)) {
+            text = rest;
+        }
         let first = text.lines().next().unwrap_or_default();
         match result.end {
             CallEnd::Ran if result.is_error => {
@@ -190,6 +197,23 @@ impl People {
             lines.truncate(if result.is_error || result.end != CallEnd::Ran { 3 } else { 0 });
         }
         self.block(&lines, out);
+    }
+
+    /// What a running call has written since the last time, in whole lines.
+    fn progress(&mut self, call: &CallId, text: &str, out: &mut FrameBuf) {
+        if !self.inline() {
+            return;
+        }
+        let new = self.running.entry(call.clone()).or_default().take(text);
+        if new.is_empty() {
+            return;
+        }
+        let headline = self.headlines.get(call).filter(|_| self.shown_call.as_ref() != Some(call));
+        let mut lines: Vec<String> = headline.map(|line| line.replacen('●', "└", 1)).into_iter().collect();
+        lines.extend(new.iter().map(|line| show::line(line)));
+        let lines: Vec<String> = lines.iter().map(|line| self.paint.dim(line)).collect();
+        self.block(&lines, out);
+        self.shown_call = Some(call.clone());
     }
 
     fn edits(&mut self, result: &CallResult, lines: &mut Vec<String>) {
@@ -310,8 +334,8 @@ impl Face for People {
                 let line = format!("summarising failed: {}", clean(&fault.message));
                 self.block(&[self.paint.yellow(&line)], out);
             }
+            Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
             Event::CallInput { .. }
-            | Event::CallProgress { .. }
             | Event::State(_)
             | Event::RetryEnded { .. }
             | Event::Queue(_)
@@ -394,6 +418,7 @@ impl Face for People {
         self.fresh_line(out);
         self.headlines.clear();
         self.previewed.clear();
+        self.running.clear();
         self.told_denied.clear();
         if let Some(fault) = &end.fault {
             self.fault(fault, out);

@@ -38,6 +38,11 @@ fn one_line(text: &str) -> String {
     format!("{}{more}", cut(first, LINE_CHARS_MAX))
 }
 
+/// One line of output, indented and cut.
+pub(super) fn line(line: &str) -> String {
+    format!("  {}", cut(&clean(line), LINE_CHARS_MAX))
+}
+
 /// The first lines of a text, each indented and cut, and how many more there are.
 pub(super) fn shortened(text: &str, lines_max: usize) -> Vec<String> {
     let text = clean(text.trim_end());

@@ -603,6 +603,32 @@ fn results_of_parallel_calls_say_whose_they_are() {
 }
 
 #[test]
+fn output_of_a_running_call_is_shown_as_it_comes_and_not_again() {
+    let progress = |text: &str| {
+        Step::Told(Event::CallProgress { turn: turn(), call: CallId::from("c1"), parts: vec![Part::text(text)] })
+    };
+    let steps = vec![
+        opened(),
+        call("c1", "bash", r#"{"command":"make"}"#),
+        progress("one\ntw"),
+        progress("one\ntwo\n"),
+        result("c1", "bash", CallEnd::Ran, "one\ntwo\nthree\n"),
+    ];
+    on_terminal(
+        Answers::Person,
+        steps,
+        expect![[r#"
+        model: tour (no key, no local server)
+        ● bash make
+          one
+          two
+          three
+        -> prompt "go"
+    "#]],
+    );
+}
+
+#[test]
 fn a_repl_asks_for_lines_and_goes_on_after_each() {
     let help = SlashReply {
         command: "status".into(),
