@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, Fault, Open, Part, Reply, Required, Stop, Tag, Target,
-    Told, TurnEnd, Verb,
+    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Event, Fault, Mode, Open, Part, Reply, Required,
+    SessionId, Stop, Tag, Target, Told, TurnEnd, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -93,6 +93,9 @@ pub(crate) struct Terminal<F> {
     tag: u64,
     pending: Option<Tag>,
     one_shot: bool,
+    session: Option<SessionId>,
+    /// The mode the person is working in, which goes with them into another session.
+    mode: Option<Mode>,
 }
 
 impl<F: Face> Terminal<F> {
@@ -109,6 +112,8 @@ impl<F: Face> Terminal<F> {
             tag: 0,
             pending: None,
             one_shot,
+            session: None,
+            mode: None,
         }
     }
 
@@ -284,6 +289,9 @@ impl<F: Face> Terminal<F> {
                 if reply.exit {
                     return self.close(OK, out);
                 }
+                if let Some(session) = &reply.moved_to {
+                    self.moved(session, out);
+                }
                 self.idle(OK, out);
             }
             // The turn's end is what ends the wait.
@@ -295,10 +303,21 @@ impl<F: Face> Terminal<F> {
         }
     }
 
+    /// A session that a controller drove may remember full access, with every call put to that controller. Here the mode
+    /// itself decides, so a session that is taken up again gets the mode of whoever takes it up.
+    fn moved(&mut self, session: &SessionId, out: &mut Out) {
+        self.session = Some(session.clone());
+        if let Some(mode) = self.mode {
+            self.command(Verb::Set(Change::Mode(mode)), out);
+        }
+    }
+
     fn opened(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
         match result {
             Ok(Reply::Opened(opened)) => {
                 self.face.opened(opened, &mut out.frames);
+                self.session = Some(opened.session.clone());
+                self.mode = Some(opened.state.mode);
                 match self.talk.once.take() {
                     Some(parts) => self.prompt(parts, out),
                     None => self.idle(OK, out),
@@ -362,6 +381,11 @@ impl<F: Face> Dialect for Terminal<F> {
             Event::Gone { fault } => {
                 self.face.fault(fault, &mut out.frames);
                 self.close(FAILED, out);
+            }
+            Event::State(state) => {
+                if self.session.as_ref() == Some(&state.session) {
+                    self.mode = Some(state.mode);
+                }
             }
             event => self.face.event(event, &mut out.frames),
         }

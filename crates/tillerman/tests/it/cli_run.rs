@@ -104,6 +104,16 @@ fn a_resumed_session_does_not_bring_full_access_along() {
 }
 
 #[test]
+fn resume_inside_a_repl_keeps_the_mode_of_the_person() {
+    let place = Place::new();
+    place.run(&["run", "--mode", "danger-full-access", "list the rust files"]).ok();
+    let ran = place.run_with(&["repl"], "/resume latest\n/mode\ntour\nn\n/exit\n");
+    assert!(ran.err.contains("Allow write tour.txt"), "{}", ran.err);
+    assert!(!place.file("tour.txt").exists());
+    assert!(ran.ok().contains("resumed "));
+}
+
+#[test]
 fn a_signal_interrupts_the_turn_and_the_exit_code_says_so() {
     let place = Place::new();
     let mut command = place.command(&["run", "--yes", "--json", "run sleep 60"]);
