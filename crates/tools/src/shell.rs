@@ -19,7 +19,7 @@ use vocab::Tool;
 
 use background::Registry;
 
-use crate::leash::{Held, LeashError, Request, Spare};
+use crate::leash::{Control, Held, LeashError, Request, Spare};
 
 /// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
 /// says so.
@@ -60,7 +60,7 @@ impl Options {
 struct Shell {
     options: Options,
     background: Mutex<Registry>,
-    /// One leash in waiting, started with the first command: the next one need not wait for a process to start.
+    /// The leash of the last command, when that left nothing on it: the next one need not wait for a process to start.
     spare: Mutex<Option<Spare>>,
 }
 
@@ -69,25 +69,24 @@ impl Shell {
         self.background.lock().expect("no code panics while it holds the registry")
     }
 
-    /// Starts a command on the leash in waiting and lets the next one wait.
+    /// Starts a command, on the leash in waiting if there is one.
     async fn hold(&self, request: &Request, input: bool) -> Result<Held, LeashError> {
-        let exe = &self.options.exe;
-        let waiting = self.take_spare();
+        let waiting = self.spare.lock().expect("no code panics while it holds the spare").take();
         let ready = match waiting {
             // Somebody may have killed it while it waited; a fresh one is as good.
             Some(spare) => spare.hold(request, input).await.ok(),
             None => None,
         };
-        let held = match ready {
-            Some(held) => held,
-            None => Spare::start(exe)?.hold(request, input).await?,
-        };
-        *self.spare.lock().expect("no code panics while it holds the spare") = Spare::start(exe).ok();
-        Ok(held)
+        match ready {
+            Some(held) => Ok(held),
+            None => Spare::start(&self.options.exe)?.hold(request, input).await,
+        }
     }
 
-    fn take_spare(&self) -> Option<Spare> {
-        self.spare.lock().expect("no code panics while it holds the spare").take()
+    /// Keeps a leash that has nothing on it for the next command.
+    async fn keep(&self, control: Control) {
+        let spare = control.into_spare().await;
+        *self.spare.lock().expect("no code panics while it holds the spare") = spare;
     }
 }
 

@@ -50,7 +50,8 @@ pub struct Held {
 /// The end of the leash that we hold. Dropping it sends "stop": TERM, two seconds, KILL, done by the leash while we
 /// go on.
 pub struct Control {
-    socket: UnixStream,
+    /// `None` once it was given up as a [`Spare`].
+    socket: Option<UnixStream>,
     /// Part of a report that has not fully arrived.
     partial: Vec<u8>,
     leash_pid: Option<i32>,
@@ -59,8 +60,8 @@ pub struct Control {
     empty: bool,
 }
 
-/// A leash that waits for its request. Starting one takes as long as starting the shell, so it pays to have one
-/// ready. Dropped unused, it ends.
+/// A leash that waits for a request: a fresh one, or one whose command left nothing behind. Starting one takes as long
+/// as starting the shell, so it pays to keep it. Dropped, it ends.
 pub struct Spare {
     control: StdUnixStream,
     pid: Option<i32>,
@@ -95,14 +96,10 @@ impl Spare {
         send_descriptors(&self.control, payload.len(), output_end.into(), input_end.map(OwnedFd::from))
             .map_err(LeashError::Start)?;
         self.control.set_nonblocking(true).map_err(LeashError::Pipe)?;
-        let mut control = Control {
-            socket: UnixStream::from_std(self.control).map_err(LeashError::Pipe)?,
-            partial: Vec::new(),
-            leash_pid: self.pid,
-            command_pid: None,
-            empty: false,
-        };
-        control.socket.write_all(&payload).await.map_err(LeashError::Start)?;
+        let mut socket = UnixStream::from_std(self.control).map_err(LeashError::Pipe)?;
+        socket.write_all(&payload).await.map_err(LeashError::Start)?;
+        let control =
+            Control { socket: Some(socket), partial: Vec::new(), leash_pid: self.pid, command_pid: None, empty: false };
         let output = pipe::Receiver::from_owned_fd(output.into()).map_err(LeashError::Pipe)?;
         let sender = |input: io::PipeWriter| pipe::Sender::from_owned_fd(input.into());
         let input = input.map(sender).transpose().map_err(LeashError::Pipe)?;
@@ -140,7 +137,7 @@ impl Control {
                 return report;
             }
             let mut bytes = [0u8; 64];
-            match self.socket.read(&mut bytes).await {
+            match self.socket.as_mut()?.read(&mut bytes).await {
                 Ok(count) if count > 0 => self.partial.extend_from_slice(&bytes[..count]),
                 _ => {
                     self.leash_gone();
@@ -163,7 +160,18 @@ impl Control {
     /// Begins to end everything under the leash; [`Control::report`] tells how it goes.
     pub fn stop(&self) {
         // A full socket cannot be: we send one request and this byte. A closed one means that it is over.
-        let _ = send(&self.socket, &[STOP], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        if let Some(socket) = &self.socket {
+            let _ = send(socket, &[STOP], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        }
+    }
+
+    /// The leash for the next command, when this one left nothing behind. `None`: it is busy or gone.
+    pub async fn into_spare(mut self) -> Option<Spare> {
+        while !self.empty {
+            self.report().await?;
+        }
+        let control = self.socket.take()?.into_std().ok()?;
+        Some(Spare { control, pid: self.leash_pid })
     }
 }
 

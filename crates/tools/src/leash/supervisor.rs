@@ -25,28 +25,44 @@ const TICK: Duration = Duration::from_millis(250);
 /// The same where the kernel cannot wake us when a child exits.
 const TICK_BLIND: Duration = Duration::from_millis(10);
 
-/// Runs the supervisor; the value is the exit code of the process. Call it first thing in `main`.
+/// Runs the supervisor; the value is the exit code of the process. Call it first thing in `main`. A leash that has
+/// nothing left on it takes the next command: starting one costs as much as starting the shell.
 pub fn run() -> i32 {
     let parent = rustix::process::getppid();
     sys::settle();
     let parent_exit = sys::exit_watch(parent);
-    let Some((request, output, input)) = receive() else { return 2 };
-    let tasks_at_start = sys::tasks_on_machine();
-    sys::limit_processes(request.pids_max, tasks_at_start);
-    match spawn(&request, output, input) {
-        Ok(child) => {
-            report(Report::Started(child.as_raw_nonzero().get()));
-            let child_exit = sys::exit_watch(Some(child));
-            let leash = Leash { child, exited: false, pids_max: request.pids_max, tasks_at_start };
-            leash.watch(parent_exit, child_exit);
-            report(Report::Empty);
-            0
+    let mut served = false;
+    while let Some((request, output, input)) = receive() {
+        let tasks_at_start = sys::tasks_on_machine();
+        if !std::mem::replace(&mut served, true) {
+            sys::limit_processes(request.pids_max, tasks_at_start);
         }
-        Err(error) => {
-            report(Report::Failed(error.raw_os_error().unwrap_or(0)));
-            1
+        let child = match spawn(&request, output, input) {
+            Ok(child) => child,
+            Err(error) => {
+                report(Report::Failed(error.raw_os_error().unwrap_or(0)));
+                return 1;
+            }
+        };
+        report(Report::Started(child.as_raw_nonzero().get()));
+        let child_exit = sys::exit_watch(Some(child));
+        let leash = Leash { child, exited: false, pids_max: request.pids_max, tasks_at_start };
+        let over = leash.watch(parent_exit.as_ref(), child_exit);
+        report(Report::Empty);
+        if over == Over::Ended {
+            return 0;
         }
     }
+    if served { 0 } else { 2 }
+}
+
+/// Why nothing is left.
+#[derive(PartialEq, Eq)]
+enum Over {
+    /// Everything ended by itself.
+    Done,
+    /// We ended it.
+    Ended,
 }
 
 /// The control socket is our standard input: the one descriptor that can be handed on without `unsafe`.
@@ -133,13 +149,13 @@ struct Leash {
 
 impl Leash {
     /// Returns when nothing is left below us.
-    fn watch(mut self, parent_exit: Option<OwnedFd>, child_exit: Option<OwnedFd>) {
+    fn watch(mut self, parent_exit: Option<&OwnedFd>, child_exit: Option<OwnedFd>) -> Over {
         let tick = if child_exit.is_some() { TICK } else { TICK_BLIND };
         let tick = Timespec { tv_sec: 0, tv_nsec: i64::from(tick.subsec_nanos()) };
         while self.reap() {
             let control = control();
             let mut fds = vec![PollFd::new(&control, PollFlags::IN)];
-            if let Some(parent_exit) = &parent_exit {
+            if let Some(parent_exit) = parent_exit {
                 fds.push(PollFd::new(parent_exit, PollFlags::IN));
             }
             // Once the child is reaped its pidfd stays readable for ever.
@@ -161,6 +177,7 @@ impl Leash {
                 return self.end(grace);
             }
         }
+        Over::Done
     }
 
     /// Collects the dead and reports the command's own end. `false` when we have no child left.
@@ -201,7 +218,7 @@ impl Leash {
     }
 
     /// TERM, the grace, KILL, until nothing is left.
-    fn end(mut self, grace: Duration) {
+    fn end(mut self, grace: Duration) -> Over {
         let start = Instant::now();
         if !grace.is_zero() {
             let found = sys::descendants();
@@ -214,6 +231,7 @@ impl Leash {
         }
         let child = self.child;
         sys::kill_all(child, || self.reap());
+        Over::Ended
     }
 }
 

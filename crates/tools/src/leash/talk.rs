@@ -1,7 +1,7 @@
 //! What the two ends of the control socket say to each other. Pure, except that descriptors ride along.
 //!
-//! One request goes down (a length with the descriptors attached, then the fields), later at most the byte [`STOP`].
-//! Reports of a fixed size come up.
+//! A request goes down (a length with the descriptors attached, then the fields), later at most the byte [`STOP`].
+//! Reports of a fixed size come up. After [`Report::Empty`] the next request may follow.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -82,7 +82,7 @@ pub enum Report {
     Killed { signal: i32, left: bool },
     /// There were this many processes, more than allowed; all are being ended.
     TooMany(i32),
-    /// Nothing is left; the leash ends. Without this report it was killed.
+    /// Nothing is left. A leash that was told to stop ends now; without this report it was killed.
     Empty,
 }
 

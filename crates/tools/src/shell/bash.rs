@@ -162,6 +162,13 @@ struct End {
 }
 
 impl End {
+    /// The command ended by itself and left nothing running.
+    fn is_clean(&self) -> bool {
+        matches!(self.report, Some(Report::Exited { left: false, .. } | Report::Killed { left: false, .. }))
+            && !self.timed_out
+            && self.too_many.is_none()
+    }
+
     fn left(&self) -> bool {
         matches!(self.report, Some(Report::Exited { left: true, .. } | Report::Killed { left: true, .. }))
             && !self.timed_out
@@ -180,6 +187,10 @@ async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallCo
         if Instant::now() > drain_until {
             break;
         }
+    }
+    if end.is_clean() {
+        shell.keep(control).await;
+        return outcome(&end, capture.finish().await, None, args.timeout());
     }
     let left_as = end.left().then(|| {
         let command = format!("left by: {}", summary(&args.command));
