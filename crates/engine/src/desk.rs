@@ -53,8 +53,7 @@ impl Desk {
             }
             Verb::Slash { ref name, ref args } if self.is_ours(name) => {
                 let reply = self.slash(&target, name, args).await;
-                let session = self.resolve(&target).ok();
-                self.reply(session, tag, Ok(Reply::Slash(Box::new(reply))));
+                self.answer_in_turn(&target, tag, Ok(Reply::Slash(Box::new(reply)))).await;
             }
             Verb::Leave => {
                 let result = match self.resolve(&target) {
@@ -68,7 +67,7 @@ impl Desk {
             }
             Verb::Fork { at } => {
                 let result = self.fork(&target, at).await;
-                self.reply(self.resolve(&target).ok(), tag, result);
+                self.answer_in_turn(&target, tag, result).await;
             }
             verb => self.pass_on(&target, tag, verb).await,
         }
@@ -86,6 +85,18 @@ impl Desk {
             self.on.remove(&session);
             self.reply(Some(session), tag, Err(fault));
         }
+    }
+
+    /// Answers behind everything the session was asked before: a quick command must not overtake a slow one.
+    async fn answer_in_turn(&mut self, target: &Target, tag: Tag, result: Result<Reply, Fault>) {
+        let session = self.resolve(target).ok();
+        if let Some(handle) = session.as_ref().and_then(|session| self.on.get(session)) {
+            let event = Event::Reply { tag, result: result.clone() };
+            if handle.mail.send(Mail::Say { outbox: self.outbox.clone(), event }).await.is_ok() {
+                return;
+            }
+        }
+        self.reply(session, tag, result);
     }
 
     fn resolve(&self, target: &Target) -> Result<SessionId, Fault> {

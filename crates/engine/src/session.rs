@@ -60,7 +60,9 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
     },
     State(oneshot::Sender<State>),
-    /// Whether a turn or a compaction runs.
+    /// To be told behind everything that came before it.
+    Say { outbox: Arc<Outbox>, event: Event },
+    /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
     Stop(oneshot::Sender<()>),
@@ -149,6 +151,7 @@ pub(crate) struct Session {
     turns: u64,
     messages_before_load: u64,
     stopping: Vec<oneshot::Sender<()>>,
+    asked_busy: Vec<oneshot::Sender<bool>>,
 }
 
 #[derive(Default)]
@@ -219,6 +222,7 @@ impl Session {
             moved_at: Instant::now(),
             stall_timer: Box::pin(tokio::time::sleep(STALL)),
             stopping: Vec::new(),
+            asked_busy: Vec::new(),
         }
     }
 
@@ -236,6 +240,10 @@ impl Session {
             self.settle().await;
             self.ledger.flush();
             self.arm_lane_timer();
+            if self.ledger.is_settled() {
+                let busy = self.lane.is_busy();
+                self.asked_busy.drain(..).for_each(|asked| drop(asked.send(busy)));
+            }
             if self.can_end() && (!self.stopping.is_empty() || self.retire()) {
                 break;
             }

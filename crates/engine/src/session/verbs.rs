@@ -18,9 +18,8 @@ impl Session {
             Mail::State(reply) => {
                 let _ = reply.send(self.state());
             }
-            Mail::Busy(reply) => {
-                let _ = reply.send(self.lane.is_busy());
-            }
+            Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
                 self.interrupt_turn();
