@@ -61,7 +61,10 @@ pub(crate) enum Mail {
     },
     State(oneshot::Sender<State>),
     /// To be told behind everything that came before it.
-    Say { outbox: Arc<Outbox>, event: Event },
+    Say {
+        outbox: Arc<Outbox>,
+        event: Event,
+    },
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
@@ -242,7 +245,9 @@ impl Session {
             self.arm_lane_timer();
             if self.ledger.is_settled() {
                 let busy = self.lane.is_busy();
-                self.asked_busy.drain(..).for_each(|asked| drop(asked.send(busy)));
+                for asked in self.asked_busy.drain(..) {
+                    let _ = asked.send(busy);
+                }
             }
             if self.can_end() && (!self.stopping.is_empty() || self.retire()) {
                 break;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{Config, Engine, Ports};
-use providers::Secret;
 use providers::detect::{CANDIDATES, Choice, Env, Server, detect};
 use vocab::{Clock, Fault, FaultKind, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
@@ -182,9 +181,4 @@ impl Clock for WallClock {
     fn now_ms(&self) -> i64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
     }
-}
-
-/// The key, for those who must keep it out of what they print.
-pub(crate) fn api_key() -> Option<Secret> {
-    Env::read().api_key
 }

@@ -40,7 +40,7 @@ impl Family {
     }
 
     /// How this family spells a canonical name. Names outside the table (MCP, host tools) keep their spelling.
-    pub fn show<'a>(self, canonical: &'a str) -> &'a str {
+    pub fn show(self, canonical: &str) -> &str {
         TABLE.iter().find(|row| row[0] == canonical).map_or(canonical, |row| row[self.column()])
     }
 }

@@ -262,7 +262,7 @@ fn resume_words_mean_what_they_say() {
         ("a/b", Which::Path("a/b".into())),
         ("x.jsonl", Which::Path("x.jsonl".into())),
     ] {
-        assert_eq!(vocab::Which::parse(text), which, "{text}");
+        assert_eq!(Which::parse(text), which, "{text}");
     }
 }
 

@@ -86,15 +86,15 @@ impl Session {
     }
 }
 
+/// A question can always be declined; otherwise the answer must be of its kind.
 fn fits(kind: &AskKind, answer: &Answer) -> bool {
-    match (kind, answer) {
-        (_, Answer::Deny(_) | Answer::Dismissed) => true,
-        (AskKind::Permission(_), Answer::Allow(_) | Answer::Confirmed(_)) => true,
-        (AskKind::HostCall { .. }, Answer::Result { .. }) => true,
-        (AskKind::Confirm { .. }, Answer::Confirmed(_)) => true,
-        (AskKind::Select { .. } | AskKind::Input { .. } | AskKind::Editor { .. }, Answer::Text(_)) => true,
-        _ => false,
-    }
+    let accepts = match kind {
+        AskKind::Permission(_) => matches!(answer, Answer::Allow(_) | Answer::Confirmed(_)),
+        AskKind::HostCall { .. } => matches!(answer, Answer::Result { .. }),
+        AskKind::Confirm { .. } => matches!(answer, Answer::Confirmed(_)),
+        AskKind::Select { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => matches!(answer, Answer::Text(_)),
+    };
+    accepts || matches!(answer, Answer::Deny(_) | Answer::Dismissed)
 }
 
 fn host_outcome(tool: &str, answer: Answer) -> Outcome {
