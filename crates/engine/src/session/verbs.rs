@@ -16,6 +16,10 @@ impl Session {
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox } => self.ledger.join(outbox),
             Mail::State(reply) => {
+                // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
+                if self.ledger.last_seq() > 0 {
+                    let _ = self.load().await;
+                }
                 let _ = reply.send(self.state());
             }
             Mail::Busy(reply) => {
@@ -163,7 +167,7 @@ impl Session {
     fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
         let model = self.shared.ports.provider.resolve(slug)?;
         if model.slug != self.model.slug {
-            self.history = None;
+            self.unload();
             self.spec = None;
         }
         self.settings.model = model.slug.clone();
