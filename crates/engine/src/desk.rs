@@ -147,8 +147,10 @@ impl Desk {
             Event::Reply { result: Ok(Reply::Opened(opened)), .. } => Some(*opened),
             _ => None,
         });
-        let opened = opened.ok_or_else(gone)?;
+        let mut opened = opened.ok_or_else(gone)?;
         handle.mail.send(Mail::Rebind { outbox: self.outbox.clone() }).await.map_err(|_| gone())?;
+        // A resumed session has not read its log yet, and the state told next must say how full the context is.
+        opened.state = handle.state().await.ok_or_else(gone)?;
         self.on.insert(id.clone(), handle);
         self.leave(from).await;
         self.current = Some(id);
