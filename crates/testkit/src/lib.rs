@@ -4,6 +4,7 @@
 pub mod fakes;
 pub mod golden;
 pub mod mock_model;
+pub mod pipe;
 pub mod stage;
 
 pub use stage::{Stage, StageOptions};

@@ -1,0 +1,3 @@
+mod docs;
+mod golden;
+mod transcripts;
