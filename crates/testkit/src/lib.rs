@@ -6,5 +6,6 @@ pub mod golden;
 pub mod mock_model;
 pub mod pipe;
 pub mod stage;
+pub mod stories;
 
 pub use stage::{Stage, StageOptions};

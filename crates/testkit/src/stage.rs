@@ -191,10 +191,8 @@ impl Actor {
     }
     /// Everything that is there without waiting for more; lets every task run first.
     pub async fn settle(&mut self) {
-        while tokio::time::timeout(std::time::Duration::from_millis(200), self.peer.events(&mut self.told))
-            .await
-            .is_ok()
-        {}
+        let quiet = std::time::Duration::from_millis(200);
+        while let Ok(true) = tokio::time::timeout(quiet, self.peer.events(&mut self.told)).await {}
     }
 }
 

@@ -1,3 +1,5 @@
 mod docs;
 mod golden;
+mod leash_entry;
+mod stories;
 mod transcripts;
