@@ -1,6 +1,10 @@
 //! The stories of `testkit::stories`, told by the engine itself and by `serve`. Both must leave the log that the story's
 //! file shows. The next dialect adds a teller and a line in [`every_dialect_leaves_the_same_log`].
 
+mod alone;
+mod host_tools;
+mod peers;
+mod processes;
 mod serve_teller;
 
 use std::path::{Path, PathBuf};
