@@ -111,9 +111,15 @@ impl Desk {
         let after = open.after;
         let (handle, resumed) = self.shared.open(open).await?;
         let id = handle.id.clone();
-        let join = Mail::Join { outbox: self.outbox.clone(), tag, after, resumed };
-        if handle.mail.send(join).await.is_err() {
+        let (admitted, answer) = oneshot::channel();
+        let join = Mail::Join { outbox: self.outbox.clone(), tag, after, resumed, admitted: Some(admitted) };
+        let sent = handle.mail.send(join).await.is_ok();
+        let Some(is_in) = (if sent { answer.await.ok() } else { None }) else {
             return Err(Fault::new(FaultKind::Internal, "the session ended while it was opened"));
+        };
+        if !is_in {
+            // Told already; a peer that was refused stays where it was.
+            return Ok(());
         }
         self.on.insert(id.clone(), handle);
         self.current = Some(id);
@@ -138,7 +144,7 @@ impl Desk {
         }
         // The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
         let aside = Outbox::new(self.outbox.peer, crate::Slow::Drop);
-        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed };
+        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, admitted: None };
         let gone = || Fault::new(FaultKind::Internal, "the session ended while it was opened");
         handle.mail.send(join).await.map_err(|_| gone())?;
         let mut told = Vec::new();

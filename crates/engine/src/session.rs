@@ -46,6 +46,8 @@ pub(crate) enum Mail {
         tag: Tag,
         after: Option<u64>,
         resumed: bool,
+        /// Whether the peer is on the session now; the reply itself goes to the peer.
+        admitted: Option<oneshot::Sender<bool>>,
     },
     Leave {
         peer: PeerId,

@@ -12,7 +12,12 @@ use crate::outbox::Outbox;
 impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, after, resumed } => self.join(outbox, tag, after, resumed),
+            Mail::Join { outbox, tag, after, resumed, admitted } => {
+                let is_in = self.join(outbox, tag, after, resumed);
+                if let Some(admitted) = admitted {
+                    let _ = admitted.send(is_in);
+                }
+            }
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox } => self.ledger.join(outbox),
             Mail::State(reply) => {
