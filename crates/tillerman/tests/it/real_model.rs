@@ -127,10 +127,15 @@ fn a_tool_round_with_permission_over_http() {
     let mut talk = world.serve(&["--model", "mock/alpha", "--permission-mode", "prompt"]);
     let ready = talk.next();
     assert_eq!(ready["type"], "ready");
-    assert_eq!((&ready["protocol"], &ready["model"], &ready["mode"]), (&json!(1), &json!("mock/alpha"), &json!("prompt")));
+    assert_eq!(
+        (&ready["protocol"], &ready["model"], &ready["mode"]),
+        (&json!(1), &json!("mock/alpha"), &json!("prompt"))
+    );
     assert_eq!(ready["context_window"], 128_000, "from the server's catalogue");
 
-    talk.say(json!({"type":"prompt","text":"say \"I look.\" and call glob_search {\"pattern\":\"*.py\"} then say \"One.\""}));
+    talk.say(
+        json!({"type":"prompt","text":"say \"I look.\" and call glob_search {\"pattern\":\"*.py\"} then say \"One.\""}),
+    );
     let said = talk.until("permission_request");
     assert_eq!(texts(&said), "I look.");
     let ask = said.last().unwrap();
@@ -241,7 +246,11 @@ fn a_failing_server_is_an_error_with_its_origin() {
 fn refused(world: &World, args: &[&str], code: &str) {
     let mut talk = world.serve(args);
     let line = talk.next();
-    assert_eq!((&line["type"], &line["code"], &line["origin"]), (&json!("error"), &json!(code), &json!("local")), "{args:?}");
+    assert_eq!(
+        (&line["type"], &line["code"], &line["origin"]),
+        (&json!("error"), &json!(code), &json!("local")),
+        "{args:?}"
+    );
     let (exit, rest, _) = talk.end();
     assert_eq!((exit, rest), (Some(2), Vec::new()), "{args:?}");
 }

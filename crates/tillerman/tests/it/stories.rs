@@ -2,6 +2,7 @@
 //! file shows. The next dialect adds a teller and a line in [`every_dialect_leaves_the_same_log`].
 
 mod alone;
+mod crashes;
 mod host_tools;
 mod peers;
 mod processes;

@@ -72,7 +72,11 @@ fn two_branches_of_a_fork_do_not_know_each_other() {
         assert_eq!(said(&right), ["one", "zwei"]);
         assert!(shown_log(&right)[0].ends_with("as a fork"), "{:?}", right[0]);
         let wrong = actor.send(Verb::Fork { at: 1 }).await;
-        assert_eq!(actor.reply(wrong).await.unwrap_err().kind, vocab::FaultKind::NotFound, "entry 1 is no user message");
+        assert_eq!(
+            actor.reply(wrong).await.unwrap_err().kind,
+            vocab::FaultKind::NotFound,
+            "entry 1 is no user message"
+        );
     });
 }
 

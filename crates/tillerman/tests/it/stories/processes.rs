@@ -26,7 +26,9 @@ async fn an_interrupt_ends_all_that_a_command_started() {
     let open = vocab::Open { gate: Some(vocab::Gate::Ladder), ..open_as_serve(Which::New) };
     let session = actor.open(open).await.unwrap().session;
     actor
-        .prompt(&format!("call bash {{\"command\":\"{COMMAND}\"}} and call write_file {{\"path\":\"x\",\"content\":\"1\"}}"))
+        .prompt(&format!(
+            "call bash {{\"command\":\"{COMMAND}\"}} and call write_file {{\"path\":\"x\",\"content\":\"1\"}}"
+        ))
         .await;
     let begun = Instant::now();
     let pids = loop {
@@ -68,8 +70,12 @@ async fn an_interrupt_ends_all_that_a_command_started() {
 async fn much_output_keeps_its_head_and_its_tail() {
     let stage = Stage::new(StageOptions::default());
     let mut actor = stage.open().await;
-    actor.prompt("call bash {\"command\":\"echo first; yes 0123456789 | head -c 3000000; printf '\\\\377\\\\0last'\"}").await;
-    actor.until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, vocab::Body::CallEnded { .. }))).await;
+    actor
+        .prompt("call bash {\"command\":\"echo first; yes 0123456789 | head -c 3000000; printf '\\\\377\\\\0last'\"}")
+        .await;
+    actor
+        .until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, vocab::Body::CallEnded { .. })))
+        .await;
     let result = actor
         .told
         .iter()

@@ -34,10 +34,13 @@ impl ServeTeller {
         Self { session: session.into(), pipe, asks: Vec::new(), last_ask: None, heard: Vec::new() }
     }
 
+    /// A question is open.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
     fn line(&self, step: &Step) -> Option<Value> {
-        let answer = |ask: Option<&String>, decision: &str, reason: Option<&String>| {
-            json!({ "type": "permission_response", "request_id": ask.expect("a question"), "decision": decision, "reason": reason })
-        };
+        let answer = |ask: Option<&String>, decision: &str, reason: Option<&String>| json!({ "type": "permission_response", "request_id": ask.expect("a question"), "decision": decision, "reason": reason });
         Some(match step {
             Step::Prompt(text) => json!({ "type": "prompt", "text": text }),
             Step::Allow => answer(self.asks.last(), "allow", None),
