@@ -14,6 +14,9 @@ use crate::fakes::{CountedIds, Notebook, TickingClock};
 /// What everybody on a stage is told about us.
 pub const VERSION: &str = "0.1.0";
 
+/// A test that waits longer for an event has failed. With time paused it takes no time.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
 pub struct StageOptions {
     pub provider: Arc<dyn Provider>,
     pub model: String,
@@ -155,7 +158,8 @@ impl Actor {
                     return self.told[seen - 1].event.clone();
                 }
             }
-            let more = self.peer.events(&mut self.told).await;
+            let more = tokio::time::timeout(PATIENCE, self.peer.events(&mut self.told)).await;
+            let more = more.unwrap_or_else(|_| panic!("it does not come; told so far: {:#?}", self.told));
             assert!(more, "nothing more will come; told so far: {:#?}", self.told);
         }
     }

@@ -84,6 +84,14 @@ fn a_session_goes_on_wherever_its_process_died() {
             assert_eq!(started, ended, "{place}: {:#?}", shown_log(&after));
             let asked = count(|body| matches!(body, Body::AskOpened(_)));
             assert_eq!(asked, count(|body| matches!(body, Body::AskClosed { .. })), "{place}");
+            for entry in after.iter() {
+                let Body::Assistant { message, .. } = &entry.body else { continue };
+                for call in message.calls() {
+                    let closes =
+                        |it: &&Arc<Entry>| matches!(&it.body, Body::CallEnded { result, .. } if result.call == call.id);
+                    assert_eq!(after.iter().filter(closes).count(), 1, "{place}: results of {}", call.id);
+                }
+            }
             let queued = count(|body| matches!(body, Body::Queued(_)));
             assert_eq!(queued, count(|body| matches!(body, Body::Settled { .. })), "{place}: the steer is not lost");
             let said: String = serve.heard.iter().filter_map(|line| line["delta"].as_str()).collect();
