@@ -122,7 +122,9 @@ impl Seat {
     pub(crate) fn changed<'s>(&self, state: &'s State) -> Option<StateChanged<'s>> {
         let shown = self.shown.as_ref()?;
         let pct = state.context_pct();
-        let pct_moved = (pct - shown.context_pct).abs() > PCT_EPSILON && !self.turns.running();
+        // Another window is another scale, not more context: a new model is told as model and window alone.
+        let same_scale = state.context_window == shown.context_window;
+        let pct_moved = same_scale && (pct - shown.context_pct).abs() > PCT_EPSILON && !self.turns.running();
         let changed = StateChanged {
             model: (state.model != shown.model).then_some(&*state.model),
             mode: (state.mode != shown.mode).then_some(state.mode.as_str()),

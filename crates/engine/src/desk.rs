@@ -122,9 +122,15 @@ impl Desk {
         let after = open.after;
         let (handle, resumed) = self.shared.open(open).await?;
         let id = handle.id.clone();
-        let join = Mail::Join { outbox: self.outbox.clone(), tag, after, resumed };
-        if handle.mail.send(join).await.is_err() {
+        let (admitted, answer) = oneshot::channel();
+        let join = Mail::Join { outbox: self.outbox.clone(), tag, after, resumed, admitted: Some(admitted) };
+        let sent = handle.mail.send(join).await.is_ok();
+        let Some(is_in) = (if sent { answer.await.ok() } else { None }) else {
             return Err(Fault::new(FaultKind::Internal, "the session ended while it was opened"));
+        };
+        if !is_in {
+            // Told already; a peer that was refused stays where it was.
+            return Ok(());
         }
         self.on.insert(id.clone(), handle);
         self.current = Some(id);
@@ -149,7 +155,7 @@ impl Desk {
         }
         // The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
         let aside = Outbox::new(self.outbox.peer, crate::Slow::Drop);
-        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed };
+        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, admitted: None };
         let gone = || Fault::new(FaultKind::Internal, "the session ended while it was opened");
         handle.mail.send(join).await.map_err(|_| gone())?;
         let mut told = Vec::new();
@@ -158,8 +164,10 @@ impl Desk {
             Event::Reply { result: Ok(Reply::Opened(opened)), .. } => Some(*opened),
             _ => None,
         });
-        let opened = opened.ok_or_else(gone)?;
+        let mut opened = opened.ok_or_else(gone)?;
         handle.mail.send(Mail::Rebind { outbox: self.outbox.clone() }).await.map_err(|_| gone())?;
+        // A resumed session has not read its log yet, and the state told next must say how full the context is.
+        opened.state = handle.state().await.ok_or_else(gone)?;
         self.on.insert(id.clone(), handle);
         self.leave(from).await;
         self.current = Some(id);

@@ -46,6 +46,8 @@ pub(crate) enum Mail {
         tag: Tag,
         after: Option<u64>,
         resumed: bool,
+        /// Whether the peer is on the session now; the reply itself goes to the peer.
+        admitted: Option<oneshot::Sender<bool>>,
     },
     Leave {
         peer: PeerId,
@@ -152,7 +154,9 @@ pub(crate) struct Session {
     /// Of all turns in this process, for `/cost` together with what the log had before.
     spent: Usage,
     turns: u64,
-    messages_before_load: u64,
+    /// What is told while the history is not in memory.
+    messages_unloaded: u64,
+    context_unloaded: u64,
     stopping: Vec<oneshot::Sender<()>>,
     asked_busy: Vec<oneshot::Sender<bool>>,
 }
@@ -201,7 +205,8 @@ impl Session {
             title: summary.and_then(|it| it.title.clone()),
             spent: summary.map_or_else(Usage::default, |it| it.usage),
             turns: summary.map_or(0, |it| it.turns),
-            messages_before_load: summary.map_or(0, |it| it.messages),
+            messages_unloaded: summary.map_or(0, |it| it.messages),
+            context_unloaded: 0,
             lane: Lane::new(seed.settings.lane),
             shared,
             settings: seed.settings,
@@ -482,6 +487,14 @@ impl Session {
         Ok(())
     }
 
+    /// Lets go of the encoded history; the numbers that are told about it stay.
+    fn unload(&mut self) {
+        if let Some(history) = self.history.take() {
+            self.messages_unloaded = history.messages();
+            self.context_unloaded = history.reported_tokens();
+        }
+    }
+
     fn repair(&mut self, branch: Branch) {
         for ask in branch.open_asks {
             if !self.asks.contains_key(&ask.id) {
@@ -525,7 +538,7 @@ impl Session {
         self.fx.clear();
         let told = self.ledger.roll_back(&fault);
         let was_running = self.turn.take().is_some();
-        self.history = None;
+        self.unload();
         if let Some(turn) = told {
             self.ledger.emit(Event::TurnLost(TurnEnd {
                 turn,
@@ -560,11 +573,11 @@ impl Session {
             thinking: self.settings.thinking.clone(),
             context_window: self.model.context_window,
             max_tokens: self.max_tokens(),
-            context_tokens: history.map_or(0, History::reported_tokens),
+            context_tokens: history.map_or(self.context_unloaded, History::reported_tokens),
             gadgets: self.gadgets_on().map(|gadget| gadget.name.clone()).collect(),
             title: self.title.clone(),
             turn: self.current_turn(),
-            messages: history.map_or(self.messages_before_load, History::messages),
+            messages: history.map_or(self.messages_unloaded, History::messages),
             last_seq: self.ledger.last_seq(),
         }
     }

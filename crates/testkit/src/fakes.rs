@@ -1,21 +1,33 @@
 //! Ports that behave the same every time.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use vocab::{
-    Archive, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Provider, SessionId,
-};
+use vocab::{Chat, Clock, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Provider};
 
-/// `s1`, `t1`, `t2`, `ask1` ...
+/// `s1`, `t1`, `t2`, `ask1` ..., or names that a test wants to read.
 #[derive(Default)]
-pub struct CountedIds(Mutex<HashMap<IdKind, u64>>);
+pub struct CountedIds {
+    counts: Mutex<HashMap<IdKind, u64>>,
+    /// Given out first, in order.
+    chosen: Mutex<Vec<(IdKind, String)>>,
+}
+
+impl CountedIds {
+    pub fn with_names(chosen: Vec<(IdKind, String)>) -> Self {
+        Self { chosen: Mutex::new(chosen), ..Self::default() }
+    }
+}
 
 impl Ids for CountedIds {
     fn mint(&self, kind: IdKind) -> String {
-        let mut counts = self.0.lock().expect("no test panics while it holds this");
+        let mut chosen = self.chosen.lock().expect("no test panics while it holds this");
+        if let Some(at) = chosen.iter().position(|(of, _)| *of == kind) {
+            return chosen.remove(at).1;
+        }
+        let mut counts = self.counts.lock().expect("no test panics while it holds this");
         let count = counts.entry(kind).or_default();
         *count += 1;
         let name = match kind {
@@ -41,22 +53,6 @@ impl Default for TickingClock {
 impl Clock for TickingClock {
     fn now_ms(&self) -> i64 {
         self.0.fetch_add(1, Ordering::Relaxed)
-    }
-}
-
-/// No files around the session.
-pub struct NoArchive;
-
-impl Archive for NoArchive {
-    fn export(&self, _: &SessionId, _: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
-        Box::pin(async { Err(Fault::new(FaultKind::Unsupported, "no archive on this stage")) })
-    }
-    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
-        let fault = Fault::new(FaultKind::NotFound, format!("no session file {}", file.display()));
-        Box::pin(async { Err(fault) })
-    }
-    fn path_of(&self, session: &SessionId) -> PathBuf {
-        PathBuf::from(format!("memory#{session}"))
     }
 }
 

@@ -2,95 +2,97 @@
 //!
 //! ```text
 //! # a denied tool call does not end the turn
+//! args   --permission-mode prompt
 //! file   a.py print(1)
-//! flag   mode prompt
+//! model  call glob_search {"pattern":"*.py"}
 //! model  say "Then I will not look."
-//! >  {"type":"prompt","text":"list the python files"}
-//! <  {"type":"turn_started","turn_id":"t1"}
+//! > {"type":"prompt","text":"list the python files"}
+//! < {"type":"turn_started","turn_id":"t1"}
 //! ```
 //!
-//! `#`, `file`, `flag`, `model` and `>` lines are the author's; `<` lines are what came back. The runner keeps the
-//! former, regenerates the latter and hands the text to the caller, who compares it with the file. `> EOF` closes the
-//! input. Time is paused: a line is sent when everything before it has settled.
+//! | line | |
+//! |---|---|
+//! | `#` | for the reader |
+//! | `args` | flags of the command line; without them the mode is `prompt` and the model `mock/alpha` |
+//! | `file NAME TEXT` | a file of the workspace; `\n` is a line end |
+//! | `model PARTS` | one reply of the model in the words of `docs/script.md`; without any, prompts are scripts (`docs/tour.md`) |
+//! | `window N` | the context window of the model |
+//! | `name KIND ID` | what the next session, turn, call or ask is called instead of `s1`, `t1` ... |
+//! | `> LINE` | is sent; `> EOF` closes the input |
+//! | `wait MS` | lets time pass |
+//! | `< LINE`, `exit N` | what came back |
+//!
+//! The last two are made anew by [`play`]; the caller compares the result with the file. Time is paused: a line is sent
+//! when everything before it has settled.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use vocab::{Mode, Provider};
+use vocab::{IdKind, Mode, Provider};
 use wire::Dialect;
 
+use crate::fakes::CountedIds;
+use crate::pipe::Pipe;
 use crate::stage::{Stage, StageOptions};
+
+/// Silence of this length, in paused time, means that everything has settled.
+const QUIET: Duration = Duration::from_millis(300);
 
 /// What a story starts with.
 pub struct Opening {
     pub mode: Mode,
-    pub flags: Vec<(String, String)>,
-    pub workspace: std::path::PathBuf,
+    pub resume: Option<String>,
+    pub multi: bool,
+    pub workspace: PathBuf,
 }
 
 /// Plays a story and returns it with fresh `<` lines.
 pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect>) -> String {
-    let mut cast = Cast::read(story);
+    let cast = Cast::read(story);
     let stage = cast.stage();
-    let opening = Opening { mode: cast.mode, flags: cast.flags.clone(), workspace: stage.workspace().to_owned() };
-    let workspace = stage.workspace().display().to_string();
-    let (ours, theirs) = tokio::io::duplex(1 << 20);
-    let (reader, writer) = tokio::io::split(theirs);
-    let engine = stage.engine.clone();
-    let dialect = dialect(&opening);
-    let host =
-        tokio::spawn(async move { host::pump(dialect, &engine, reader, writer, host::Options::default()).await });
-    let (mut from, into) = tokio::io::split(ours);
-    let mut into = Some(into);
-    let mut told = String::new();
-    told.push_str(&heard(&mut from, &workspace).await);
+    let opening = Opening {
+        mode: cast.mode,
+        resume: cast.arg("--resume").map(str::to_owned),
+        multi: cast.arg("--multi").is_some(),
+        workspace: stage.workspace().to_owned(),
+    };
+    let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
+    let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::Options::default());
+    let mut greeting = Some(shown(pipe.heard(QUIET).await, &masks));
     let mut result = String::new();
-    let mut greeted = false;
     for line in story.lines() {
         if line.starts_with('<') || line.starts_with("exit ") {
             continue;
         }
-        if line.starts_with('>') && !greeted {
-            greeted = true;
-            result.push_str(&std::mem::take(&mut told));
+        if line.starts_with('>') {
+            result.push_str(&greeting.take().unwrap_or_default());
         }
         result.push_str(line);
         result.push('\n');
-        let Some(sent) = line.strip_prefix('>') else { continue };
-        match sent.trim() {
-            "EOF" => drop(into.take().map(|mut into| tokio::spawn(async move { into.shutdown().await }))),
-            text => {
-                let bytes = format!("{}\n", text.replace("$WS", &workspace));
-                if let Some(into) = &mut into {
-                    let _ = into.write_all(bytes.as_bytes()).await;
-                }
+        let mut quiet = QUIET;
+        if let Some(ms) = line.strip_prefix("wait ") {
+            quiet = Duration::from_millis(ms.trim().parse().expect("`wait` takes milliseconds"));
+        } else if let Some(sent) = line.strip_prefix('>') {
+            match sent.trim() {
+                "EOF" => pipe.eof().await,
+                text => pipe.send(&text.replace("$WS", &masks[0].0)).await,
             }
+        } else {
+            continue;
         }
-        result.push_str(&heard(&mut from, &workspace).await);
+        result.push_str(&shown(pipe.heard(quiet).await, &masks));
     }
-    if !greeted {
-        result.push_str(&told);
-    }
-    if host.is_finished() {
-        let ended = host.await.expect("the host does not panic");
+    result.push_str(&greeting.take().unwrap_or_default());
+    if let Some(ended) = pipe.ended().await {
         result.push_str(&format!("exit {}\n", ended.exit_code));
     }
     result
 }
 
-/// Everything that arrives until nothing moves any more.
-async fn heard(from: &mut (impl tokio::io::AsyncRead + Unpin), workspace: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut chunk = vec![0; 64 * 1024];
-    while let Ok(Ok(count)) = tokio::time::timeout(Duration::from_millis(300), from.read(&mut chunk)).await {
-        if count == 0 {
-            break;
-        }
-        bytes.extend_from_slice(&chunk[..count]);
-    }
-    let text = String::from_utf8(bytes).expect("output is strict UTF-8").replace(workspace, "$WS");
-    text.lines().map(|line| format!("<  {}\n", steady(line))).collect()
+fn shown(lines: Vec<String>, masks: &[(String, &str)]) -> String {
+    let masked = |line: String| masks.iter().fold(line, |line, (path, mask)| line.replace(path, mask));
+    lines.into_iter().map(|line| format!("< {}\n", steady(&masked(line)))).collect()
 }
 
 /// Durations are the one thing that real time leaks into; they are shown as 0.
@@ -107,65 +109,89 @@ fn steady(line: &str) -> String {
 /// The author's lines, read.
 struct Cast {
     mode: Mode,
-    flags: Vec<(String, String)>,
+    args: Vec<String>,
     files: Vec<(String, String)>,
     script: String,
+    window: u64,
+    names: Vec<(IdKind, String)>,
 }
 
 impl Cast {
     fn read(story: &str) -> Self {
-        let mut cast = Self { mode: Mode::Prompt, flags: Vec::new(), files: Vec::new(), script: String::new() };
+        let mut cast = Self {
+            mode: Mode::Prompt,
+            args: Vec::new(),
+            files: Vec::new(),
+            script: String::new(),
+            window: 128_000,
+            names: Vec::new(),
+        };
         for line in story.lines() {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-            let rest = rest.trim_start();
-            match word {
-                "file" => {
-                    let (name, content) = rest.split_once(' ').unwrap_or((rest, ""));
-                    cast.files.push((name.into(), content.replace("\\n", "\n")));
-                }
-                "flag" => {
-                    let (name, value) = rest.split_once(' ').unwrap_or((rest, ""));
-                    if name == "mode" {
-                        cast.mode = Mode::parse(value).expect("a mode");
-                    }
-                    cast.flags.push((name.into(), value.into()));
-                }
-                "model" => {
-                    cast.script.push_str(rest);
-                    cast.script.push('\n');
-                }
-                _ => {}
-            }
+            cast.take(word, rest.trim_start());
+        }
+        if let Some(mode) = cast.arg("--permission-mode") {
+            cast.mode = Mode::parse(mode).unwrap_or_else(|| panic!("not a mode: {mode}"));
         }
         cast
     }
 
+    fn take(&mut self, word: &str, rest: &str) {
+        match word {
+            "" | "#" | ">" | "<" | "wait" | "exit" => {}
+            "args" => self.args.extend(rest.split_whitespace().map(str::to_owned)),
+            "file" => {
+                let (name, content) = rest.split_once(' ').unwrap_or((rest, ""));
+                self.files.push((name.into(), content.replace("\\n", "\n")));
+            }
+            "model" => self.script.push_str(&format!("{rest}\nreply\n")),
+            "window" => self.window = rest.parse().expect("`window` takes a number of tokens"),
+            "name" => {
+                let (kind, id) = rest.split_once(' ').expect("`name` takes a kind and an id");
+                let kind = match kind {
+                    "session" => IdKind::Session,
+                    "turn" => IdKind::Turn,
+                    "call" => IdKind::Call,
+                    "ask" => IdKind::Ask,
+                    _ => panic!("nothing is named by kind {kind}"),
+                };
+                self.names.push((kind, id.trim().into()));
+            }
+            _ => panic!("no line of a story begins with `{word}`"),
+        }
+    }
+
+    /// The value of a flag; "" for one without.
+    fn arg(&self, name: &str) -> Option<&str> {
+        let at = self.args.iter().position(|arg| arg == name)?;
+        Some(self.args.get(at + 1).filter(|next| !next.starts_with("--")).map_or("", String::as_str))
+    }
+
     fn provider(&self) -> Arc<dyn Provider> {
         // The names that the recorded conversations use.
-        let models = vec![tour::model("mock/alpha", 128_000), tour::model("mock/beta", 200_000)];
+        let models = vec![tour::model("mock/alpha", self.window), tour::model("mock/beta", 200_000)];
         if self.script.is_empty() {
             return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
         }
-        let script = tour::Script::parse(&self.script).expect("a script");
-        let plays = vocab::ModelInfo { slug: script.slug().into(), ..tour::model("script", 128_000) };
+        let script = tour::Script::parse(&self.script).unwrap_or_else(|fault| panic!("{fault}"));
+        let plays = vocab::ModelInfo { slug: script.slug().into(), ..tour::model("script", self.window) };
         Arc::new(crate::fakes::Renamed { inner: Arc::new(script), models, plays })
     }
 
-    fn stage(&mut self) -> Stage {
-        let (mode, flags) = (self.mode, self.flags.clone());
+    fn stage(&self) -> Stage {
+        let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
+        let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
         let stage = Stage::new(StageOptions {
             provider: self.provider(),
             model: "mock/alpha".into(),
-            mode,
+            mode: self.mode,
             tune: Box::new(move |settings| {
-                for (name, value) in &flags {
-                    match name.as_str() {
-                        "max-iterations" => settings.max_iterations = value.parse().expect("a number"),
-                        "max-tokens" => settings.max_tokens = Some(value.parse().expect("a number")),
-                        _ => {}
-                    }
+                if let Some(rounds) = rounds {
+                    settings.max_iterations = u32::try_from(rounds).expect("a small number");
                 }
+                settings.max_tokens = tokens;
             }),
+            ids: CountedIds::with_names(self.names.clone()),
             ..StageOptions::default()
         });
         for (name, content) in &self.files {

@@ -4,6 +4,8 @@
 pub mod fakes;
 pub mod golden;
 pub mod mock_model;
+pub mod pipe;
 pub mod stage;
+pub mod stories;
 
 pub use stage::{Stage, StageOptions};

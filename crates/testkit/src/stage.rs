@@ -9,7 +9,13 @@ use vocab::{
     Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox, Verb, Which,
 };
 
-use crate::fakes::{CountedIds, NoArchive, Notebook, TickingClock};
+use crate::fakes::{CountedIds, Notebook, TickingClock};
+
+/// What everybody on a stage is told about us.
+pub const VERSION: &str = "0.1.0";
+
+/// A test that waits longer for an event has failed. With time paused it takes no time.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub struct StageOptions {
     pub provider: Arc<dyn Provider>,
@@ -19,6 +25,7 @@ pub struct StageOptions {
     pub gate: Gate,
     pub tune: Box<dyn FnOnce(&mut Settings)>,
     pub toolbox: Option<Arc<dyn Toolbox>>,
+    pub ids: CountedIds,
 }
 
 impl Default for StageOptions {
@@ -31,6 +38,7 @@ impl Default for StageOptions {
             gate: Gate::Ladder,
             tune: Box::new(|_| {}),
             toolbox: None,
+            ids: CountedIds::default(),
         }
     }
 }
@@ -40,24 +48,27 @@ pub struct Stage {
     pub store: Arc<dyn Store>,
     pub notebook: Arc<Notebook>,
     workspace: tempfile::TempDir,
+    /// Exports and spilled output, outside the workspace as in the product.
+    home: tempfile::TempDir,
 }
 
 impl Stage {
     pub fn new(options: StageOptions) -> Self {
-        let workspace = tempfile::tempdir().expect("a temporary directory");
+        let workspace = folder();
         Self::in_workspace(options, workspace)
     }
 
     pub fn in_workspace(options: StageOptions, workspace: tempfile::TempDir) -> Self {
+        let home = folder();
         let notebook = Arc::new(Notebook::default());
-        let toolbox = options.toolbox.unwrap_or_else(|| Arc::new(file_tools(workspace.path())));
+        let toolbox = options.toolbox.unwrap_or_else(|| Arc::new(file_tools(home.path())));
         let ports = Ports {
             provider: options.provider,
             toolbox,
             store: options.store.clone(),
-            archive: Arc::new(NoArchive),
+            archive: Arc::new(store::FileArchive::new(options.store.clone(), home.path().to_owned())),
             preferences: notebook.clone(),
-            ids: Arc::new(CountedIds::default()),
+            ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
         };
@@ -65,12 +76,15 @@ impl Stage {
         defaults.mode = options.mode;
         defaults.gate = options.gate;
         (options.tune)(&mut defaults);
-        let config = Config { defaults, version: "0.0.0-test".into(), notices: Vec::new() };
-        Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace }
+        let config = Config { defaults, version: VERSION.into(), notices: Vec::new() };
+        Self { engine: Engine::new(ports, config), store: options.store, notebook, workspace, home }
     }
 
     pub fn workspace(&self) -> &Path {
         self.workspace.path()
+    }
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
     pub fn write(&self, name: &str, content: &str) {
         let path = self.workspace.path().join(name);
@@ -90,6 +104,11 @@ impl Stage {
         actor.open(Open::new(Which::New)).await.expect("a new session opens");
         actor
     }
+}
+
+/// A directory whose path has the same length on every machine: it is part of the prompt, whose tokens are counted.
+fn folder() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("stage-").tempdir_in("/tmp").expect("a temporary directory")
 }
 
 /// The built-in tools. A command's leash is the test binary itself, which works where it has a `__leash` test.
@@ -139,7 +158,8 @@ impl Actor {
                     return self.told[seen - 1].event.clone();
                 }
             }
-            let more = self.peer.events(&mut self.told).await;
+            let more = tokio::time::timeout(PATIENCE, self.peer.events(&mut self.told)).await;
+            let more = more.unwrap_or_else(|_| panic!("it does not come; told so far: {:#?}", self.told));
             assert!(more, "nothing more will come; told so far: {:#?}", self.told);
         }
     }
@@ -175,10 +195,8 @@ impl Actor {
     }
     /// Everything that is there without waiting for more; lets every task run first.
     pub async fn settle(&mut self) {
-        while tokio::time::timeout(std::time::Duration::from_millis(200), self.peer.events(&mut self.told))
-            .await
-            .is_ok()
-        {}
+        let quiet = std::time::Duration::from_millis(200);
+        while let Ok(true) = tokio::time::timeout(quiet, self.peer.events(&mut self.told)).await {}
     }
 }
 

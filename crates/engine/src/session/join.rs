@@ -22,11 +22,13 @@ pub(super) struct Catcher {
 }
 
 impl Session {
-    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) {
+    /// `false`: refused, and the peer was told why.
+    pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
         let last = self.ledger.last_seq();
         if let Some(seq) = after.filter(|seq| *seq > last) {
             let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
-            return self.push(&outbox, Event::Reply { tag, result: Err(fault) });
+            self.push(&outbox, Event::Reply { tag, result: Err(fault) });
+            return false;
         }
         let opened = Opened {
             session: self.id.clone(),
@@ -40,6 +42,7 @@ impl Session {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
             None => self.go_live(outbox, true),
         }
+        true
     }
 
     /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,

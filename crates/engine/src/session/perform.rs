@@ -352,7 +352,7 @@ impl Session {
             AfterCompact::Answer { outbox, tag, slash } => {
                 self.tell_state();
                 let result = match (slash, result) {
-                    (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result)))),
+                    (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
                     (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
                 };
                 self.ledger.reply(outbox, Event::Reply { tag, result });

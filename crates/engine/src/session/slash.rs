@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Change, Compaction, Data, Fault, FaultKind, FileEdit, Mode, SlashReply, Tag, map};
+use vocab::{Body, Change, Compaction, Data, Fault, FaultKind, FileEdit, Mode, SlashReply, State, Tag, map};
 
 use super::Session;
 use super::perform::spec_bytes;
@@ -24,7 +24,7 @@ impl Session {
                 let wishes = (!args.is_empty()).then(|| Arc::from(args));
                 match self.compact(outbox, tag, wishes, true).await {
                     Ok(()) => return None,
-                    Err(fault) => compacted(Err(fault)),
+                    Err(fault) => compacted(Err(fault), &self.state()),
                 }
             }
             "tools" => self.slash_tools(),
@@ -319,7 +319,7 @@ fn opens_turn(body: &Body) -> bool {
 }
 
 /// How a compaction is answered.
-pub(super) fn compacted(result: Result<Compaction, Fault>) -> SlashReply {
+pub(super) fn compacted(result: Result<Compaction, Fault>, now: &State) -> SlashReply {
     match result {
         Ok(done) => ok(
             "compact",
@@ -337,7 +337,10 @@ pub(super) fn compacted(result: Result<Compaction, Fault>) -> SlashReply {
             fault.message,
             map! {
                 "compacted" => false,
-                "messages_before" => 0u64, "messages_after" => 0u64, "tokens_before" => 0u64, "tokens_after" => 0u64,
+                "messages_before" => now.messages,
+                "messages_after" => now.messages,
+                "tokens_before" => now.context_tokens,
+                "tokens_after" => now.context_tokens,
             },
         ),
         Err(fault) => from_fault("compact", &fault),

@@ -12,10 +12,19 @@ use crate::outbox::Outbox;
 impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, after, resumed } => self.join(outbox, tag, after, resumed),
+            Mail::Join { outbox, tag, after, resumed, admitted } => {
+                let is_in = self.join(outbox, tag, after, resumed);
+                if let Some(admitted) = admitted {
+                    let _ = admitted.send(is_in);
+                }
+            }
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox } => self.ledger.join(outbox),
             Mail::State(reply) => {
+                // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
+                if self.ledger.last_seq() > 0 {
+                    let _ = self.load().await;
+                }
                 let _ = reply.send(self.state());
             }
             Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
@@ -162,7 +171,7 @@ impl Session {
     fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
         let model = self.shared.ports.provider.resolve(slug)?;
         if model.slug != self.model.slug {
-            self.history = None;
+            self.unload();
             self.spec = None;
         }
         self.settings.model = model.slug.clone();

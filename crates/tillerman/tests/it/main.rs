@@ -1,8 +1,13 @@
-//! The real binary with the built-in model: what people and scripts see of it.
-
-#![allow(clippy::unwrap_used)]
+//! Tests of the whole: conversations, stories, the page, the command line, the real binary.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cli;
 mod cli_help;
 mod cli_run;
 mod cli_sessions;
+mod docs;
+mod golden;
+mod leash_entry;
+mod real_model;
+mod stories;
+mod transcripts;

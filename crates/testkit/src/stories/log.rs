@@ -1,0 +1,105 @@
+//! A log as text that people compare: everything that matters, without ids and clocks.
+
+use std::sync::Arc;
+
+use vocab::{Answer, AskEnd, AskKind, Block, Body, CallInput, Entry, MessageEnd, Part, SessionId, Store};
+
+/// The whole log of a session.
+pub async fn read_log(store: &Arc<dyn Store>, session: &SessionId) -> Vec<Arc<Entry>> {
+    store.read(session, 0, usize::MAX).await.expect("the log can be read").entries
+}
+
+/// One line per entry.
+pub fn shown_log(entries: &[Arc<Entry>]) -> Vec<String> {
+    entries.iter().map(|entry| shown(&entry.body)).collect()
+}
+
+pub(super) fn shown_parts(parts: &[Part]) -> String {
+    let shown: Vec<String> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => format!("{text:?}"),
+            Part::Image(image) => format!("[{}]", image.mime),
+        })
+        .collect();
+    shown.join(" ")
+}
+
+pub(super) fn shown_blocks(blocks: &[Block]) -> String {
+    let shown: Vec<String> = blocks
+        .iter()
+        .map(|block| match block {
+            Block::Text(text) => format!("{text:?}"),
+            Block::Thinking { text, .. } => format!("thinking {text:?}"),
+            Block::Call(call) => match &call.input {
+                CallInput::Object(json) => format!("{}{}", call.name, json.as_str()),
+                CallInput::Broken { text, .. } => format!("{} broken {text:?}", call.name),
+            },
+        })
+        .collect();
+    shown.join(" ")
+}
+
+fn shown(body: &Body) -> String {
+    match body {
+        Body::Opened { model, mode, forked_from, .. } => {
+            format!("opened {model} {}{}", mode.as_str(), if forked_from.is_some() { " as a fork" } else { "" })
+        }
+        Body::TurnStarted { .. } => "turn".into(),
+        Body::User { parts, from, .. } => format!("user {from:?} {}", shown_parts(parts)),
+        Body::Assistant { message, .. } => {
+            let end = match &message.end {
+                MessageEnd::Finished(finish) => format!("{finish:?}"),
+                MessageEnd::Interrupted => "Interrupted".into(),
+                MessageEnd::Failed(fault) => format!("Failed {:?}", fault.fault.kind),
+            };
+            format!("assistant {} {end}", shown_blocks(&message.blocks))
+        }
+        Body::CallStarted { tool, .. } => format!("call {tool}"),
+        Body::CallEnded { result, .. } => {
+            let error = if result.is_error { " error" } else { "" };
+            let changed = result.mutation.as_ref().map(|target| format!(" changed {target}")).unwrap_or_default();
+            format!("result {} {:?}{error} {}{changed}", result.tool, result.end, shown_parts(&result.parts))
+        }
+        Body::TurnEnded(end) => {
+            let fault = end.fault.as_ref().map(|fault| format!(" {:?}", fault.kind)).unwrap_or_default();
+            let changed: String = end.mutations.iter().map(|(tool, target)| format!(" {tool}:{target}")).collect();
+            let usage = if end.usage.estimated {
+                "estimated".into()
+            } else {
+                format!("{}/{}", end.usage.prompt(), end.usage.output)
+            };
+            format!("end {:?}{fault} rounds {} tokens {usage}{changed}", end.stop, end.iterations)
+        }
+        Body::AskOpened(ask) => match &ask.kind {
+            AskKind::Permission(ask) => format!("ask {} needs {}", ask.tool, ask.required.as_str()),
+            AskKind::HostCall { tool, input, .. } => format!("ask host {tool}{}", input.as_str()),
+            other => format!("ask {other:?}"),
+        },
+        Body::AskClosed { end, .. } => match end {
+            AskEnd::Withdrawn => "withdrawn".into(),
+            AskEnd::Answered { answer: Answer::Allow(scope), .. } => format!("answer allow {scope:?}"),
+            // The reason is in the result; whether a fixed text was ours or the dialect's is nobody's business.
+            AskEnd::Answered { answer: Answer::Deny(_), .. } => "answer deny".into(),
+            AskEnd::Answered { answer: Answer::Result { is_error, .. }, .. } => {
+                format!("answer result{}", if *is_error { " error" } else { "" })
+            }
+            AskEnd::Answered { answer, .. } => format!("answer {answer:?}"),
+        },
+        Body::Queued(item) => format!("queued {:?} {}", item.delivery, shown_parts(&item.parts)),
+        Body::Settled { end, .. } => format!("settled {end:?}"),
+        Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+            format!("retry {attempt} of {attempts_max} after {wait_ms} ms: {:?}", fault.kind)
+        }
+        Body::Compacted(done) => {
+            format!("compacted {:?} {} -> {} messages", done.reason, done.messages_before, done.messages_after)
+        }
+        Body::Moved { to } => format!("moved to {to}"),
+        Body::Model { model } => format!("model {model}"),
+        Body::Mode { mode } => format!("mode {}", mode.as_str()),
+        Body::Thinking { level } => format!("thinking {level:?}"),
+        Body::Gadgets { off } => format!("gadgets off {off:?}"),
+        Body::Title { title } => format!("title {title:?}"),
+        Body::Recovered { text } => format!("recovered {text:?}"),
+    }
+}

@@ -1,0 +1,126 @@
+//! Tells stories without any dialect: commands in, events out.
+
+use vocab::names::Family;
+use vocab::{
+    Answer, AskEnd, AskId, Body, Data, Delivery, Event, Gate, Later, Open, Opened, Part, QueueVerb, Reply, Scope,
+    SessionId, Told, Verb, Which,
+};
+
+use super::{Step, Teller};
+use crate::stage::{Actor, Stage};
+
+/// How `serve` opens a session, so that both leave the same log.
+pub fn open_as_serve(which: Which) -> Open {
+    Open { gate: Some(Gate::Proxy), family: Some(Family::Serve), ..Open::new(which) }
+}
+
+/// A peer that speaks the engine's own words.
+pub struct EngineTeller {
+    pub actor: Actor,
+    pub opened: Opened,
+    asks: Vec<AskId>,
+    last_ask: Option<AskId>,
+    items: Vec<vocab::ItemId>,
+    gone: bool,
+}
+
+impl EngineTeller {
+    pub async fn new(stage: &Stage) -> Self {
+        Self::open(stage, open_as_serve(Which::New)).await
+    }
+
+    pub async fn open(stage: &Stage, open: Open) -> Self {
+        let mut actor = stage.actor();
+        let opened = actor.open(open).await.expect("the session can be opened");
+        Self { actor, opened, asks: Vec::new(), last_ask: None, items: Vec::new(), gone: false }
+    }
+
+    fn verb(&self, step: &Step) -> Option<Verb> {
+        let say = |text: &String, delivery| Verb::Prompt { parts: vec![Part::text(text.as_str())], delivery };
+        let answer = |ask: Option<&AskId>, answer| Verb::Answer { ask: ask.cloned().expect("a question"), answer };
+        let newest = self.asks.last();
+        Some(match step {
+            Step::Prompt(text) => say(text, Delivery::RejectIfBusy),
+            Step::Steer(text) => say(text, Delivery::Steer),
+            Step::FollowUp(text) => say(text, Delivery::FollowUp),
+            Step::Allow => answer(newest, Answer::Allow(Scope::Once)),
+            Step::Deny(reason) => answer(newest, Answer::Deny(reason.as_deref().map(Into::into))),
+            Step::Again => answer(self.last_ask.as_ref(), Answer::Allow(Scope::Once)),
+            Step::Interrupt => Verb::Interrupt,
+            Step::AbortRetry => Verb::AbortRetry,
+            Step::TakeBack => Verb::Queue(QueueVerb::TakeBack(self.items.first().cloned().expect("an item waits"))),
+            Step::Slash { name, args } => Verb::Slash { name: name.clone(), args: args.clone() },
+            Step::Leave => Verb::Leave,
+            Step::Wait(_) => return None,
+        })
+    }
+
+    fn note(&mut self, told: &Told, refused: &mut Vec<String>) {
+        match &told.event {
+            Event::Logged(entry) => match &entry.body {
+                Body::AskOpened(ask) => {
+                    self.asks.push(ask.id.clone());
+                    self.last_ask = Some(ask.id.clone());
+                }
+                Body::AskClosed { ask, end: AskEnd::Answered { .. } | AskEnd::Withdrawn } => {
+                    self.asks.retain(|open| open != ask);
+                }
+                _ => {}
+            },
+            Event::Queue(items) => self.items = items.iter().map(|item| item.id.clone()).collect(),
+            Event::Reply { result: Err(fault), .. } => refused.push(snake(&format!("{:?}", fault.kind))),
+            Event::Reply { result: Ok(Reply::Slash(reply)), .. } => {
+                if let Some(Data::Text(code)) = reply.data.get("error") {
+                    refused.push(code.to_string());
+                }
+                if let Some(moved) = &reply.moved_to {
+                    self.opened.session = moved.clone();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Teller for EngineTeller {
+    fn can(&self, _: &Step) -> bool {
+        true
+    }
+
+    fn take<'a>(&'a mut self, step: &'a Step) -> Later<'a, Vec<String>> {
+        Box::pin(async move {
+            match (self.verb(step), step) {
+                (Some(verb), _) => drop(self.actor.send(verb).await),
+                (None, Step::Wait(ms)) => tokio::time::sleep(std::time::Duration::from_millis(*ms)).await,
+                (None, _) => {}
+            }
+            self.gone |= *step == Step::Leave;
+            if self.gone {
+                // Nobody is told any more; the session still has to get to its end.
+                tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            }
+            self.actor.settle().await;
+            let mut refused = Vec::new();
+            for told in std::mem::take(&mut self.actor.told) {
+                self.note(&told, &mut refused);
+            }
+            refused
+        })
+    }
+
+    fn session(&self) -> SessionId {
+        self.opened.session.clone()
+    }
+}
+
+/// `TurnInProgress` as `turn_in_progress`.
+fn snake(name: &str) -> String {
+    let mut text = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !text.is_empty() {
+            text.push('_');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
