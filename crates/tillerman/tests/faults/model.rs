@@ -14,7 +14,7 @@ fn failed(serve: &mut Serve, prompt: &str, about: &str) -> (Value, Vec<Value>) {
     let errors = all(&seen, "error");
     assert_eq!(errors.len(), 1, "{about}: {}", brief(&seen));
     assert_eq!(seen[seen.len() - 2]["type"], "error", "{about}: something came between the error and the end");
-    assert_eq!(errors[0]["turn_id"], seen[0]["turn_id"], "{about}");
+    assert_eq!(errors[0]["turn_id"], first(&seen, "turn_started")["turn_id"], "{about}");
     ((*errors[0]).clone(), seen)
 }
 
@@ -282,7 +282,7 @@ fn m4_calls_that_make_no_sense_get_an_error_result() {
         let answered = messages.iter().filter(|m| m["role"] == "tool").count();
         assert_eq!(asked, answered);
     } else {
-        assert_eq!(first(&seen, "error")["turn_id"], seen[0]["turn_id"]);
+        assert_eq!(first(&seen, "error")["turn_id"], first(&seen, "turn_started")["turn_id"]);
     }
     serve.good_turn("say after");
     assert!(serve.next(Duration::from_millis(50)).is_none_or(|value| value["type"] == "state_changed"));
