@@ -1,8 +1,10 @@
 //! Starts `tillerman serve` in a world of its own and talks to it with deadlines. There is no reader thread: a test
 //! that does not read is a controller that does not read.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -64,6 +66,9 @@ pub(crate) struct World {
     pub(crate) home: PathBuf,
     pub(crate) workspace: PathBuf,
     pub(crate) env: Vec<(String, String)>,
+    binary: PathBuf,
+    /// Put in front of every start.
+    wrapper: Vec<String>,
     model: Vec<String>,
 }
 
@@ -83,7 +88,24 @@ impl World {
         let root = tempfile::tempdir().expect("a temporary directory");
         let (home, workspace) = (root.path().join("home"), root.path().join("ws"));
         fs::create_dir(&workspace).unwrap();
-        Self { root, home, workspace, env, model }
+        let binary = env!("CARGO_BIN_EXE_tillerman").into();
+        Self { root, home, workspace, env, binary, wrapper: Vec::new(), model }
+    }
+
+    /// From now on everything runs as somebody without rights, with a binary that this user can reach. `false`: only
+    /// root can do that, and needs `setpriv`.
+    pub(crate) fn as_nobody(&mut self) -> bool {
+        if !rustix::process::getuid().is_root() || !has("setpriv") {
+            return false;
+        }
+        let copy = self.root.path().join("tillerman");
+        fs::copy(env!("CARGO_BIN_EXE_tillerman"), &copy).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+        self.binary = copy;
+        let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        self.wrapper = nobody.map(str::to_owned).to_vec();
+        let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(self.root.path()).status();
+        chown.is_ok_and(|status| status.success())
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -103,14 +125,14 @@ impl World {
 
     /// The binary with this world around it.
     pub(crate) fn command(&self, wrapper: &[&str]) -> Command {
-        let binary = env!("CARGO_BIN_EXE_tillerman");
-        let mut command = match wrapper.split_first() {
-            Some((first, rest)) => {
+        let mut words = self.wrapper.iter().map(AsRef::as_ref).chain(wrapper.iter().map(|word| OsStr::new(*word)));
+        let mut command = match words.next() {
+            Some(first) => {
                 let mut command = Command::new(first);
-                command.args(rest).arg(binary);
+                command.args(words).arg(&self.binary);
                 command
             }
-            None => Command::new(binary),
+            None => Command::new(&self.binary),
         };
         command.env_clear().current_dir(&self.workspace);
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());

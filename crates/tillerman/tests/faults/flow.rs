@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::mock_model::{MockModel, Reply, Step};
 
-use crate::driver::{
-    PATIENCE, Serve, World, brief, count, first, mark, peak_kib, running, said, skip, within,
-};
+use crate::driver::{PATIENCE, Serve, World, brief, count, first, mark, peak_kib, running, said, skip, within};
 
 const MIB: usize = 1 << 20;
 

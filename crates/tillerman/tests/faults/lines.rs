@@ -34,7 +34,10 @@ fn bad_line(dice: &mut Dice) -> Vec<u8> {
                 let line = dice.one(&GOOD).as_bytes();
                 line[..1 + dice.below(line.len() as u64 - 1) as usize].to_vec()
             }
-            3 => dice.one(&["null", "true", "0", "-1e999", "[]", "\"x\"", "[[[[", "{", "}", "{}", "\u{feff}{}"]).as_bytes().to_vec(),
+            3 => dice
+                .one(&["null", "true", "0", "-1e999", "[]", "\"x\"", "[[[[", "{", "}", "{}", "\u{feff}{}"])
+                .as_bytes()
+                .to_vec(),
             4 => format!("{{\"type\":\"x{}\",\"text\":{}}}", dice.below(1000), dice.below(1 << 60)).into_bytes(),
             _ => {
                 let open = dice.one(&["[", "{\"a\":", "[{\"type\":"]);
@@ -48,7 +51,8 @@ fn bad_line(dice: &mut Dice) -> Vec<u8> {
         // What is still an object may be a command after all, unless its type says otherwise.
         match serde_json::from_slice::<Value>(&line) {
             Ok(value) if value.is_object() && !value["type"].as_str().is_none_or(|kind| kind.starts_with('x')) => {}
-            Ok(value) if value.is_object() && value["type"].is_null() && value.as_object().unwrap().contains_key("type") => {}
+            Ok(value)
+                if value.is_object() && value["type"].is_null() && value.as_object().unwrap().contains_key("type") => {}
             _ => return line,
         }
     }
@@ -147,7 +151,10 @@ fn j3_depth_and_length_have_limits_that_cost_no_memory() {
     assert_eq!(seen.len(), 1, "{}", brief(&seen));
     assert_eq!(first(&seen, "error")["code"], "line_too_long");
     assert_eq!(serve.ended(PATIENCE).unwrap().code(), Some(0));
-    println!("J3: {} nests, 4 lines of {mib} MiB: memory grew by {grown} MiB, then {after} MiB at the peak", nests.len());
+    println!(
+        "J3: {} nests, 4 lines of {mib} MiB: memory grew by {grown} MiB, then {after} MiB at the peak",
+        nests.len()
+    );
     assert!(grown < 96 && after < 96, "{grown} MiB, {after} MiB");
 }
 

@@ -134,7 +134,9 @@ fn d1_what_was_acknowledged_survives_a_kill_at_any_moment() {
             assert_eq!(text.matches(&quoted).count(), 1, "{prompt} in the export");
         }
     }
-    println!("D1: {lives} kills, {acknowledged} acknowledged prompts, {finished} acknowledged turns, 0 lost, 0 doubled");
+    println!(
+        "D1: {lives} kills, {acknowledged} acknowledged prompts, {finished} acknowledged turns, 0 lost, 0 doubled"
+    );
     assert!(acknowledged > rounds / 2 && finished > 0, "the kills came too early to show anything");
 }
 
@@ -385,31 +387,18 @@ fn d6_a_place_that_cannot_be_written_is_refused_at_once_and_not_needed_without_s
         serve.good_turn("say hello");
         serve.shutdown();
     }
-    if !has("setpriv") || !rustix::process::getuid().is_root() {
+    let mut world = World::tour();
+    if !world.as_nobody() {
         return skip("D6 (permission)", "needs root and setpriv");
     }
-    let closed = root.join("closed");
+    let closed = world.root().join("closed");
+    // Root's, not that user's.
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
-    for part in [root.as_path(), &world.workspace] {
-        fs::set_permissions(part, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    // The binary itself must be reachable for that user.
-    let copy = root.join("tillerman");
-    fs::copy(env!("CARGO_BIN_EXE_tillerman"), &copy).unwrap();
     for (what, place) in [("no permission", closed.clone()), ("no permission above", closed.join("home"))] {
         world.home = place;
-        let start = |args: &[&str]| {
-            let mut command = std::process::Command::new(nobody[0]);
-            command.args(&nobody[1..]).arg(&copy).args(["serve", "--model", "tour"]).args(args);
-            command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-            command.env("TILLERMAN_HOME", &world.home).current_dir(&world.workspace).stderr(std::process::Stdio::null());
-            Serve::start(&mut command)
-        };
-        refuses(start(&[]), what);
-        let mut serve = start(&["--no-session"]);
-        serve.ready();
+        refuses(world.spawn(&[]), what);
+        let mut serve = world.serve(&["--no-session"]);
         serve.good_turn("say hello");
         serve.shutdown();
     }
@@ -425,7 +414,11 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
         let mut serve = world.serve(&[]);
         serve.good_turn("say first");
         let session = serve.session.clone();
-        if round % 2 == 0 { serve.shutdown() } else { drop(serve) }
+        if round % 2 == 0 {
+            serve.shutdown()
+        } else {
+            drop(serve)
+        }
         let processes = count(2 + round % 3, 2 + round % 7);
         let chats = model.counts().chats;
         let mut others: Vec<Serve> = (0..processes).map(|_| world.spawn(&["--resume", &session])).collect();
