@@ -136,7 +136,12 @@ fn j3_depth_and_length_have_limits_that_cost_no_memory() {
         (0..mib).for_each(|_| serve.send_raw(&chunk));
         serve.send_raw(b"\"}\n");
         let value = serve.next(PATIENCE).expect("an answer");
-        assert_eq!(value["type"], if errors == 1 { "error" } else { "slash_result" }, "{}", brief(&[value.clone()]));
+        assert_eq!(
+            value["type"],
+            if errors == 1 { "error" } else { "slash_result" },
+            "{}",
+            brief(std::slice::from_ref(&value))
+        );
     }
     let grown = peak_kib(serve.pid()).saturating_sub(before) / 1024;
     // No newline at all, and then the end: nothing to do, an orderly exit.
