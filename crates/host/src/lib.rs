@@ -8,5 +8,5 @@ mod stdio;
 
 pub use frame_log::FrameLog;
 pub use notes::{note, notes_dropped};
-pub use pump::{Ended, Options, pump};
+pub use pump::{Ended, Gone, Options, pump};
 pub use stdio::{Input, Output, take};

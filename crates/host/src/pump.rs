@@ -2,6 +2,7 @@
 //! written as fast as it is taken, and while it is not taken no further events are fetched, which slows the session
 //! down and in turn the model.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use engine::{Engine, Peer, Slow};
@@ -29,11 +30,17 @@ pub struct Options {
     pub frame_log: Option<FrameLog>,
     /// SIGTERM and SIGINT end the conversation.
     pub signals: bool,
+    /// Done when nobody can read what we write any more, for outputs that tell before they are written to.
+    pub deaf: Option<Gone>,
 }
+
+/// See [`Options::deaf`].
+pub type Gone = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Default for Options {
     fn default() -> Self {
-        Self { line_bytes_max: wire::LINE_BYTES_MAX, grace: Duration::from_secs(30), frame_log: None, signals: false }
+        let grace = Duration::from_secs(30);
+        Self { line_bytes_max: wire::LINE_BYTES_MAX, grace, frame_log: None, signals: false, deaf: None }
     }
 }
 
@@ -49,6 +56,8 @@ struct Pump<D> {
     out: Out,
     unsent: Vec<u8>,
     sent: usize,
+    /// Nobody writes to us any more.
+    eof: bool,
     /// Nobody reads what we write.
     deaf: bool,
     ended: bool,
@@ -76,6 +85,7 @@ pub async fn pump<D: Dialect>(
         out: Out::new(),
         unsent: Vec::new(),
         sent: 0,
+        eof: false,
         deaf: false,
         ended: false,
         grace: options.grace,
@@ -83,7 +93,7 @@ pub async fn pump<D: Dialect>(
         grace_over: false,
         frame_log: options.frame_log,
     };
-    let mut eof = false;
+    let mut deaf = options.deaf;
     pump.dialect.greet(&mut pump.out);
     loop {
         pump.carry_out().await;
@@ -91,15 +101,16 @@ pub async fn pump<D: Dialect>(
             break;
         }
         let backlog = pump.unsent_len();
-        let may_read = !eof && !pump.ended && pump.dialect.listening() && backlog < UNSENT_BYTES_MAX;
+        let may_read = !pump.eof && !pump.ended && pump.dialect.listening() && backlog < UNSENT_BYTES_MAX;
         tokio::select! {
             biased;
             read = reader.read(&mut input), if may_read => match read {
                 Ok(count) if count > 0 => pump.hear(&mut lines, &input[..count]),
                 _ => {
-                    eof = true;
+                    pump.eof = true;
                     lines.finish(|line| pump.hear_line(line));
                     pump.part(Parting::Eof);
+                    pump.alone();
                 }
             },
             written = writer.write(&pump.unsent[pump.sent..]), if backlog > 0 => match written {
@@ -111,6 +122,10 @@ pub async fn pump<D: Dialect>(
                     pump.dialect.tell(&told, &mut pump.out);
                 }
                 pump.ended |= !more;
+            }
+            () = Pump::<D>::until_deaf(&mut deaf), if !pump.deaf => {
+                deaf = None;
+                pump.gone_deaf();
             }
             () = Signals::next(&mut signals), if signals.is_some() => pump.part(Parting::Signal),
             () = sleep_until(pump.deadline.unwrap_or_else(Instant::now)), if pump.deadline.is_some() => pump.time_is_up(),
@@ -197,6 +212,21 @@ impl<D: Dialect> Pump<D> {
         self.sent = 0;
         if !std::mem::replace(&mut self.deaf, true) && !self.ended {
             self.part(Parting::Deaf);
+            self.alone();
+        }
+    }
+
+    /// With both ends closed the controller is dead: nobody will see the rest of the turn, so it gets no grace.
+    fn alone(&mut self) {
+        if self.eof && self.deaf && !self.grace_over {
+            self.deadline = Some(Instant::now());
+        }
+    }
+
+    async fn until_deaf(deaf: &mut Option<Gone>) {
+        match deaf {
+            Some(gone) => gone.as_mut().await,
+            None => std::future::pending().await,
         }
     }
 }

@@ -13,10 +13,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use rustix::fs::{FileType, OFlags, fstat};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
+
+use crate::pump::Gone;
 
 /// Chunks a reading thread may be ahead.
 const CHUNKS_AHEAD: usize = 4;
@@ -36,7 +38,7 @@ fn kind(fd: &OwnedFd) -> io::Result<FileType> {
 }
 
 /// The same pipe with an open file of our own.
-fn reopen(fd: &OwnedFd, options: &mut OpenOptions) -> io::Result<File> {
+fn reopen(fd: &impl AsRawFd, options: &mut OpenOptions) -> io::Result<File> {
     options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(format!("/proc/self/fd/{}", fd.as_raw_fd()))
 }
 
@@ -119,6 +121,17 @@ impl Output {
             _ => Err(io::ErrorKind::Unsupported.into()),
         };
         Ok(ready.unwrap_or(Output::Plain(fd)))
+    }
+
+    /// Done when the reader of a pipe is gone. A controller can die while we have nothing to say, and a write would
+    /// never notice.
+    pub fn gone(&self) -> Option<Gone> {
+        let Output::Pipe(pipe) = self else { return None };
+        let same = reopen(pipe, OpenOptions::new().write(true)).and_then(pipe::Sender::from_file).ok()?;
+        Some(Box::pin(async move {
+            // An error to wait with is no reader either.
+            let _ = same.ready(Interest::ERROR).await;
+        }))
     }
 }
 

@@ -33,6 +33,9 @@ pub(crate) fn process_env(name: &str) -> Option<String> {
 /// Larger configuration files are refused.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
+/// Unknown settings that are pointed out; of more only the number is told.
+const UNKNOWN_TOLD_MAX: usize = 20;
+
 /// Where a setting comes from; later ones win.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Source {
@@ -71,6 +74,7 @@ pub(crate) struct Config {
     pub(crate) files: Vec<PathBuf>,
     /// For stderr, one line each.
     pub(crate) warnings: Vec<String>,
+    unknown: usize,
 }
 
 impl Config {
@@ -84,6 +88,9 @@ impl Config {
         config.layer(&user, Source::User, request.default_mode)?;
         config.layer(&home::workspace_files(request.workspace), Source::Workspace, request.default_mode)?;
         config.environment(request.env)?;
+        if config.unknown > UNKNOWN_TOLD_MAX {
+            config.warnings.push(format!("and {} more unknown settings", config.unknown - UNKNOWN_TOLD_MAX));
+        }
         Ok(config)
     }
 
@@ -133,6 +140,10 @@ impl Config {
         if keys::is_secret(name) {
             let text = format!("{place}: `{name}` is ignored: keys are not read from files; set OPENAI_API_KEY");
             return self.warnings.push(text);
+        }
+        self.unknown += 1;
+        if self.unknown > UNKNOWN_TOLD_MAX {
+            return;
         }
         let near = keys::nearest(name, KEYS.iter().map(|key| key.name));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

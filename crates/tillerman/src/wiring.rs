@@ -44,6 +44,9 @@ pub(crate) struct Wired {
 
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     let environment = environment(&setup);
+    if environment.api_key.is_some() {
+        hide_memory();
+    }
     let chosen = choose(&setup, &environment).await?;
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
@@ -73,6 +76,17 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         notices: vec![notice.clone()],
     };
     Ok(Wired { engine: Engine::new(ports.clone(), config), ports, settings, reason: notice })
+}
+
+/// The key stands in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same
+/// user (root reads everything). No core dump is written either.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // A kernel that refuses leaves things as they were.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
 }
 
 /// The environment, completed by what the user's configuration says.

@@ -135,9 +135,25 @@ fn open_once(path: &Path) -> Attempt<Connection> {
          PRAGMA wal_autocheckpoint = {WAL_PAGES_MAX};
          PRAGMA journal_size_limit = {WAL_BYTES_KEPT};"
     ))?;
-    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    switch_on_wal(&connection, path)?;
     migrate(&connection)?;
     Ok(connection)
+}
+
+/// The switch is committed only after its answer, so its statement is run to the end: a write that fails there would
+/// leave another mode behind, in which a commit is not what the rest of this crate takes it for.
+fn switch_on_wal(connection: &Connection, path: &Path) -> Attempt<()> {
+    let mut statement = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = statement.query([])?;
+    let mut mode = String::new();
+    while let Some(row) = rows.next()? {
+        mode = row.get(0)?;
+    }
+    if mode == "wal" {
+        return Ok(());
+    }
+    let message = format!("{}: the write-ahead log cannot be switched on (it stays `{mode}`)", path.display());
+    Err(Fault::new(FaultKind::Store, message).hint("check the disk; the next write is tried again").into())
 }
 
 /// Looks, without changing anything, whether we can read what is there.

@@ -91,7 +91,6 @@ fn set(key: &str, value: &str) -> anyhow::Result<u8> {
             format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
         return Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml").into());
     }
-    std::fs::create_dir_all(&home.config).with_context(|| format!("cannot make {}", home.config.display()))?;
     let setting: Setting = config::set(&file, key, value)?;
     say(&format!("{} = {}  # {}\n", config::find(key)?.name, setting.show(), file.display()))?;
     Ok(0)

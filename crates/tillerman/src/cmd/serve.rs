@@ -45,9 +45,10 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
     });
     let grace = args.shutdown_grace.or(config.shutdown_grace_s()).map(Duration::from_secs);
     let usual = host::Options::default();
-    let options = host::Options { grace: grace.unwrap_or(usual.grace), frame_log, signals: true, ..usual };
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
+    let options =
+        host::Options { grace: grace.unwrap_or(usual.grace), frame_log, signals: true, deaf: output.gone(), ..usual };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     wired.engine.shutdown().await;
     Ok(ended.exit_code)

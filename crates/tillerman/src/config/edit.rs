@@ -1,5 +1,7 @@
 //! `config set`: one value changed, everything else in the file left as its owner wrote it.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, value};
@@ -69,7 +71,12 @@ fn spelling(table: &Table, name: &str) -> String {
     table.iter().map(|(key, _)| key).find(|key| keys::snake(key) == name).unwrap_or(name).to_owned()
 }
 
-/// Whole or not at all, and for its owner only.
+/// Whole or not at all, and for its owner only, as is the directory when it has to be made: with `TILLERMAN_HOME` the
+/// sessions live in it too.
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    if let Some(directory) = file.parent() {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot make {}: {error}", directory.display())))?;
+    }
     store::private_write(file, bytes)
 }

@@ -70,7 +70,9 @@ fn from_json(value: serde_json::Value) -> Node {
 }
 
 fn from_toml(text: &str) -> Result<Node, String> {
-    let line_of = |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    // Found once: a file of many settings asks for many lines.
+    let ends: Vec<usize> = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
+    let line_of = |at: usize| ends.partition_point(|&end| end < at) + 1;
     let table = DeTable::parse(text).map_err(|error| match error.span() {
         Some(span) => format!("line {}: {}", line_of(span.start), error.message()),
         None => error.message().to_owned(),

@@ -1,0 +1,14 @@
+//! The promises about faults, kept or broken by the real binary as a controller sees it. One module per group: the
+//! session log, lines, flow and processes, the model server, permission. A small count runs always; `TILLERMAN_FULL=1`
+//! runs the full one. What this machine cannot do says `SKIP <id>: reason`.
+
+// A test that fails says what it saw, and a skipped one why.
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
+mod driver;
+
+mod flow;
+mod lines;
+mod log;
+mod model;
+mod safety;
