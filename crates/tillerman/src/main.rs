@@ -16,7 +16,6 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == tools::leash::ARG) {
         return leash_hook::enter();
     }
-    keep_to_ourselves();
     match cmd::dispatch(args::parse()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -24,11 +23,4 @@ fn main() -> ExitCode {
             ExitCode::from(cmd::USAGE)
         }
     }
-}
-
-/// Our environment holds the key for the model server. Commands that the agent runs belong to the same user and could
-/// read it in `/proc`; a process that cannot be dumped keeps it to itself, and leaves no core file with it either.
-fn keep_to_ourselves() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
