@@ -118,6 +118,34 @@ fn a_replay_from_the_future_is_refused() {
     });
 }
 
+/// 28, in process: a controller that does not read slows the model down; nothing is lost, and interrupt gets through.
+#[tokio::test]
+async fn a_reader_that_stops_slows_the_model_down() {
+    /// A pipe of 1 MiB, and what host and engine may hold for one peer, with some room.
+    const HELD_BYTES_MAX: usize = 2 << 20;
+    let stage = stage();
+    let dialect = dialect_serve::Serve::new(dialect_serve::Options::new(testkit::stage::VERSION));
+    let mut pipe = testkit::pipe::Pipe::new(&stage.engine, Box::new(dialect), host::Options::default());
+    pipe.send("{\"type\":\"prompt\",\"text\":\"say 5000000 words\"}").await;
+    // Nobody reads. Whoever did not stop would make several megabytes in this time.
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    pipe.send("{\"type\":\"interrupt\"}").await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let lines = pipe.heard(std::time::Duration::from_millis(500)).await;
+    let bytes: usize = lines.iter().map(String::len).sum();
+    assert!(bytes < HELD_BYTES_MAX, "{bytes} bytes were made for nobody");
+    let last = lines.iter().rfind(|line| line.contains("turn_complete")).expect("the turn ended");
+    assert!(last.contains("\"interrupted\""), "{last}");
+    let said: String = lines
+        .iter()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter_map(|line| line["delta"].as_str().map(str::to_owned))
+        .collect();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    assert!(words.len() > 1000, "{} words", words.len());
+    assert!(words.iter().enumerate().all(|(at, word)| *word == format!("w{}", at + 1)), "a word is missing");
+}
+
 fn logged(told: &[vocab::Told]) -> Vec<u64> {
     told.iter()
         .filter_map(|told| match &told.event {
