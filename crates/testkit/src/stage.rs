@@ -87,7 +87,7 @@ impl Stage {
     /// A peer on a new session.
     pub async fn open(&self) -> Actor {
         let mut actor = self.actor();
-        actor.open(Open::new(Which::New)).await;
+        actor.open(Open::new(Which::New)).await.expect("a new session can always be opened");
         actor
     }
 }
