@@ -6,7 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Body, Clock, Entry, Event, Fault, Later, Lease, SessionId, Store, SyncLevel, Told, TurnId, UserFrom};
+use vocab::{
+    Body, Clock, Entry, Event, Fault, ItemId, Later, Lease, PeerId, SessionId, Store, SyncLevel, Tag, Told, TurnId,
+    UserFrom,
+};
 
 use crate::outbox::Outbox;
 
@@ -26,6 +29,14 @@ struct Commit {
     upto: u64,
     leaf: u64,
     done: Later<'static, Result<(), Fault>>,
+}
+
+/// What is left to say after a commit failed.
+pub(crate) struct RolledBack {
+    /// The turn that peers still believe to be running.
+    pub(crate) told_turn: Option<TurnId>,
+    /// Who sent the items whose end is not in the log after all.
+    pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
 }
 
 pub(crate) struct Ledger {
@@ -92,6 +103,10 @@ impl Ledger {
     pub(crate) fn lease(&self) -> &Lease {
         &self.lease
     }
+    /// Entries of this seq and below were told to everybody.
+    pub(crate) fn told(&self, seq: u64) -> bool {
+        seq <= self.committed
+    }
     pub(crate) fn peers(&self) -> &[Arc<Outbox>] {
         &self.peers
     }
@@ -99,7 +114,7 @@ impl Ledger {
         self.peers.retain(|other| other.peer != peer.peer);
         self.peers.push(peer);
     }
-    pub(crate) fn leave(&mut self, peer: vocab::PeerId) {
+    pub(crate) fn leave(&mut self, peer: PeerId) {
         self.peers.retain(|other| other.peer != peer);
     }
 
@@ -219,21 +234,25 @@ impl Ledger {
     }
 
     /// A commit failed: nothing after it was told, and nothing of it is there. Replies that waited become failures.
-    /// Returns the turn that peers still believe to be running.
-    pub(crate) fn roll_back(&mut self, fault: &Fault) -> Option<TurnId> {
+    pub(crate) fn roll_back(&mut self, fault: &Fault) -> RolledBack {
         self.batch.clear();
         self.batch_synced = false;
         self.commits.clear();
         self.last_seq = self.committed;
         self.leaf = self.committed_leaf;
         self.held_text_bytes = 0;
+        let mut senders = Vec::new();
         for held in std::mem::take(&mut self.held) {
-            if let Outgoing::One(to, Event::Reply { tag, .. }) = held.what {
-                let event = Event::Reply { tag, result: Err(fault.clone()) };
-                to.push(Told { session: self.session.clone(), event });
+            match held.what {
+                Outgoing::One(to, Event::Reply { tag, .. }) => {
+                    let event = Event::Reply { tag, result: Err(fault.clone()) };
+                    to.push(Told { session: self.session.clone(), event });
+                }
+                Outgoing::One(to, Event::ItemEnded { tag, item, .. }) => senders.push((item, (to.peer, tag))),
+                Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
-        self.told_turn.take()
+        RolledBack { told_turn: self.told_turn.take(), senders }
     }
 }
 

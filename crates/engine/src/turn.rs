@@ -540,7 +540,9 @@ impl Turn {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
             }
-            Phase::Model { .. } | Phase::RetryWait { .. } | Phase::At(_) | Phase::Compacting { .. } => self.drop_reply(),
+            Phase::Model { .. } | Phase::RetryWait { .. } | Phase::At(_) | Phase::Compacting { .. } => {
+                self.drop_reply()
+            }
         }
         // Calls that were never started still need results, or no provider would take the history again.
         for call in std::mem::take(&mut self.pending) {

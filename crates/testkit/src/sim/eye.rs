@@ -127,6 +127,9 @@ struct View<'a> {
     whole: bool,
     /// Not while reading the past: that has the messages, not the deltas they were made of.
     live: bool,
+    /// Told to have begun and not yet how it came out.
+    retrying: bool,
+    compacting: bool,
 }
 
 impl View<'_> {
@@ -163,11 +166,20 @@ impl View<'_> {
                 }
                 self.text.clear();
                 self.whole = true;
+                self.retrying = false;
+                self.compacting = false;
             }
             Event::ItemEnded { item, .. } => match self.items.get_mut(item) {
                 Some(ends) => *ends += 1,
                 None => return Err(format!("item {item} ended and was never told to wait")),
             },
+            Event::RetryEnded { .. } => self.retrying = false,
+            Event::CompactionStarted { .. } => {
+                if std::mem::replace(&mut self.compacting, true) {
+                    return Err("a compaction starts while another runs".into());
+                }
+            }
+            Event::CompactionFailed { .. } => self.compacting = false,
             Event::Live { .. } => {
                 self.text.clear();
                 self.whole = false;
@@ -191,6 +203,10 @@ impl View<'_> {
                 self.text.clear();
                 self.whole = false;
                 self.live = after.is_none();
+                self.ended.clear();
+                self.lost_turns.clear();
+                self.retrying = false;
+                self.compacting = false;
             }
             (Ok(Reply::Waiting { item, .. }), _) => {
                 self.items.insert(item.clone(), 0);
@@ -238,7 +254,12 @@ impl View<'_> {
                 self.text.clear();
                 self.whole = true;
             }
+            Body::Retrying { .. } => self.retrying = self.live,
+            Body::Compacted(_) => self.compacting = false,
             Body::TurnEnded(end) => {
+                if self.live && (self.retrying || self.compacting) {
+                    return Err(format!("turn {} ended in the middle of a retry or a compaction", end.turn));
+                }
                 self.ended.insert(end.turn.clone());
                 if !self.text.is_empty() {
                     return Err(format!("turn {} ended and {:?} is in no message", end.turn, self.text));
