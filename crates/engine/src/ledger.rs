@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Body, Clock, Entry, Event, Fault, ItemId, Later, Lease, PeerId, SessionId, Store, SyncLevel, Tag, Told, TurnId,
-    UserFrom,
+    Body, Clock, CompactReason, Entry, Event, Fault, ItemId, Later, Lease, PeerId, SessionId, Store, SyncLevel, Tag,
+    Told, TurnId, UserFrom,
 };
 
 use crate::outbox::Outbox;
@@ -35,6 +35,8 @@ struct Commit {
 pub(crate) struct RolledBack {
     /// The turn that peers still believe to be running.
     pub(crate) told_turn: Option<TurnId>,
+    /// The compaction that peers believe to be running.
+    pub(crate) told_compaction: Option<CompactReason>,
     /// Who sent the items whose end is not in the log after all.
     pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
 }
@@ -57,6 +59,7 @@ pub(crate) struct Ledger {
     peers: Vec<Arc<Outbox>>,
     /// The turn whose start was told and whose end was not.
     told_turn: Option<TurnId>,
+    told_compaction: Option<CompactReason>,
 }
 
 impl Ledger {
@@ -84,6 +87,7 @@ impl Ledger {
             held_text_bytes: 0,
             peers: Vec::new(),
             told_turn: None,
+            told_compaction: None,
         }
     }
 
@@ -216,13 +220,7 @@ impl Ledger {
         match what {
             Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
             Outgoing::All(event) => {
-                if let Event::Logged(entry) = &event {
-                    match &entry.body {
-                        Body::TurnStarted { turn } => self.told_turn = Some(turn.clone()),
-                        Body::TurnEnded(_) => self.told_turn = None,
-                        _ => {}
-                    }
-                }
+                self.remember(&event);
                 if let Some((last, rest)) = self.peers.split_last() {
                     for peer in rest {
                         peer.push(Told { session: self.session.clone(), event: event.clone() });
@@ -230,6 +228,21 @@ impl Ledger {
                     last.push(Told { session: self.session.clone(), event });
                 }
             }
+        }
+    }
+
+    /// What would be left open for whoever hears it, should the next commit fail.
+    fn remember(&mut self, event: &Event) {
+        match event {
+            Event::CompactionStarted { reason } => self.told_compaction = Some(*reason),
+            Event::CompactionFailed { .. } => self.told_compaction = None,
+            Event::Logged(entry) => match &entry.body {
+                Body::TurnStarted { turn } => self.told_turn = Some(turn.clone()),
+                Body::TurnEnded(_) => self.told_turn = None,
+                Body::Compacted(_) => self.told_compaction = None,
+                _ => {}
+            },
+            _ => {}
         }
     }
 
@@ -252,7 +265,7 @@ impl Ledger {
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
-        RolledBack { told_turn: self.told_turn.take(), senders }
+        RolledBack { told_turn: self.told_turn.take(), told_compaction: self.told_compaction.take(), senders }
     }
 }
 

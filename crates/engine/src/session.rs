@@ -569,6 +569,9 @@ impl Session {
         self.senders.extend(rolled_back.senders);
         let was_running = self.turn.take().is_some();
         self.history = None;
+        if let Some(reason) = rolled_back.told_compaction {
+            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        }
         if let Some(turn) = rolled_back.told_turn {
             self.ledger.emit(Event::TurnLost(TurnEnd {
                 turn,
