@@ -1,0 +1,3 @@
+//! The binary from outside, and the shape of the repository.
+
+mod boundaries;
