@@ -1,5 +1,8 @@
 //! The engine as a whole: scripted stories, regressions, and the simulation.
 
+// In a helper of a test a failed `unwrap` is a failed test.
+#![allow(clippy::unwrap_used)]
+
 mod interrupts;
 mod lanes;
 mod models;

@@ -174,11 +174,10 @@ impl View<'_> {
                 None => return Err(format!("item {item} ended and was never told to wait")),
             },
             Event::RetryEnded { .. } => self.retrying = false,
-            Event::CompactionStarted { .. } => {
-                if std::mem::replace(&mut self.compacting, true) {
+            Event::CompactionStarted { .. }
+                if std::mem::replace(&mut self.compacting, true) => {
                     return Err("a compaction starts while another runs".into());
                 }
-            }
             Event::CompactionFailed { .. } => self.compacting = false,
             Event::Live { .. } => {
                 self.text.clear();

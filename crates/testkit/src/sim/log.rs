@@ -91,20 +91,18 @@ impl Reading {
                 Some(n) => *n += 1,
                 None => return Err(format!("a result of {}, which nobody called", result.call)),
             },
-            Body::AskOpened(ask) => {
-                if self.asks.insert(ask.id.clone(), 0).is_some() {
+            Body::AskOpened(ask)
+                if self.asks.insert(ask.id.clone(), 0).is_some() => {
                     return Err(format!("question {} is asked twice", ask.id));
                 }
-            }
             Body::AskClosed { ask, .. } => match self.asks.get_mut(ask) {
                 Some(n) => *n += 1,
                 None => return Err(format!("question {ask} is closed and was never asked")),
             },
-            Body::Queued(item) => {
-                if self.items.insert(item.id.clone(), 0).is_some() {
+            Body::Queued(item)
+                if self.items.insert(item.id.clone(), 0).is_some() => {
                     return Err(format!("item {} is queued twice", item.id));
                 }
-            }
             Body::Settled { item, .. } => match self.items.get_mut(item) {
                 Some(n) => *n += 1,
                 None => return Err(format!("item {item} ends and never waited")),
