@@ -488,14 +488,7 @@ impl Session {
         if self.history.is_some() {
             return Ok(());
         }
-        // What is still on its way to the store may fail; a history read without it would not fit what follows.
-        self.ledger.flush();
-        while !self.ledger.is_settled() {
-            if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
-                self.store_failed(fault.clone());
-                return Err(fault);
-            }
-        }
+        self.await_commits().await?;
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
         if self.ledger.last_seq() > 0 {
             let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
@@ -512,6 +505,18 @@ impl Session {
             }
         }
         self.history = Some(history);
+        Ok(())
+    }
+
+    /// What is still on its way to the store may fail; a history read without it would not fit what follows.
+    async fn await_commits(&mut self) -> Result<(), Fault> {
+        self.ledger.flush();
+        while !self.ledger.is_settled() {
+            if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
+                self.store_failed(fault.clone());
+                return Err(fault);
+            }
+        }
         Ok(())
     }
 

@@ -54,7 +54,7 @@ impl Session {
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
                 let ready = match self.load().await {
-                    Ok(()) => self.start_compaction(reason, None, AfterCompact::ResumeTurn),
+                    Ok(()) => self.start_compaction(reason, None, AfterCompact::ResumeTurn).await,
                     Err(fault) => Err(fault),
                 };
                 if let Err(fault) = ready {
@@ -74,7 +74,7 @@ impl Session {
         }
         let tokens = self.history.as_ref().map_or(0, History::context_tokens);
         if compaction::is_due(&self.settings.compaction, tokens, self.model.context_window)
-            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).is_ok()
+            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
         {
             return;
         }
@@ -335,12 +335,13 @@ impl Session {
 
     // ---- compaction ---------------------------------------------------------------------------------------------
 
-    pub(super) fn start_compaction(
+    pub(super) async fn start_compaction(
         &mut self,
         reason: CompactReason,
         instructions: Option<Arc<str>>,
         then: AfterCompact,
     ) -> Result<(), Fault> {
+        self.await_commits().await?;
         let history = self.history.as_ref().expect("loaded before anything can be compacted");
         let marks = history.marks();
         let Some(at) = compaction::cut(marks, &self.settings.compaction, self.model.context_window) else {
@@ -361,7 +362,6 @@ impl Session {
             tokens_before: history.context_tokens(),
             messages_before: history.messages(),
         };
-        self.ledger.flush();
         self.ledger.emit(Event::CompactionStarted { reason });
         self.work = Work::Compact { job: job.run(), reason, then };
         self.moved_at = Instant::now();

@@ -126,7 +126,7 @@ impl Session {
         }
         self.load().await?;
         let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
-        self.start_compaction(vocab::CompactReason::Manual, instructions, then)?;
+        self.start_compaction(vocab::CompactReason::Manual, instructions, then).await?;
         self.lane.occupy().expect("it was idle a moment ago");
         Ok(())
     }

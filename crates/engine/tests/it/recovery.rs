@@ -266,3 +266,27 @@ async fn an_undo_does_not_make_waiting_messages_go_away() {
     let Reply::Queue(items) = ask_for(&mut actor, Verb::Queue(QueueVerb::List)).await.unwrap() else { panic!() };
     assert_eq!(items.len(), 1);
 }
+
+/// Seed 5166: the summary was made without the prompt that was still on its way to a disk that was full.
+#[tokio::test(start_paused = true)]
+async fn a_compaction_waits_for_what_is_still_being_written() {
+    let store = faulty();
+    let full = vec![used(900, 1), text("big"), done(Finish::Stop)];
+    let player = Player::new([say("one"), full]);
+    let stage = {
+        let store = store.clone();
+        stage_with(&player, |options| options.store = store)
+    };
+    let mut actor = stage.open().await;
+    for _ in 0..2 {
+        actor.prompt("some words").await;
+        actor.turn_end().await;
+        actor.forget();
+    }
+    store.slow(vec![100]);
+    store.fail_append(1);
+    let calls = player.calls_made();
+    let tag = actor.prompt("lost").await;
+    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store);
+    assert_eq!(player.calls_made(), calls, "the model was asked about a prompt that nobody has");
+}
