@@ -125,7 +125,7 @@ fn fitting<'a>(messages: &'a [&'a Message], budget: usize) -> &'a [&'a Message] 
     &messages[from..]
 }
 
-fn size(message: &Message) -> usize {
+pub(crate) fn size(message: &Message) -> usize {
     match message {
         Message::User(parts) => vocab::parts_text(parts).len(),
         Message::Assistant(message) => {

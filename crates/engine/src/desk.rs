@@ -18,6 +18,8 @@ use crate::{Handle, Shared};
 
 /// Sessions shown by `/sessions`.
 const LISTED_MAX: usize = 100;
+/// A session that ends while somebody comes in is opened again; so often, then the peer is told.
+const OPEN_TRIES: u32 = 3;
 
 pub(crate) struct Desk {
     shared: Arc<Shared>,
@@ -25,11 +27,14 @@ pub(crate) struct Desk {
     /// Every session this peer is on.
     on: HashMap<SessionId, Handle>,
     current: Option<SessionId>,
+    /// A session the peer was moved to: what it said first, and the private outbox that it still speaks to.
+    shown_later: Vec<Told>,
+    rebind: Option<(Handle, Arc<Outbox>)>,
 }
 
 impl Desk {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
-        Self { shared, outbox, on: HashMap::new(), current: None }
+        Self { shared, outbox, on: HashMap::new(), current: None, shown_later: Vec::new(), rebind: None }
     }
 
     /// Runs until the peer lets go of its end.
@@ -53,7 +58,13 @@ impl Desk {
             }
             Verb::Slash { ref name, ref args } if self.is_ours(name) => {
                 let reply = self.slash(&target, name, args).await;
-                self.answer_in_turn(&target, tag, Ok(Reply::Slash(Box::new(reply)))).await;
+                let result = Ok(Reply::Slash(Box::new(reply)));
+                if self.rebind.is_some() {
+                    self.reply(self.resolve(&target).ok(), tag, result);
+                    self.move_in().await;
+                } else {
+                    self.answer_in_turn(&target, tag, result).await;
+                }
             }
             Verb::Leave => {
                 let result = match self.resolve(&target) {
@@ -119,22 +130,26 @@ impl Desk {
     // ---- which session ------------------------------------------------------------------------------------------
 
     async fn open(&mut self, tag: Tag, open: Open) -> Result<(), Fault> {
-        let after = open.after;
-        let (handle, resumed) = self.shared.open(open).await?;
-        let id = handle.id.clone();
-        let (admitted, answer) = oneshot::channel();
-        let join = Mail::Join { outbox: self.outbox.clone(), tag, after, resumed, admitted: Some(admitted) };
-        let sent = handle.mail.send(join).await.is_ok();
-        let Some(is_in) = (if sent { answer.await.ok() } else { None }) else {
-            return Err(Fault::new(FaultKind::Internal, "the session ended while it was opened"));
-        };
-        if !is_in {
-            // Told already; a peer that was refused stays where it was.
-            return Ok(());
+        for _ in 0..OPEN_TRIES {
+            let (handle, resumed) = self.shared.open(open.clone()).await?;
+            let id = handle.id.clone();
+            let (joined, answer) = oneshot::channel();
+            let join = Mail::Join { outbox: self.outbox.clone(), tag, after: open.after, resumed, joined };
+            if handle.mail.send(join).await.is_err() {
+                continue;
+            }
+            match answer.await {
+                Ok(true) => {
+                    self.on.insert(id.clone(), handle);
+                    self.current = Some(id);
+                    return Ok(());
+                }
+                // It was refused, and told so.
+                Ok(false) => return Ok(()),
+                Err(_) => continue,
+            }
         }
-        self.on.insert(id.clone(), handle);
-        self.current = Some(id);
-        Ok(())
+        Err(Fault::new(FaultKind::Internal, "the session ended while it was opened"))
     }
 
     async fn leave(&mut self, session: &SessionId) {
@@ -155,23 +170,35 @@ impl Desk {
         }
         // The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
         let aside = Outbox::new(self.outbox.peer, crate::Slow::Drop);
-        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, admitted: None };
+        let (joined, _) = oneshot::channel();
+        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, joined };
         let gone = || Fault::new(FaultKind::Internal, "the session ended while it was opened");
         handle.mail.send(join).await.map_err(|_| gone())?;
         let mut told = Vec::new();
         std::future::poll_fn(|context| aside.poll_drain(context, &mut told)).await;
-        let opened = told.into_iter().find_map(|told| match told.event {
-            Event::Reply { result: Ok(Reply::Opened(opened)), .. } => Some(*opened),
-            _ => None,
-        });
+        let mut opened = None;
+        for told in told {
+            match told.event {
+                Event::Reply { result: Ok(Reply::Opened(it)), .. } => opened = Some(*it),
+                _ => self.shown_later.push(told),
+            }
+        }
         let mut opened = opened.ok_or_else(gone)?;
-        handle.mail.send(Mail::Rebind { outbox: self.outbox.clone() }).await.map_err(|_| gone())?;
         // A resumed session has not read its log yet, and the state told next must say how full the context is.
         opened.state = handle.state().await.ok_or_else(gone)?;
+        self.rebind = Some((handle.clone(), aside));
         self.on.insert(id.clone(), handle);
         self.leave(from).await;
         self.current = Some(id);
         Ok(opened)
+    }
+
+    /// After the peer was told where it is: what the new session has to say, from the beginning on.
+    async fn move_in(&mut self) {
+        self.shown_later.drain(..).for_each(|told| self.outbox.push(told));
+        if let Some((handle, aside)) = self.rebind.take() {
+            let _ = handle.mail.send(Mail::Rebind { outbox: self.outbox.clone(), aside }).await;
+        }
     }
 
     async fn is_busy(&self, session: &SessionId) -> bool {

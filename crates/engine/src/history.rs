@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{
-    Ask, AskId, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, Item, ItemId, Message, Part, TurnId,
-    Usage, estimate_tokens,
+    Ask, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, Item, Message, Part, TurnId, Usage,
+    estimate_tokens,
 };
 
 use crate::turn::synthetic;
@@ -97,10 +97,17 @@ impl History {
         self.reported
     }
 
-    /// Rebuilds from a branch.
-    pub(crate) fn rebuild(&mut self, branch: &Branch) {
+    /// Rebuilds from a branch. While a turn runs, calls without a result are still to get theirs.
+    pub(crate) fn rebuild(&mut self, branch: &Branch, turn: Option<&TurnId>) {
         let from = branch.compaction.as_ref().map_or(0, |compaction| compaction.first_kept);
-        let kept = branch.messages.iter().filter(|(seq, _)| *seq >= from);
+        let pending = |message: &Message| match message {
+            Message::Result(result) => {
+                let open = |(owner, call): &(TurnId, Call)| Some(owner) == turn && call.id == result.call;
+                result.end == CallEnd::Lost && branch.open_calls.iter().any(open)
+            }
+            Message::User(_) | Message::Assistant(_) => false,
+        };
+        let kept = branch.messages.iter().filter(|(seq, message)| *seq >= from && !pending(message));
         self.replace(branch.compaction.as_ref(), kept);
         if let Some(compaction) = branch.compaction.as_ref().filter(|_| branch.compacted_at > branch.last_reply_seq()) {
             self.set_reported(compaction.tokens_after);
@@ -146,6 +153,8 @@ pub(crate) struct Branch {
     /// Calls without a result, with the turn that made them.
     pub(crate) open_calls: Vec<(TurnId, Call)>,
     pub(crate) open_turn: Option<TurnId>,
+    /// What the replies of the open turn cost.
+    pub(crate) open_usage: Usage,
     pub(crate) open_asks: Vec<Ask>,
     pub(crate) waiting: Vec<Item>,
     pub(crate) last_seq: u64,
@@ -172,24 +181,34 @@ impl Branch {
                 results.insert((turn.clone(), result.call.clone()), result);
             }
         }
-        let mut asks: Vec<Ask> = Vec::new();
-        let mut waiting: Vec<(ItemId, Item)> = Vec::new();
         for entry in &path {
-            branch.take(entry, &mut results, &mut asks, &mut waiting);
+            branch.take(entry, &mut results);
         }
-        branch.open_asks = asks;
-        branch.waiting = waiting.into_iter().map(|(_, item)| item).collect();
+        for entry in entries {
+            branch.follow(entry);
+        }
         branch
     }
 
-    fn take(
-        &mut self,
-        entry: &Arc<Entry>,
-        results: &mut HashMap<(TurnId, CallId), &CallResult>,
-        asks: &mut Vec<Ask>,
-        waiting: &mut Vec<(ItemId, Item)>,
-    ) {
-        let forget_ask = |asks: &mut Vec<Ask>, id: &AskId| asks.retain(|ask| ask.id != *id);
+    /// What belongs to the session and not to a branch: an undo neither ends nor begins a turn, and what waits or was
+    /// asked does not go away with the messages around it.
+    fn follow(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::TurnStarted { turn } => {
+                self.open_turn = Some(turn.clone());
+                self.open_usage = Usage::default();
+            }
+            Body::TurnEnded(_) => self.open_turn = None,
+            Body::Assistant { message, .. } => self.open_usage.add(&message.usage),
+            Body::AskOpened(ask) => self.open_asks.push(ask.clone()),
+            Body::AskClosed { ask, .. } => self.open_asks.retain(|open| open.id != *ask),
+            Body::Queued(item) => self.waiting.push(item.clone()),
+            Body::Settled { item, .. } => self.waiting.retain(|waiting| waiting.id != *item),
+            _ => {}
+        }
+    }
+
+    fn take(&mut self, entry: &Arc<Entry>, results: &mut HashMap<(TurnId, CallId), &CallResult>) {
         match &entry.body {
             Body::User { parts, .. } => self.messages.push((entry.seq, Message::User(parts.clone()))),
             Body::Assistant { turn, message } => {
@@ -206,17 +225,17 @@ impl Branch {
                     self.messages.push((entry.seq, Message::Result(result)));
                 }
             }
-            Body::TurnStarted { turn } => self.open_turn = Some(turn.clone()),
-            Body::TurnEnded(_) => self.open_turn = None,
             Body::Compacted(compaction) => {
                 self.compaction = Some(compaction.clone());
                 self.compacted_at = entry.seq;
             }
-            Body::AskOpened(ask) => asks.push(ask.clone()),
-            Body::AskClosed { ask, .. } => forget_ask(asks, ask),
-            Body::Queued(item) => waiting.push((item.id.clone(), item.clone())),
-            Body::Settled { item, .. } => waiting.retain(|(id, _)| id != item),
-            Body::CallEnded { .. }
+            Body::TurnStarted { .. }
+            | Body::TurnEnded(_)
+            | Body::AskOpened(_)
+            | Body::AskClosed { .. }
+            | Body::Queued(_)
+            | Body::Settled { .. }
+            | Body::CallEnded { .. }
             | Body::CallStarted { .. }
             | Body::Opened { .. }
             | Body::Retrying { .. }

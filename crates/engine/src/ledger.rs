@@ -6,7 +6,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use vocab::{Body, Clock, Entry, Event, Fault, Later, Lease, SessionId, Store, SyncLevel, Told, TurnId, UserFrom};
+use vocab::{
+    Body, Clock, CompactReason, Entry, Event, Fault, ItemId, Later, Lease, PeerId, SessionId, Store, SyncLevel, Tag,
+    Told, TurnId, UserFrom,
+};
 
 use crate::outbox::Outbox;
 
@@ -28,6 +31,16 @@ struct Commit {
     done: Later<'static, Result<(), Fault>>,
 }
 
+/// What is left to say after a commit failed.
+pub(crate) struct RolledBack {
+    /// The turn that peers still believe to be running.
+    pub(crate) told_turn: Option<TurnId>,
+    /// The compaction that peers believe to be running.
+    pub(crate) told_compaction: Option<CompactReason>,
+    /// Who sent the items whose end is not in the log after all.
+    pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
+}
+
 pub(crate) struct Ledger {
     pub(crate) session: SessionId,
     store: Arc<dyn Store>,
@@ -46,6 +59,7 @@ pub(crate) struct Ledger {
     peers: Vec<Arc<Outbox>>,
     /// The turn whose start was told and whose end was not.
     told_turn: Option<TurnId>,
+    told_compaction: Option<CompactReason>,
 }
 
 impl Ledger {
@@ -73,6 +87,7 @@ impl Ledger {
             held_text_bytes: 0,
             peers: Vec::new(),
             told_turn: None,
+            told_compaction: None,
         }
     }
 
@@ -92,6 +107,10 @@ impl Ledger {
     pub(crate) fn lease(&self) -> &Lease {
         &self.lease
     }
+    /// Entries of this seq and below were told to everybody.
+    pub(crate) fn told(&self, seq: u64) -> bool {
+        seq <= self.committed
+    }
     pub(crate) fn peers(&self) -> &[Arc<Outbox>] {
         &self.peers
     }
@@ -99,7 +118,7 @@ impl Ledger {
         self.peers.retain(|other| other.peer != peer.peer);
         self.peers.push(peer);
     }
-    pub(crate) fn leave(&mut self, peer: vocab::PeerId) {
+    pub(crate) fn leave(&mut self, peer: PeerId) {
         self.peers.retain(|other| other.peer != peer);
     }
 
@@ -201,13 +220,7 @@ impl Ledger {
         match what {
             Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
             Outgoing::All(event) => {
-                if let Event::Logged(entry) = &event {
-                    match &entry.body {
-                        Body::TurnStarted { turn } => self.told_turn = Some(turn.clone()),
-                        Body::TurnEnded(_) => self.told_turn = None,
-                        _ => {}
-                    }
-                }
+                self.remember(&event);
                 if let Some((last, rest)) = self.peers.split_last() {
                     for peer in rest {
                         peer.push(Told { session: self.session.clone(), event: event.clone() });
@@ -218,22 +231,41 @@ impl Ledger {
         }
     }
 
+    /// What would be left open for whoever hears it, should the next commit fail.
+    fn remember(&mut self, event: &Event) {
+        match event {
+            Event::CompactionStarted { reason } => self.told_compaction = Some(*reason),
+            Event::CompactionFailed { .. } => self.told_compaction = None,
+            Event::Logged(entry) => match &entry.body {
+                Body::TurnStarted { turn } => self.told_turn = Some(turn.clone()),
+                Body::TurnEnded(_) => self.told_turn = None,
+                Body::Compacted(_) => self.told_compaction = None,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
     /// A commit failed: nothing after it was told, and nothing of it is there. Replies that waited become failures.
-    /// Returns the turn that peers still believe to be running.
-    pub(crate) fn roll_back(&mut self, fault: &Fault) -> Option<TurnId> {
+    pub(crate) fn roll_back(&mut self, fault: &Fault) -> RolledBack {
         self.batch.clear();
         self.batch_synced = false;
         self.commits.clear();
         self.last_seq = self.committed;
         self.leaf = self.committed_leaf;
         self.held_text_bytes = 0;
+        let mut senders = Vec::new();
         for held in std::mem::take(&mut self.held) {
-            if let Outgoing::One(to, Event::Reply { tag, .. }) = held.what {
-                let event = Event::Reply { tag, result: Err(fault.clone()) };
-                to.push(Told { session: self.session.clone(), event });
+            match held.what {
+                Outgoing::One(to, Event::Reply { tag, .. }) => {
+                    let event = Event::Reply { tag, result: Err(fault.clone()) };
+                    to.push(Told { session: self.session.clone(), event });
+                }
+                Outgoing::One(to, Event::ItemEnded { tag, item, .. }) => senders.push((item, (to.peer, tag))),
+                Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
-        self.told_turn.take()
+        RolledBack { told_turn: self.told_turn.take(), told_compaction: self.told_compaction.take(), senders }
     }
 }
 

@@ -19,10 +19,10 @@ pub mod turn;
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use vocab::names::Family;
 use vocab::{
     Archive, Clock, Command, Fault, FaultKind, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId, Preferences,
@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) notices: Vec<String>,
     live: Mutex<HashMap<SessionId, Handle>>,
     next_peer: AtomicU64,
+    /// Set by the shutdown: no session is opened any more.
+    closing: AtomicBool,
 }
 
 /// How to reach a live session.
@@ -86,9 +88,16 @@ pub(crate) struct Handle {
     pub(crate) gate: Gate,
     pub(crate) family: Family,
     pub(crate) mail: mpsc::Sender<Mail>,
+    /// Never sent to; closes when the session has ended and its lease is free again.
+    gone: watch::Receiver<()>,
 }
 
 impl Handle {
+    async fn gone(&self) {
+        let mut gone = self.gone.clone();
+        while gone.changed().await.is_ok() {}
+    }
+
     pub(crate) async fn state(&self) -> Option<State> {
         let (reply, answer) = oneshot::channel();
         self.mail.send(Mail::State(reply)).await.ok()?;
@@ -140,6 +149,7 @@ impl Engine {
             notices: config.notices,
             live: Mutex::default(),
             next_peer: AtomicU64::new(1),
+            closing: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -156,12 +166,14 @@ impl Engine {
 
     /// Ends every session in order: turns are interrupted, logs written, leases given back.
     pub async fn shutdown(&self) {
+        self.shared.closing.store(true, Ordering::Relaxed);
         let live: Vec<Handle> = self.shared.lock().values().cloned().collect();
         for handle in live {
             let (stopped, done) = oneshot::channel();
             if handle.mail.send(Mail::Stop(stopped)).await.is_ok() {
                 let _ = done.await;
             }
+            handle.gone().await;
         }
     }
 
@@ -180,14 +192,26 @@ impl Shared {
         self.lock().remove(id);
     }
 
-    /// Takes a session out of the registry unless somebody has just written to it.
-    pub(crate) fn retire(&self, id: &SessionId, nothing_waits: impl FnOnce() -> bool) -> bool {
-        let mut live = self.lock();
-        let free = nothing_waits();
-        if free {
-            live.remove(id);
+    /// While this runs, nobody finds or makes a session.
+    pub(crate) fn alone<T>(&self, step: impl FnOnce() -> T) -> T {
+        let _live = self.lock();
+        step()
+    }
+
+    /// The live session of this id. One that is just ending is waited for, because it still holds the lease.
+    async fn find_live(&self, id: &SessionId) -> Option<Handle> {
+        loop {
+            let handle = self.lock().get(id).cloned()?;
+            if !handle.mail.is_closed() {
+                return Some(handle);
+            }
+            handle.gone().await;
+            // One that died by a panic could not take itself out.
+            let mut live = self.lock();
+            if live.get(id).is_some_and(|other| other.mail.same_channel(&handle.mail)) {
+                live.remove(id);
+            }
         }
-        free
     }
 
     /// Finds or makes the session. The flag says whether it existed before.
@@ -203,8 +227,8 @@ impl Shared {
             Which::Latest => self.find_latest(&workspace).await?,
             Which::Path(path) => self.ports.archive.import(&workspace.join(path)).await?,
         };
-        if let Some(handle) = self.lock().get(&id).filter(|handle| !handle.mail.is_closed()) {
-            return Ok((handle.clone(), true));
+        if let Some(handle) = self.find_live(&id).await {
+            return Ok((handle, true));
         }
         let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"));
         let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
@@ -292,16 +316,32 @@ impl Shared {
         let ports = &self.ports;
         let ledger = Ledger::new(ports.store.clone(), ports.clock.clone(), lease, settings.sync, last_seq);
         let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
+        let (alive, gone) = watch::channel(());
+        let (lease, store) = (ledger.lease().clone(), ports.store.clone());
         let handle = Handle {
             id: ledger.session.clone(),
             workspace: settings.workspace.clone(),
             gate: settings.gate,
             family: settings.family,
             mail,
+            gone,
         };
         let seed = Seed { settings, model, ledger, tools, summary };
-        self.lock().insert(handle.id.clone(), handle.clone());
-        tokio::spawn(Session::new(self.clone(), seed, mailbox).run());
+        {
+            let mut live = self.lock();
+            if self.closing.load(Ordering::Relaxed) {
+                return Err(Fault::new(FaultKind::ShuttingDown, "the engine is shutting down"));
+            }
+            live.insert(handle.id.clone(), handle.clone());
+        }
+        let session = Session::new(self.clone(), seed, mailbox);
+        tokio::spawn(async move {
+            // A panic of our own ends this session only, and frees what it held.
+            if tokio::spawn(session.run()).await.is_err() {
+                let _ = store.release(lease).await;
+            }
+            drop(alive);
+        });
         Ok(handle)
     }
 }

@@ -76,6 +76,12 @@ impl Outbox {
         }
     }
 
+    /// Moves everything unsent to another outbox.
+    pub(crate) fn pour_into(&self, other: &Outbox) {
+        let queue = std::mem::take(&mut self.lock().queue);
+        queue.into_iter().for_each(|told| other.push(told));
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         !self.lock().closed
     }

@@ -32,6 +32,10 @@ impl ReplyBuilder {
     pub(crate) fn has_usage(&self) -> bool {
         self.usage.is_some()
     }
+    /// What the provider counted, of a reply that is not kept.
+    pub(crate) fn reported(self) -> Option<Usage> {
+        self.usage
+    }
     pub(crate) fn usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
     }

@@ -18,8 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, CallId, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Later, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, ModelStream, Outcome, PeerId, SessionId, Settings, State, Stop, Tag, Tool, TurnEnd, TurnId,
-    Usage, Verb,
+    ModelFault, ModelInfo, ModelStream, Outcome, PeerId, SessionId, Settings, State, Stop, Tag, Told, Tool, TurnEnd,
+    TurnId, Usage, Verb,
 };
 
 use crate::Shared;
@@ -46,8 +46,8 @@ pub(crate) enum Mail {
         tag: Tag,
         after: Option<u64>,
         resumed: bool,
-        /// Whether the peer is on the session now; the reply itself goes to the peer.
-        admitted: Option<oneshot::Sender<bool>>,
+        /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
+        joined: oneshot::Sender<bool>,
     },
     Leave {
         peer: PeerId,
@@ -57,9 +57,10 @@ pub(crate) enum Mail {
         tag: Tag,
         verb: Verb,
     },
-    /// The peer's real outbox takes the place of the private one it came in with.
+    /// The peer's real outbox takes the place of the private one it came in with, and gets what that one holds.
     Rebind {
         outbox: Arc<Outbox>,
+        aside: Arc<Outbox>,
     },
     State(oneshot::Sender<State>),
     /// To be told behind everything that came before it.
@@ -139,6 +140,8 @@ pub(crate) struct Session {
     history: Option<History>,
     lane: Lane,
     queued_in_log: HashSet<ItemId>,
+    /// Who sent the items that a failed store made us forget; the log does not say.
+    senders: HashMap<ItemId, (PeerId, Tag)>,
     turn: Option<Turn>,
     work: Work,
     fx: Vec<Effect>,
@@ -217,6 +220,7 @@ impl Session {
             ledger: seed.ledger,
             history: None,
             queued_in_log: HashSet::new(),
+            senders: HashMap::new(),
             turn: None,
             work: Work::Nothing,
             fx: Vec::new(),
@@ -262,10 +266,27 @@ impl Session {
                 tokio::task::yield_now().await;
             }
         }
-        self.shared.forget(&self.id);
+        self.refuse_the_rest();
         let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
+        self.shared.forget(&self.id);
         for stopped in self.stopping.drain(..) {
             let _ = stopped.send(());
+        }
+    }
+
+    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
+    fn refuse_the_rest(&mut self) {
+        self.mailbox.close();
+        while let Ok(mail) = self.mailbox.try_recv() {
+            match mail {
+                Mail::Verb { outbox, tag, .. } => {
+                    let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+                    outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
+                }
+                Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
+                Mail::Stop(stopped) => self.stopping.push(stopped),
+                Mail::Join { .. } | Mail::Leave { .. } | Mail::Rebind { .. } | Mail::State(_) | Mail::Busy(_) => {}
+            }
         }
     }
 
@@ -279,7 +300,19 @@ impl Session {
         self.ledger.peers().is_empty()
             && self.catchers.is_empty()
             && self.lane.due().is_none()
-            && self.shared.retire(&self.id, || self.mailbox.is_empty())
+            && self.close_if_unheard()
+    }
+
+    /// Under the registry's lock, so that nobody finds the session between the look and the closing.
+    fn close_if_unheard(&mut self) -> bool {
+        let shared = self.shared.clone();
+        shared.alone(|| {
+            let free = self.mailbox.is_empty();
+            if free {
+                self.mailbox.close();
+            }
+            free
+        })
     }
 
     fn now_ms(&self) -> i64 {
@@ -305,7 +338,8 @@ impl Session {
             self.lane_timer = None;
             return Poll::Ready(Happening::LaneDue);
         }
-        if self.turn.is_some() && self.stall_timer.as_mut().poll(context).is_ready() {
+        let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
+        if runs && self.stall_timer.as_mut().poll(context).is_ready() {
             let deadline = self.moved_at + STALL;
             self.stall_timer.as_mut().reset(deadline.max(Instant::now() + Duration::from_secs(1)));
             let waits_for_people = self.turn.as_ref().is_some_and(Turn::is_asking);
@@ -332,10 +366,7 @@ impl Session {
             Work::Nothing | Work::Delegated { .. } => Poll::Pending,
             Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
                 Ok(polled) => polled.map(Happening::Model),
-                Err(text) => Poll::Ready(Happening::Model(Some(ModelEvent::Failed(ModelFault {
-                    retryable: false,
-                    ..ModelFault::new(FaultKind::Internal, format!("the model client failed: {text}"))
-                })))),
+                Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
             },
             Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
@@ -343,7 +374,13 @@ impl Session {
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
-            Work::Compact { job, .. } => job.as_mut().poll(context).map(Happening::Compacted),
+            Work::Compact { job, .. } => match guarded(|| job.as_mut().poll(context)) {
+                Ok(polled) => polled.map(Happening::Compacted),
+                Err(text) => {
+                    let fault = Fault::new(FaultKind::Internal, format!("the model client failed: {text}"));
+                    Poll::Ready(Happening::Compacted(Err(fault)))
+                }
+            },
         }
     }
 
@@ -367,9 +404,10 @@ impl Session {
                 self.work = Work::Nothing;
                 self.with_turn(|turn, fx| turn.retry_due(fx));
             }
-            Happening::Compacted(result) => self.compaction_done(result),
+            Happening::Compacted(result) => self.compaction_done(result).await,
             Happening::Stalled => {
                 let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                self.cancel_compaction(fault.clone());
                 self.stop_work();
                 self.with_turn(|turn, fx| {
                     turn.abort(fault, fx);
@@ -467,9 +505,9 @@ impl Session {
         if self.history.is_some() {
             return Ok(());
         }
+        self.await_commits().await?;
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
         if self.ledger.last_seq() > 0 {
-            self.ledger.flush();
             let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
             let branch = Branch::read(&page.entries);
             if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
@@ -478,7 +516,7 @@ impl Session {
             if let Some(text) = page.recovered {
                 self.ledger.log(Body::Recovered { text: text.into() });
             }
-            history.rebuild(&branch);
+            history.rebuild(&branch, self.current_turn().as_ref());
             if self.turn.is_none() {
                 self.repair(branch);
             }
@@ -493,6 +531,18 @@ impl Session {
             self.messages_unloaded = history.messages();
             self.context_unloaded = history.reported_tokens();
         }
+    }
+
+    /// What is still on its way to the store may fail; a history read without it would not fit what follows.
+    async fn await_commits(&mut self) -> Result<(), Fault> {
+        self.ledger.flush();
+        while !self.ledger.is_settled() {
+            if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
+                self.store_failed(fault.clone());
+                return Err(fault);
+            }
+        }
+        Ok(())
     }
 
     fn repair(&mut self, branch: Branch) {
@@ -513,7 +563,7 @@ impl Session {
                 turn,
                 stop: Stop::Error,
                 iterations: 0,
-                usage: Usage::default(),
+                usage: branch.open_usage,
                 mutations: Vec::new(),
                 fault: Some(fault),
             }));
@@ -523,8 +573,13 @@ impl Session {
             self.ledger.log(Body::Recovered { text: text.into() });
         }
         if self.lane.list().len() == 0 {
-            self.queued_in_log.extend(branch.waiting.iter().map(|item| item.id.clone()));
-            for item in self.lane.restore(branch.waiting) {
+            let mut waiting = branch.waiting;
+            for item in &mut waiting {
+                item.sender = self.senders.remove(&item.id);
+            }
+            self.senders.clear();
+            self.queued_in_log.extend(waiting.iter().map(|item| item.id.clone()));
+            for item in self.lane.restore(waiting) {
                 self.ledger.log(Body::Settled { item: item.id, end: vocab::ItemEnd::Dropped });
             }
         }
@@ -533,13 +588,21 @@ impl Session {
     /// The log could not be written: the turn ends, nothing after the failure is told, and the next message tries
     /// again from what the store really has.
     fn store_failed(&mut self, fault: Fault) {
+        // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
+        self.senders.extend(self.lane.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
+        self.queued_in_log.clear();
+        self.cancel_compaction(fault.clone());
         self.work = Work::Nothing;
         self.asks.clear();
         self.fx.clear();
-        let told = self.ledger.roll_back(&fault);
+        let rolled_back = self.ledger.roll_back(&fault);
+        self.senders.extend(rolled_back.senders);
         let was_running = self.turn.take().is_some();
         self.unload();
-        if let Some(turn) = told {
+        if let Some(reason) = rolled_back.told_compaction {
+            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        }
+        if let Some(turn) = rolled_back.told_turn {
             self.ledger.emit(Event::TurnLost(TurnEnd {
                 turn,
                 stop: Stop::Error,
@@ -554,9 +617,9 @@ impl Session {
             self.ledger.emit(Event::Gone { fault });
         }
         if was_running || self.lane.is_busy() {
-            let acts = self.lane.turn_ended(TurnOver::Failed, self.now_ms());
-            self.act(acts);
+            self.lane_goes_on(TurnOver::Failed);
         }
+        self.tell_queue();
     }
 
     fn current_turn(&self) -> Option<TurnId> {
@@ -601,6 +664,11 @@ fn default_max_tokens(model: &ModelInfo) -> u64 {
     const MAX_TOKENS_DEFAULT: u64 = 16_384;
     let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
     model.max_output.map_or(share, |most| share.min(most))
+}
+
+fn client_failed(text: &str) -> ModelEvent {
+    let fault = ModelFault::new(FaultKind::Internal, format!("the model client failed: {text}"));
+    ModelEvent::Failed(ModelFault { retryable: false, ..fault })
 }
 
 /// A panic in a tool or a client ends that call, not the session.

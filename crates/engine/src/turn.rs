@@ -306,16 +306,23 @@ impl Turn {
         message
     }
 
+    /// Forgets a reply of which nothing was visible. What it cost was paid all the same.
+    fn drop_reply(&mut self) {
+        if let Some(usage) = std::mem::take(&mut self.reply).reported() {
+            self.usage.add(&usage);
+        }
+    }
+
     fn model_failed(&mut self, attempt: u32, visible: bool, fault: ModelFault, fx: &mut Vec<Effect>) {
         if !visible {
             if fault.fault.kind == FaultKind::ContextOverflow && std::mem::take(&mut self.rules.compact_on_overflow) {
-                self.reply = ReplyBuilder::default();
+                self.drop_reply();
                 self.phase = Phase::Compacting { attempt };
                 return fx.push(Effect::Compact(CompactReason::Overflow));
             }
             match retry::plan(&self.rules.retry, &fault, attempt, self.id.as_str()) {
                 retry::Plan::Wait(wait_ms) => {
-                    self.reply = ReplyBuilder::default();
+                    self.drop_reply();
                     self.retried = attempt + 1;
                     fx.push(Effect::Log(Body::Retrying {
                         turn: self.id.clone(),
@@ -336,10 +343,9 @@ impl Turn {
 
     /// The model call is lost; what arrived of it is kept and marked.
     fn fail(&mut self, fault: ModelFault, fx: &mut Vec<Effect>) {
-        if self.retried > 0 {
-            fx.push(Effect::RetryEnded { attempt: self.retried, ok: false });
-        }
-        if !self.reply.is_empty() {
+        if self.reply.is_empty() {
+            self.drop_reply();
+        } else {
             let message = self.close_reply(MessageEnd::Failed(fault.clone()));
             self.log_cut_reply(message, fx);
         }
@@ -534,8 +540,9 @@ impl Turn {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
             }
-            Phase::RetryWait { attempt, .. } => fx.push(Effect::RetryEnded { attempt, ok: false }),
-            Phase::Model { .. } | Phase::At(_) | Phase::Compacting { .. } => {}
+            Phase::Model { .. } | Phase::RetryWait { .. } | Phase::At(_) | Phase::Compacting { .. } => {
+                self.drop_reply()
+            }
         }
         // Calls that were never started still need results, or no provider would take the history again.
         for call in std::mem::take(&mut self.pending) {
@@ -547,6 +554,11 @@ impl Turn {
 
     fn end(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) {
         self.phase = Phase::Over;
+        // Whoever was told of a retry is told how it came out, on every way out.
+        let attempt = std::mem::take(&mut self.retried);
+        if attempt > 0 {
+            fx.push(Effect::RetryEnded { attempt, ok: false });
+        }
         fx.push(Effect::End(TurnEnd {
             turn: self.id.clone(),
             stop,

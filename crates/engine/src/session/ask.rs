@@ -43,6 +43,12 @@ impl Session {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open question `{id}`"))
                 .hint("it was answered, withdrawn, or never asked"));
         };
+        if open.owner.is_some() && by.is_some() && open.owner != by {
+            return Err(Fault::new(
+                FaultKind::Invalid,
+                format!("question `{id}` is for the controller whose tool it is"),
+            ));
+        }
         if !fits(&open.kind, &answer) {
             return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to question `{id}`")));
         }

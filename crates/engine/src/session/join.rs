@@ -22,22 +22,26 @@ pub(super) struct Catcher {
 }
 
 impl Session {
-    /// `false`: refused, and the peer was told why.
+    /// Whether the peer is on this session now.
     pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
-        let last = self.ledger.last_seq();
+        // What is not committed was told to nobody: it comes live.
+        let last = self.ledger.committed();
         if let Some(seq) = after.filter(|seq| *seq > last) {
             let fault = Fault::new(FaultKind::Invalid, format!("seq {seq} is in the future; the last one is {last}"));
             self.push(&outbox, Event::Reply { tag, result: Err(fault) });
-            return false;
+            return self.is_here(outbox.peer);
         }
         let opened = Opened {
             session: self.id.clone(),
             resumed,
-            state: self.state(),
+            state: vocab::State { last_seq: last, ..self.state() },
             tools: self.offered_tools().map(|tool| tool.spec().name.clone()).collect(),
             notices: self.shared.notices.clone(),
         };
         self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
+        // A peer that comes in again starts over; it must not be told everything twice.
+        self.ledger.leave(outbox.peer);
+        self.catchers.retain(|catcher| catcher.outbox.peer != outbox.peer);
         match after {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
             None => self.go_live(outbox, true),
@@ -45,11 +49,22 @@ impl Session {
         true
     }
 
+    pub(super) fn is_here(&self, peer: PeerId) -> bool {
+        self.outbox_of(peer).is_some()
+    }
+
+    /// The way to a peer that is on this session, also while it still reads the past.
+    pub(super) fn outbox_of(&self, peer: PeerId) -> Option<&Arc<Outbox>> {
+        let catching = self.catchers.iter().map(|catcher| &catcher.outbox);
+        self.ledger.peers().iter().chain(catching).find(|outbox| outbox.peer == peer)
+    }
+
     /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,
     /// without a replay, the open questions.
     fn go_live(&mut self, outbox: Arc<Outbox>, show_asks: bool) {
         if show_asks {
-            for ask in self.asks.values() {
+            // The others wait behind their commit and come live.
+            for ask in self.asks.values().filter(|ask| self.ledger.told(ask.entry.seq)) {
                 self.push(&outbox, Event::Logged(ask.entry.clone()));
             }
         }
@@ -113,6 +128,7 @@ impl Session {
             Err(fault) => {
                 let catcher = self.catchers.swap_remove(index);
                 self.push(&catcher.outbox, Event::Gone { fault });
+                self.leave(catcher.outbox.peer);
             }
         }
         Poll::Ready(())

@@ -8,7 +8,7 @@ use vocab::{
     PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
-use super::{AfterCompact, Session, Work};
+use super::{AfterCompact, Session, Work, client_failed, guarded};
 use crate::compaction::{self, Compacted, Job};
 use crate::history::History;
 use crate::lane::{Act, TurnOver, opening};
@@ -52,7 +52,12 @@ impl Session {
             }
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
             Effect::Compact(reason) => {
-                if let Err(fault) = self.start_compaction(reason, None, AfterCompact::ResumeTurn) {
+                // A model switched since the call began has unloaded the history.
+                let ready = match self.load().await {
+                    Ok(()) => self.start_compaction(reason, None, AfterCompact::ResumeTurn).await,
+                    Err(fault) => Err(fault),
+                };
+                if let Err(fault) = ready {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
                 }
             }
@@ -69,19 +74,33 @@ impl Session {
         }
         let tokens = self.history.as_ref().map_or(0, History::context_tokens);
         if compaction::is_due(&self.settings.compaction, tokens, self.model.context_window)
-            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).is_ok()
+            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
         {
             return;
         }
         self.send_request();
     }
 
+    /// The call itself, with the history loaded.
     fn send_request(&mut self) {
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
-            self.work = Work::Model(history.chat.call(spec));
+            match guarded(|| history.chat.call(spec)) {
+                Ok(stream) => self.work = Work::Model(stream),
+                Err(text) => self.model_said(Some(client_failed(&text))),
+            }
+        }
+    }
+
+    /// The call that waited for a compaction. The model may have been switched meanwhile.
+    async fn send_after_compaction(&mut self) {
+        match self.load().await {
+            Ok(()) => self.send_request(),
+            Err(fault) => self.with_turn(|turn, fx| {
+                turn.abort(fault, fx);
+            }),
         }
     }
 
@@ -124,9 +143,10 @@ impl Session {
         }
         let Some(tool) = self.find_tool(&call.name) else { return Verdict::Unknown };
         let input = call.input.json();
-        let plan = match tool.plan(&input) {
-            Ok(plan) => plan,
-            Err(detail) => return Verdict::Invalid(detail),
+        let plan = match guarded(|| tool.plan(&input)) {
+            Ok(Ok(plan)) => plan,
+            Ok(Err(detail)) => return Verdict::Invalid(detail),
+            Err(text) => return Verdict::Invalid(format!("the tool failed: {text}")),
         };
         let name = tool.spec().name.clone();
         let active = self.settings.mode;
@@ -167,8 +187,13 @@ impl Session {
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
         };
-        let future = tool.run(call.input.json(), context);
-        self.work = Work::Tool { future, call: call.id, since: Instant::now() };
+        match guarded(|| tool.run(call.input.json(), context)) {
+            Ok(future) => self.work = Work::Tool { future, call: call.id, since: Instant::now() },
+            Err(text) => {
+                let outcome = vocab::Outcome::error(format!("the tool failed: {text}"));
+                self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+            }
+        }
     }
 
     pub(super) fn tell_progress(&mut self, text: &str) {
@@ -214,8 +239,15 @@ impl Session {
         self.log(Body::TurnEnded(end));
         self.turn = None;
         self.tell_state();
-        let acts = self.lane.turn_ended(over, self.now_ms());
-        self.act(acts);
+        self.lane_goes_on(over);
+    }
+
+    /// The lane's next item starts, unless the session is ending: then it waits in the log for the next process.
+    pub(super) fn lane_goes_on(&mut self, over: TurnOver) {
+        if self.stopping.is_empty() {
+            let acts = self.lane.turn_ended(over, self.now_ms());
+            self.act(acts);
+        }
     }
 
     /// What the lane decided. The history is loaded whenever a turn can start.
@@ -241,10 +273,10 @@ impl Session {
         self.log_settings();
         self.log(Body::TurnStarted { turn: turn.clone() });
         for item in &items {
+            // Whoever was told that it waits has had the reply; now it learns that the waiting is over.
             if self.queued_in_log.contains(&item.id) {
                 self.settle_item(item, ItemEnd::Consumed);
-            }
-            if let Some((outbox, tag)) = self.sender(item) {
+            } else if let Some((outbox, tag)) = self.sender(item) {
                 let result = Ok(Reply::Started { turn: turn.clone() });
                 self.ledger.reply(outbox, Event::Reply { tag, result });
             }
@@ -285,7 +317,7 @@ impl Session {
 
     fn sender(&self, item: &Item) -> Option<(Arc<Outbox>, vocab::Tag)> {
         let (peer, tag) = item.sender?;
-        self.ledger.peers().iter().find(|outbox| outbox.peer == peer).map(|outbox| (outbox.clone(), tag))
+        self.outbox_of(peer).map(|outbox| (outbox.clone(), tag))
     }
 
     pub(super) fn tell_queue(&mut self) {
@@ -294,9 +326,7 @@ impl Session {
     }
 
     pub(super) fn interrupt_turn(&mut self) {
-        if let Work::Compact { then: AfterCompact::Answer { .. }, .. } = &self.work {
-            return self.compaction_done(Err(Fault::new(FaultKind::Cancelled, "Compaction cancelled")));
-        }
+        self.cancel_compaction(Fault::new(FaultKind::Cancelled, "Compaction cancelled"));
         self.stop_work();
         self.with_turn(|turn, fx| {
             turn.interrupt(fx);
@@ -305,12 +335,13 @@ impl Session {
 
     // ---- compaction ---------------------------------------------------------------------------------------------
 
-    pub(super) fn start_compaction(
+    pub(super) async fn start_compaction(
         &mut self,
         reason: CompactReason,
         instructions: Option<Arc<str>>,
         then: AfterCompact,
     ) -> Result<(), Fault> {
+        self.await_commits().await?;
         let history = self.history.as_ref().expect("loaded before anything can be compacted");
         let marks = history.marks();
         let Some(at) = compaction::cut(marks, &self.settings.compaction, self.model.context_window) else {
@@ -331,13 +362,13 @@ impl Session {
             tokens_before: history.context_tokens(),
             messages_before: history.messages(),
         };
-        self.ledger.flush();
         self.ledger.emit(Event::CompactionStarted { reason });
         self.work = Work::Compact { job: job.run(), reason, then };
+        self.moved_at = Instant::now();
         Ok(())
     }
 
-    pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
+    pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
         let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
         let result = result.map(|compaction| self.apply_compaction(compaction));
         if let Err(fault) = &result {
@@ -348,26 +379,53 @@ impl Session {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // Above the threshold there is still room; a summary that failed must not fail the turn.
-            AfterCompact::CallModel => self.send_request(),
-            AfterCompact::Answer { outbox, tag, slash } => {
-                self.tell_state();
-                let result = match (slash, result) {
-                    (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
-                    (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
-                };
-                self.ledger.reply(outbox, Event::Reply { tag, result });
-                let acts = self.lane.turn_ended(TurnOver::Completed, self.now_ms());
-                self.act(acts);
-            }
+            AfterCompact::CallModel => self.send_after_compaction().await,
+            AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
+        }
+    }
+
+    fn compaction_answered(
+        &mut self,
+        outbox: Arc<Outbox>,
+        tag: vocab::Tag,
+        slash: bool,
+        result: Result<Compaction, Fault>,
+    ) {
+        self.tell_state();
+        let result = match (slash, result) {
+            (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
+            (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
+        };
+        self.ledger.reply(outbox, Event::Reply { tag, result });
+        self.lane_goes_on(TurnOver::Completed);
+    }
+
+    /// Stops a running compaction, if there is one, and says so to whoever heard it start.
+    pub(super) fn cancel_compaction(&mut self, fault: Fault) {
+        if !matches!(self.work, Work::Compact { .. }) {
+            return;
+        }
+        let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        if let AfterCompact::Answer { outbox, tag, slash } = then {
+            self.compaction_answered(outbox, tag, slash, Err(fault));
         }
     }
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
         let Compacted { mut compaction, kept } = compacted;
-        let history = self.history.as_mut().expect("it was loaded to be compacted");
-        history.replace(Some(&compaction), kept.iter());
-        compaction.tokens_after = vocab::estimate_tokens(history.bytes());
-        history.set_reported(compaction.tokens_after);
+        match &mut self.history {
+            Some(history) => {
+                history.replace(Some(&compaction), kept.iter());
+                compaction.tokens_after = vocab::estimate_tokens(history.bytes());
+                history.set_reported(compaction.tokens_after);
+            }
+            // The model was switched meanwhile: the next load reads the summary from the log.
+            None => {
+                let bytes: usize = kept.iter().map(|(_, message)| compaction::size(message)).sum();
+                compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
+            }
+        }
         self.spent.add(&compaction.usage);
         self.log(Body::Compacted(compaction.clone()));
         compaction

@@ -12,14 +12,15 @@ use crate::outbox::Outbox;
 impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, after, resumed, admitted } => {
-                let is_in = self.join(outbox, tag, after, resumed);
-                if let Some(admitted) = admitted {
-                    let _ = admitted.send(is_in);
-                }
+            Mail::Join { outbox, tag, after, resumed, joined } => {
+                let is_on = self.join(outbox, tag, after, resumed);
+                let _ = joined.send(is_on);
             }
             Mail::Leave { peer } => self.leave(peer),
-            Mail::Rebind { outbox } => self.ledger.join(outbox),
+            Mail::Rebind { outbox, aside } => {
+                aside.pour_into(&outbox);
+                self.ledger.join(outbox);
+            }
             Mail::State(reply) => {
                 // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
                 if self.ledger.last_seq() > 0 {
@@ -39,6 +40,13 @@ impl Session {
 
     async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
         let result = match verb {
+            // Such as one whose replay failed: it was told to come in again.
+            _ if !self.is_here(outbox.peer) => {
+                Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
+            }
+            Verb::Prompt { .. } | Verb::Compact { .. } if !self.stopping.is_empty() => {
+                Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
+            }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
                 match self.load().await {
@@ -121,7 +129,7 @@ impl Session {
         }
         self.load().await?;
         let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
-        self.start_compaction(vocab::CompactReason::Manual, instructions, then)?;
+        self.start_compaction(vocab::CompactReason::Manual, instructions, then).await?;
         self.lane.occupy().expect("it was idle a moment ago");
         Ok(())
     }
@@ -143,11 +151,12 @@ impl Session {
                 self.log(Body::Title { title });
             }
             Change::Lane(policy) => {
-                self.settings.lane = policy;
-                let acts = self.lane.set_policy(policy, self.now_ms());
-                if acts.iter().any(|act| matches!(act, crate::lane::Act::Start { .. })) {
+                // Before the lane decides: a start that could not be carried out would leave it busy for ever.
+                if self.lane.list().len() > 0 {
                     self.load().await?;
                 }
+                self.settings.lane = policy;
+                let acts = self.lane.set_policy(policy, self.now_ms());
                 self.act(acts);
             }
             Change::Retry(policy) => self.settings.retry = policy,

@@ -1,3 +1,5 @@
+//! Tool calls: joined from fragments, told apart, and sent back.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! What models a server says it has.
+
 use std::time::Duration;
 
 use providers::openai::{Config, Loaded, OpenAi};

@@ -1,3 +1,5 @@
+//! Connections are reused, dropped and refused as they should be.
+
 use std::time::{Duration, Instant};
 
 use testkit::mock_model::{MockModel, Reply, Step};

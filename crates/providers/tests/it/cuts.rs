@@ -1,3 +1,5 @@
+//! Streams that end too early, and chunks that make no sense.
+
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::{FaultKind, Finish, ModelEvent};
 

@@ -1,3 +1,5 @@
+//! Which model is found without being told.
+
 use std::time::{Duration, Instant};
 
 use providers::Secret;

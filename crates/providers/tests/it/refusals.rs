@@ -1,3 +1,5 @@
+//! What a server refuses becomes a typed fault.
+
 use providers::openai::{Config, OpenAi};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::FaultKind::*;

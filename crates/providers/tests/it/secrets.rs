@@ -1,3 +1,5 @@
+//! Keys never show up where they do not belong.
+
 use std::io::{Read, Write};
 
 use providers::openai::{Config, OpenAi};

@@ -1,3 +1,5 @@
+//! Servers that fall silent are given up in time.
+
 use std::time::{Duration, Instant};
 
 use testkit::mock_model::{MockModel, Reply, Step};

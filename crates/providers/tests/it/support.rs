@@ -1,3 +1,5 @@
+//! A client against the mock server, and its events gathered.
+
 use std::future::poll_fn;
 use std::sync::Arc;
 

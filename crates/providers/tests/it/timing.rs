@@ -1,3 +1,5 @@
+//! How fast a request leaves and a delta arrives.
+
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 

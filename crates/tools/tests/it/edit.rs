@@ -1,3 +1,5 @@
+//! `edit_file`: exact replacements, and errors that help the model.
+
 use expect_test::expect;
 use serde_json::json;
 use vocab::{Required, Snapshot};

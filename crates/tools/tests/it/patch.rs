@@ -1,3 +1,5 @@
+//! `apply_patch`: both formats, all or nothing.
+
 use expect_test::expect;
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! `read_file`: windows, long lines, and files that are no text.
+
 use std::io::Write as _;
 
 use expect_test::expect;

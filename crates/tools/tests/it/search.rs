@@ -1,3 +1,5 @@
+//! `glob`, `grep` and `list_dir`.
+
 use std::os::unix::fs::symlink;
 
 use expect_test::expect;

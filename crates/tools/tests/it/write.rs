@@ -1,3 +1,5 @@
+//! `write_file`: whole files, replaced in one step.
+
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use expect_test::expect;

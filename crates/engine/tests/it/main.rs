@@ -1,0 +1,13 @@
+//! The engine as a whole: scripted stories, regressions, and the simulation.
+
+// In a helper of a test a failed `unwrap` is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod interrupts;
+mod lanes;
+mod models;
+mod peers;
+mod recovery;
+mod simulation;
+mod support;
+mod turns;

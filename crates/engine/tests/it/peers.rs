@@ -1,0 +1,210 @@
+//! Several controllers on one session, and controllers that bring tools.
+
+use testkit::Stage;
+use testkit::stage::Actor;
+use vocab::*;
+
+use crate::support::*;
+
+async fn join(stage: &Stage, after: Option<u64>) -> Actor {
+    let mut actor = stage.actor();
+    let mut open = Open::new(Which::Named("s1".into()));
+    open.after = after;
+    actor.open(open).await.unwrap();
+    actor
+}
+
+fn seqs(actor: &Actor) -> Vec<u64> {
+    let seq = |told: &Told| match &told.event {
+        Event::Logged(entry) => Some(entry.seq),
+        _ => None,
+    };
+    actor.told.iter().filter_map(seq).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_answer_wins_and_both_see_everything() {
+    let stage = stage_with(&Player::new([calls(&[("change", "{}")])]), |options| options.mode = Mode::Prompt);
+    let mut one = stage.open().await;
+    let mut two = join(&stage, None).await;
+    one.prompt("go").await;
+    let ask = two.ask().await.id;
+    let yes = |ask: &AskId| Verb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) };
+    ask_for(&mut two, yes(&ask)).await.unwrap();
+    let late = ask_for(&mut one, yes(&ask)).await;
+    assert_eq!(late.unwrap_err().kind, FaultKind::UnknownAsk);
+    one.turn_end().await;
+    two.turn_end().await;
+    assert_eq!(seqs(&one), seqs(&two));
+    let closed = |told: &Told| matches!(&told.event, Event::Logged(it) if matches!(it.body, Body::AskClosed { .. }));
+    assert!(one.told.iter().any(closed), "the other one is told");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_attaches_in_mid_turn_gets_the_past_once_and_the_running_text() {
+    let play = vec![text("one "), Step::Wait(1000), text("two"), done(Finish::Stop)];
+    let stage = stage(&Player::new([play]));
+    let mut one = stage.open().await;
+    one.prompt("go").await;
+    text_of(&mut one, "one ").await;
+    let mut two = join(&stage, Some(1)).await;
+    two.turn_end().await;
+    assert_eq!(seqs(&two), [2, 3, 4, 5]);
+    assert_eq!(two.text(), "one two");
+    // A seq that nobody has reached is refused, and the peer is on no session then.
+    let mut three = stage.actor();
+    let mut open = Open::new(Which::Named("s1".into()));
+    open.after = Some(99);
+    assert_eq!(three.open(open).await.unwrap_err().kind, FaultKind::Invalid);
+    let tag = three.prompt("anybody?").await;
+    assert_eq!(three.reply(tag).await.unwrap_err().kind, FaultKind::UnknownSession);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_in_twice_is_not_told_twice() {
+    let stage = stage(&Player::new([]));
+    let mut one = stage.open().await;
+    one.prompt("go").await;
+    one.turn_end().await;
+    one.forget();
+    let mut open = Open::new(Which::Named("s1".into()));
+    open.after = Some(2);
+    one.open(open).await.unwrap();
+    one.prompt("on").await;
+    one.turn_end().await;
+    one.settle().await;
+    assert_eq!(seqs(&one), (3..=9).collect::<Vec<u64>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_everybody_leaves_is_a_no() {
+    let player = Player::new([calls(&[("change", "{}")]), say("then not")]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let mut one = stage.open().await;
+    one.prompt("go").await;
+    one.ask().await;
+    drop(one);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let log = log(&stage).await;
+    assert!(log.contains("c1 Denied: controller disconnected before responding"), "{log}");
+    assert!(log.contains("t1 ended: EndTurn"), "{log}");
+    assert!(stage.engine.live().is_empty(), "nobody is there and nothing runs: the session rests");
+}
+
+#[tokio::test(start_paused = true)]
+async fn slash_commands_of_one_are_seen_by_the_other() {
+    let stage = stage(&Player::new([held("w")]));
+    let mut one = stage.open().await;
+    one.prompt("go").await;
+    text_of(&mut one, "w").await;
+    let mut two = join(&stage, None).await;
+    ask_for(&mut two, slash("mode", "plan")).await.unwrap();
+    one.until(|event| matches!(event, Event::State(state) if state.mode == Mode::Plan)).await;
+    one.until(|event| matches!(event, Event::Logged(it) if it.body == Body::Mode { mode: Mode::Plan })).await;
+    assert_eq!(two.text(), "w");
+}
+
+fn host_tool(name: &str) -> Verb {
+    let tool = HostTool { name: name.into(), description: "hosted".into(), schema: Json::empty_object() };
+    Verb::OfferTools { tools: vec![tool] }
+}
+
+async fn hosted(plays: Vec<Play>) -> (Stage, Actor, std::sync::Arc<Player>) {
+    let player = Player::new(plays);
+    let stage = stage(&player);
+    let mut actor = stage.open().await;
+    ask_for(&mut actor, host_tool("lamp")).await.unwrap();
+    actor.prompt("light").await;
+    (stage, actor, player)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hosts_tool_is_offered_called_and_answered_by_its_host_alone() {
+    let (stage, mut actor, player) = hosted(vec![calls(&[("lamp", "{}")])]).await;
+    let ask = actor.ask().await.id;
+    let result = |text: &str| Answer::Result { parts: vec![Part::text(text)], is_error: false, details: None };
+    let mut stranger = join(&stage, None).await;
+    let foreign = ask_for(&mut stranger, Verb::Answer { ask: ask.clone(), answer: result("mine") }).await;
+    assert_eq!(foreign.unwrap_err().kind, FaultKind::Invalid);
+    let taken = ask_for(&mut stranger, host_tool("lamp")).await;
+    assert_eq!(taken.unwrap_err().kind, FaultKind::Invalid);
+    ask_for(&mut actor, Verb::Progress { ask: ask.clone(), parts: vec![Part::text("warming up")] }).await.unwrap();
+    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    let wrong = ask_for(&mut actor, Verb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) }).await;
+    assert_eq!(wrong.unwrap_err().kind, FaultKind::Invalid);
+    ask_for(&mut actor, Verb::Answer { ask, answer: result("it is light") }).await.unwrap();
+    actor.turn_end().await;
+    assert!(log(&stage).await.contains("c1 Ran: it is light"));
+    assert!(player.sent.lock().unwrap()[0].1.contains(&"lamp".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_registered_in_mid_conversation_is_in_the_next_request() {
+    let player = Player::new([calls(&[("look", r#"{"slow":1}"#)])]);
+    let stage = stage(&player);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    ask_for(&mut actor, host_tool("lamp")).await.unwrap();
+    actor.turn_end().await;
+    let sent = player.sent.lock().unwrap();
+    let offered = sent.iter().map(|(_, tools)| tools.contains(&"lamp".to_owned())).collect::<Vec<_>>();
+    assert_eq!(offered, [false, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_fails_cancels_or_leaves_gives_one_result() {
+    let error = Answer::Result { parts: vec![Part::text("bulb broken")], is_error: true, details: None };
+    for (answer, want) in [(error, "c1 Ran: bulb broken"), (Answer::Dismissed, "was aborted")] {
+        let (stage, mut actor, _) = hosted(vec![calls(&[("lamp", "{}")])]).await;
+        let ask = actor.ask().await.id;
+        ask_for(&mut actor, Verb::Answer { ask, answer }).await.unwrap();
+        actor.turn_end().await;
+        let log = log(&stage).await;
+        assert!(log.contains(want), "{log}");
+    }
+    let (stage, mut actor, _) = hosted(vec![calls(&[("lamp", "{}")])]).await;
+    let mut other = join(&stage, None).await;
+    actor.ask().await;
+    drop(actor);
+    other.turn_end().await;
+    assert!(log(&stage).await.contains("c1 Ran: controller disconnected"));
+    let (stage, mut actor, _) = hosted(vec![calls(&[("lamp", "{}")])]).await;
+    actor.ask().await;
+    actor.send(Verb::Interrupt).await;
+    actor.turn_end().await;
+    let log = log(&stage).await;
+    assert!(log.contains("ask1 withdrawn") && log.contains("c1 Interrupted"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_sessions_do_not_wait_for_each_other() {
+    let plays = (0..100).map(|_| vec![Step::Wait(1000), text("ok"), done(Finish::Stop)]);
+    let stage = stage(&Player::new(plays));
+    let mut actors = Vec::new();
+    for _ in 0..100 {
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        actors.push(actor);
+    }
+    let before = tokio::time::Instant::now();
+    for actor in &mut actors {
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+    }
+    assert_eq!(before.elapsed().as_millis(), 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_moved_to_a_session_with_an_open_question_sees_it() {
+    let player = Player::new([calls(&[("change", "{}")])]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let mut one = stage.open().await;
+    one.prompt("go").await;
+    let ask = one.ask().await;
+    let mut two = stage.open().await;
+    let Reply::Slash(moved) = ask_for(&mut two, slash("resume", "s1")).await.unwrap() else { panic!() };
+    assert_eq!(moved.moved_to, Some("s1".into()));
+    assert_eq!(two.ask().await.id, ask.id);
+    ask_for(&mut two, Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await.unwrap();
+    assert_eq!(two.turn_end().await.stop, Stop::EndTurn);
+}

@@ -1,0 +1,141 @@
+//! A store that fails when it is told to, and takes its time when it is told to. It wraps any other store and keeps that
+//! store's promises: a batch that failed is not there, and the order of calls is the order on disk.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use vocab::{Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+
+pub struct FaultyStore {
+    inner: Arc<dyn Store>,
+    /// Appends left until one fails; 0 = none will.
+    fail_in: AtomicU64,
+    reads_fail_in: AtomicU64,
+    /// Waits of the appends to come, used in turn; empty = no wait.
+    waits_ms: Mutex<Vec<u64>>,
+    appends: AtomicU64,
+    leases: Mutex<Vec<Lease>>,
+}
+
+impl FaultyStore {
+    pub fn new(inner: Arc<dyn Store>) -> Self {
+        Self {
+            inner,
+            fail_in: AtomicU64::new(0),
+            reads_fail_in: AtomicU64::new(0),
+            waits_ms: Mutex::default(),
+            appends: AtomicU64::new(0),
+            leases: Mutex::default(),
+        }
+    }
+
+    /// The `n`-th append from now fails (1 = the next one); the ones after it work again.
+    pub fn fail_append(&self, n: u64) {
+        self.fail_in.store(n, Ordering::Relaxed);
+    }
+    /// The `n`-th read from now fails.
+    pub fn fail_read(&self, n: u64) {
+        self.reads_fail_in.store(n, Ordering::Relaxed);
+    }
+    /// From now on appends take this long, in turn.
+    pub fn slow(&self, waits_ms: Vec<u64>) {
+        *lock(&self.waits_ms) = waits_ms;
+    }
+    pub fn appends(&self) -> u64 {
+        self.appends.load(Ordering::Relaxed)
+    }
+
+    /// The process that held the leases is dead: whoever comes next may have them.
+    pub async fn owner_died(&self) {
+        self.fail_append(0);
+        self.fail_read(0);
+        let leases = std::mem::take(&mut *lock(&self.leases));
+        for lease in leases {
+            let _ = self.inner.release(lease).await;
+        }
+    }
+
+    fn wait(&self) -> Option<Duration> {
+        let mut waits = lock(&self.waits_ms);
+        if waits.is_empty() {
+            return None;
+        }
+        waits.rotate_left(1);
+        waits.last().filter(|ms| **ms > 0).map(|ms| Duration::from_millis(*ms))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts down; true when this is the one.
+fn is_due(count: &AtomicU64) -> bool {
+    count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) == Ok(1)
+}
+
+fn full() -> Fault {
+    Fault::new(FaultKind::Store, "the disk is full, as the test asked")
+}
+
+impl Store for FaultyStore {
+    fn probe(&self) -> Result<(), Fault> {
+        self.inner.probe()
+    }
+    fn create(&self, new: NewSession) -> Lease {
+        let lease = self.inner.create(new);
+        lock(&self.leases).push(lease.clone());
+        lease
+    }
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+        // A store in memory answers at once; asking here keeps the lease on record whatever becomes of the future.
+        let mut asked = self.inner.acquire(session);
+        match asked.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+            std::task::Poll::Ready(result) => {
+                if let Ok(lease) = &result {
+                    lock(&self.leases).push(lease.clone());
+                }
+                Box::pin(async { result })
+            }
+            std::task::Poll::Pending => asked,
+        }
+    }
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        self.inner.release(lease)
+    }
+    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+        self.appends.fetch_add(1, Ordering::Relaxed);
+        let wait = self.wait();
+        let done: Later<'static, _> = if is_due(&self.fail_in) {
+            Box::pin(async { Err(full()) })
+        } else {
+            self.inner.append(lease, entries, synced)
+        };
+        Box::pin(async move {
+            if let Some(wait) = wait {
+                tokio::time::sleep(wait).await;
+            }
+            done.await
+        })
+    }
+    fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
+        if is_due(&self.reads_fail_in) {
+            return Box::pin(async { Err(full()) });
+        }
+        self.inner.read(session, after, limit)
+    }
+    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.inner.summary(session)
+    }
+    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.inner.list(query)
+    }
+    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+        self.inner.delete(session)
+    }
+    fn place(&self) -> PathBuf {
+        self.inner.place()
+    }
+}

@@ -1,0 +1,126 @@
+//! Seeded simulation of the whole engine: a seed picks what peers, the model, the tools, the store and the power supply
+//! do; then the log and everything that anybody was told are held against the engine's promises.
+//!
+//! One thread, virtual time, counted ids: a seed that fails fails every time, and prints what happened.
+
+mod dice;
+mod eye;
+mod log;
+mod model;
+mod quiet;
+mod tools;
+mod world;
+
+use std::sync::Arc;
+
+use vocab::{SessionId, Store};
+
+pub use dice::Dice;
+pub use model::check_history;
+use world::World;
+
+/// The one session that everybody is on.
+pub(crate) const SESSION: &str = "sim";
+
+/// A seed whose run broke a promise.
+pub struct Failure {
+    pub seed: u64,
+    pub what: String,
+    /// Everything done and told, in order.
+    pub trace: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seed {}: {}\n{}", self.seed, self.what, self.trace)
+    }
+}
+
+/// What a run amounted to; lets a test see that runs are not empty.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Numbers {
+    pub entries: u64,
+    pub turns: u64,
+    pub calls: u64,
+    pub asks: u64,
+    pub items: u64,
+    pub compactions: u64,
+    pub retries: u64,
+    pub lost_turns: u64,
+    pub lives: u64,
+}
+
+impl Numbers {
+    pub fn add(&mut self, other: &Numbers) {
+        self.entries += other.entries;
+        self.turns += other.turns;
+        self.calls += other.calls;
+        self.asks += other.asks;
+        self.items += other.items;
+        self.compactions += other.compactions;
+        self.retries += other.retries;
+        self.lost_turns += other.lost_turns;
+        self.lives += other.lives;
+    }
+}
+
+/// Runs one seed.
+pub fn run(seed: u64) -> Result<Numbers, Box<Failure>> {
+    quiet::install();
+    let mut world = World::new(seed);
+    let result = simulate(&mut world);
+    let panics = quiet::take();
+    let result = match (result, panics.is_empty()) {
+        (result, true) => result,
+        (Ok(_), false) => Err(format!("something panicked: {}", panics.join("; "))),
+        (Err(what), false) => Err(format!("something panicked: {}; and {what}", panics.join("; "))),
+    };
+    result.map_err(|what| Box::new(Failure { seed, what, trace: world.trace.join("\n") }))
+}
+
+fn simulate(world: &mut World) -> Result<Numbers, String> {
+    let lives = 1 + world.dice.below(3);
+    for life in 1..=lives {
+        world.note(format!("--- life {life} of {lives}"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime without I/O can always be built");
+        runtime.block_on(world.live(life == lives))?;
+        // Whatever still runs dies here, in the middle of what it does.
+        drop(runtime);
+        world.buried()?;
+    }
+    let store = world.store.clone();
+    let read = store.read(&SessionId::from(SESSION), 0, usize::MAX);
+    let page = now(read).ok_or("the store does not answer")?;
+    let entries = page.map_err(|fault| format!("the log cannot be read: {fault}"))?.entries;
+    let mut numbers = log::check(&entries, &world.still_waiting)?;
+    numbers.lives = lives;
+    for eye in &world.eyes {
+        numbers.lost_turns += eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
+    }
+    let findings = world.findings.0.lock().expect("nobody panics while holding this");
+    match findings.first() {
+        Some(first) => Err(first.clone()),
+        None => Ok(numbers),
+    }
+}
+
+/// The value of a future that is ready.
+fn now<T>(mut later: vocab::Later<'_, T>) -> Option<T> {
+    match later.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
+        std::task::Poll::Ready(value) => Some(value),
+        std::task::Poll::Pending => None,
+    }
+}
+
+/// An entry without what does not survive the way to the store.
+pub(crate) fn stored(entry: &Arc<vocab::Entry>) -> vocab::Entry {
+    let mut entry = (**entry).clone();
+    if let vocab::Body::Queued(item) = &mut entry.body {
+        item.sender = None;
+    }
+    entry
+}

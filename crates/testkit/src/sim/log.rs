@@ -1,0 +1,125 @@
+//! What must hold in a log once everything has come to rest.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use vocab::{AskId, Body, CallId, Entry, ItemId, TurnId, Usage};
+
+use super::Numbers;
+
+#[derive(Default)]
+struct Reading {
+    open: Option<TurnId>,
+    started: HashSet<TurnId>,
+    ended: HashSet<TurnId>,
+    usage: Usage,
+    /// Calls and how many results each has.
+    calls: HashMap<(TurnId, CallId), u32>,
+    asks: HashMap<AskId, u32>,
+    items: HashMap<ItemId, u32>,
+    numbers: Numbers,
+}
+
+pub(super) fn check(entries: &[Arc<Entry>], still_waiting: &HashSet<ItemId>) -> Result<Numbers, String> {
+    let mut reading = Reading::default();
+    for (index, entry) in entries.iter().enumerate() {
+        let at = |what: String| format!("entry {}: {what}", entry.seq);
+        if entry.seq != index as u64 + 1 || entry.parent >= entry.seq {
+            return Err(at(format!("numbered {} with parent {} at place {}", entry.seq, entry.parent, index + 1)));
+        }
+        reading.take(&entry.body).map_err(at)?;
+    }
+    if let Some(turn) = &reading.open {
+        return Err(format!("turn {turn} never ended"));
+    }
+    if let Some(((turn, call), n)) = reading.calls.iter().find(|(_, n)| **n != 1) {
+        return Err(format!("call {call} of turn {turn} has {n} results"));
+    }
+    if let Some((ask, n)) = reading.asks.iter().find(|(_, n)| **n != 1) {
+        return Err(format!("question {ask} was closed {n} times"));
+    }
+    for (item, n) in &reading.items {
+        let waits = still_waiting.contains(item);
+        if *n + u32::from(waits) != 1 {
+            return Err(format!("item {item} ended {n} times and waits: {waits}"));
+        }
+    }
+    let mut numbers = reading.numbers;
+    numbers.entries = entries.len() as u64;
+    numbers.calls = reading.calls.len() as u64;
+    numbers.asks = reading.asks.len() as u64;
+    numbers.items = reading.items.len() as u64;
+    Ok(numbers)
+}
+
+impl Reading {
+    fn take(&mut self, body: &Body) -> Result<(), String> {
+        if let Some(turn) = turn_of(body)
+            && self.open.as_ref() != Some(turn)
+        {
+            return Err(format!("belongs to turn {turn}, but {:?} is running: {body:?}", self.open));
+        }
+        match body {
+            Body::TurnStarted { turn } => {
+                if let Some(other) = self.open.replace(turn.clone()) {
+                    return Err(format!("turn {turn} starts while {other} runs"));
+                }
+                if !self.started.insert(turn.clone()) {
+                    return Err(format!("turn {turn} starts twice"));
+                }
+                self.usage = Usage::default();
+                self.numbers.turns += 1;
+            }
+            Body::TurnEnded(end) => {
+                self.open = None;
+                if !self.ended.insert(end.turn.clone()) {
+                    return Err(format!("turn {} ends twice", end.turn));
+                }
+                if end.usage.input < self.usage.input || end.usage.output < self.usage.output {
+                    return Err(format!("turn {} used {:?} but its replies {:?}", end.turn, end.usage, self.usage));
+                }
+            }
+            Body::Assistant { turn: Some(turn), message } => {
+                self.usage.add(&message.usage);
+                for call in message.calls() {
+                    if self.calls.insert((turn.clone(), call.id.clone()), 0).is_some() {
+                        return Err(format!("call {} is made twice in turn {turn}", call.id));
+                    }
+                }
+            }
+            Body::CallEnded { turn, result } => match self.calls.get_mut(&(turn.clone(), result.call.clone())) {
+                Some(n) => *n += 1,
+                None => return Err(format!("a result of {}, which nobody called", result.call)),
+            },
+            Body::AskOpened(ask) if self.asks.insert(ask.id.clone(), 0).is_some() => {
+                return Err(format!("question {} is asked twice", ask.id));
+            }
+            Body::AskClosed { ask, .. } => match self.asks.get_mut(ask) {
+                Some(n) => *n += 1,
+                None => return Err(format!("question {ask} is closed and was never asked")),
+            },
+            Body::Queued(item) if self.items.insert(item.id.clone(), 0).is_some() => {
+                return Err(format!("item {} is queued twice", item.id));
+            }
+            Body::Settled { item, .. } => match self.items.get_mut(item) {
+                Some(n) => *n += 1,
+                None => return Err(format!("item {item} ends and never waited")),
+            },
+            Body::Compacted(_) => self.numbers.compactions += 1,
+            Body::Retrying { .. } => self.numbers.retries += 1,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The running turn that an entry belongs to.
+pub(super) fn turn_of(body: &Body) -> Option<&TurnId> {
+    match body {
+        Body::User { turn, .. } | Body::Assistant { turn, .. } => turn.as_ref(),
+        Body::CallStarted { turn, .. } | Body::CallEnded { turn, .. } | Body::Retrying { turn, .. } => Some(turn),
+        Body::TurnEnded(end) => Some(&end.turn),
+        Body::AskOpened(ask) => ask.turn.as_ref(),
+        _ => None,
+    }
+}

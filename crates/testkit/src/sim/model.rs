@@ -1,0 +1,300 @@
+//! A model that does whatever the dice say, and holds the engine to what every real one demands: each call of a reply
+//! has its result before anything else is said.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_core::Stream;
+use tokio::time::Sleep;
+use vocab::{
+    CallId, CallSpec, Chat, Fault, FaultKind, Finish, Later, Message, ModelEvent, ModelFault, ModelInfo, ModelStream,
+    Provider, Usage,
+};
+
+use super::dice::Dice;
+
+/// Small, so that conversations of a few turns reach it.
+const WINDOW: u64 = 600;
+
+#[derive(Default)]
+pub(super) struct Findings(pub(super) Mutex<Vec<String>>);
+
+impl Findings {
+    pub(super) fn add(&self, what: String) {
+        self.0.lock().expect("nobody panics while holding this").push(what);
+    }
+}
+
+pub(super) struct SimModel {
+    pub dice: Arc<Mutex<Dice>>,
+    /// Only plain answers from now on, so that a run can come to its end.
+    pub calm: Arc<std::sync::atomic::AtomicBool>,
+    pub findings: Arc<Findings>,
+}
+
+impl Provider for SimModel {
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        match slug {
+            "a" | "b" => Ok(ModelInfo {
+                slug: slug.into(),
+                context_window: if slug == "a" { WINDOW } else { WINDOW * 4 },
+                max_output: None,
+                prices: None,
+                images: false,
+                thinking: true,
+            }),
+            _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: a, b)"))),
+        }
+    }
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
+        Box::pin(async { Ok(vec![self.resolve("a")?, self.resolve("b")?]) })
+    }
+    fn chat(&self, _: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
+        Ok(Box::new(SimChat {
+            messages: Vec::new(),
+            bytes: 0,
+            dice: self.dice.clone(),
+            calm: self.calm.clone(),
+            findings: self.findings.clone(),
+        }))
+    }
+}
+
+struct SimChat {
+    messages: Vec<Message>,
+    bytes: usize,
+    dice: Arc<Mutex<Dice>>,
+    calm: Arc<std::sync::atomic::AtomicBool>,
+    findings: Arc<Findings>,
+}
+
+impl Chat for SimChat {
+    fn push(&mut self, message: &Message) {
+        self.bytes += 20
+            + match message {
+                Message::User(parts) => vocab::parts_text(parts).len(),
+                Message::Assistant(message) => message.text().len(),
+                Message::Result(result) => result.text().len(),
+            };
+        self.messages.push(message.clone());
+    }
+    fn clear(&mut self) {
+        self.messages.clear();
+        self.bytes = 0;
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn call(&mut self, spec: &CallSpec) -> ModelStream {
+        if let Err(what) = check_history(&self.messages) {
+            self.findings.add(format!("the model was sent a broken history: {what}\n{}", sketch(&self.messages)));
+        }
+        let mut dice = self.dice.lock().expect("nobody panics while holding this");
+        let calm = self.calm.load(std::sync::atomic::Ordering::Relaxed);
+        let plain = calm || spec.tools.is_empty() && dice.chance(70);
+        let beats = if plain { say(&mut dice, Finish::Stop) } else { reply(&mut dice) };
+        if !calm && dice.chance(1) {
+            drop(dice);
+            panic!("a scripted panic of the client");
+        }
+        Box::pin(Playing { beats: beats.into_iter(), sleep: None })
+    }
+}
+
+/// What every chat API demands of a history.
+pub fn check_history(messages: &[Message]) -> Result<(), String> {
+    let mut open: HashMap<CallId, u32> = HashMap::new();
+    for (at, message) in messages.iter().enumerate() {
+        match message {
+            Message::Result(result) => match open.get_mut(&result.call) {
+                Some(left) if *left > 0 => *left -= 1,
+                _ => return Err(format!("message {at} is a result of `{}`, which nobody called", result.call)),
+            },
+            Message::User(_) | Message::Assistant(_) => {
+                if let Some((id, _)) = open.iter().find(|(_, left)| **left > 0) {
+                    return Err(format!("message {at} comes before the result of call `{id}`"));
+                }
+                open.clear();
+                if let Message::Assistant(message) = message {
+                    for call in message.calls() {
+                        *open.entry(call.id.clone()).or_default() += 1;
+                    }
+                }
+            }
+        }
+    }
+    if let Some((id, _)) = open.iter().find(|(_, left)| **left > 0) {
+        return Err(format!("call `{id}` has no result"));
+    }
+    match (messages.first(), messages.last()) {
+        (Some(Message::User(_)), Some(Message::User(_) | Message::Result(_))) => Ok(()),
+        (None, _) => Err("it is empty".into()),
+        (Some(Message::User(_)), _) => Err("it ends with a reply".into()),
+        _ => Err("it does not begin with a user message".into()),
+    }
+}
+
+fn sketch(messages: &[Message]) -> String {
+    let line = |message: &Message| match message {
+        Message::User(parts) => format!("  user {:.40}\n", vocab::parts_text(parts)),
+        Message::Assistant(message) => {
+            let calls: Vec<&str> = message.calls().map(|call| call.id.as_str()).collect();
+            format!("  assistant {:.20} calls {calls:?}\n", message.text())
+        }
+        Message::Result(result) => format!("  result {} {:?}\n", result.call, result.end),
+    };
+    messages.iter().map(line).collect()
+}
+
+#[derive(Debug)]
+enum Beat {
+    Event(ModelEvent),
+    Wait(u64),
+    Forever,
+    Panic,
+}
+
+fn words(dice: &mut Dice, into: &mut Vec<Beat>) {
+    for n in 0..dice.below(8) {
+        if dice.chance(40) {
+            into.push(Beat::Wait(dice.pick(&[0, 1, 20, 300])));
+        }
+        let kind = if dice.chance(15) { ModelEvent::Thinking } else { ModelEvent::Text };
+        into.push(Beat::Event(kind(format!("w{n} "))));
+        if dice.chance(3) {
+            into.push(Beat::Event(ModelEvent::ThinkingSeal("seal".into())));
+        }
+    }
+}
+
+fn usage(dice: &mut Dice, into: &mut Vec<Beat>) {
+    if dice.chance(80) {
+        let usage =
+            Usage { input: 1 + dice.below(300), cache_read: dice.below(9), output: dice.below(50), ..Usage::default() };
+        into.push(Beat::Event(ModelEvent::Usage(usage)));
+    }
+}
+
+fn say(dice: &mut Dice, finish: Finish) -> Vec<Beat> {
+    let mut beats = vec![Beat::Wait(dice.pick(&[0, 0, 5, 100]))];
+    words(dice, &mut beats);
+    beats.push(Beat::Event(ModelEvent::Text("end".into())));
+    usage(dice, &mut beats);
+    beats.push(Beat::Event(ModelEvent::Finished(finish)));
+    beats
+}
+
+fn failure(dice: &mut Dice) -> Beat {
+    let kinds = [
+        FaultKind::RateLimited,
+        FaultKind::Provider,
+        FaultKind::Network,
+        FaultKind::StreamCut,
+        FaultKind::Auth,
+        FaultKind::BadRequest,
+        FaultKind::ContextOverflow,
+        FaultKind::ContextOverflow,
+    ];
+    let mut fault = ModelFault::new(dice.pick(&kinds), "as the dice said");
+    if dice.chance(20) {
+        fault.retry_after_ms = Some(dice.pick(&[0, 700, 500_000]));
+    }
+    Beat::Event(ModelEvent::Failed(fault))
+}
+
+fn calls(dice: &mut Dice, into: &mut Vec<Beat>) {
+    let many = if dice.chance(2) { 140 } else { 1 + dice.below(4) };
+    for index in 0..many {
+        let name = dice.pick(&["look", "look", "change", "danger", "nope", "host1", "host2", ""]);
+        let input = dice.pick(&["{}", "{}", "{}", "", "{\"x\":1}", "{\"bad\":true}", "{\"broken", "[1]", "null"]);
+        let id = dice.pick(&[Some("same".to_owned()), Some(format!("c{index}")), None, Some(String::new())]);
+        let (head, tail) = input.split_at(input.len() / 2);
+        let index = index as u32;
+        into.push(Beat::Event(ModelEvent::Call { index, id, name: Some(name.into()), input: head.into() }));
+        if dice.chance(20) {
+            into.push(Beat::Wait(10));
+        }
+        into.push(Beat::Event(ModelEvent::Call { index, id: None, name: None, input: tail.into() }));
+    }
+}
+
+fn reply(dice: &mut Dice) -> Vec<Beat> {
+    let mut beats = Vec::new();
+    if dice.chance(40) {
+        beats.push(Beat::Wait(dice.pick(&[0, 1, 50, 800])));
+    }
+    match dice.below(100) {
+        0..30 => return say(dice, Finish::Stop),
+        30..62 => {
+            words(dice, &mut beats);
+            calls(dice, &mut beats);
+            if dice.chance(20) {
+                words(dice, &mut beats);
+            }
+            usage(dice, &mut beats);
+            beats.push(Beat::Event(ModelEvent::Finished(Finish::ToolUse)));
+        }
+        62..76 => {
+            usage(dice, &mut beats);
+            beats.push(failure(dice));
+        }
+        76..82 => {
+            words(dice, &mut beats);
+            if dice.chance(40) {
+                calls(dice, &mut beats);
+            }
+            beats.push(failure(dice));
+        }
+        82..86 => {
+            words(dice, &mut beats);
+            beats.push(Beat::Forever);
+        }
+        86..89 => words(dice, &mut beats),
+        89..91 => {
+            words(dice, &mut beats);
+            beats.push(Beat::Panic);
+        }
+        91..96 => {
+            let finish = dice.pick(&[Finish::Length, Finish::Refusal]);
+            words(dice, &mut beats);
+            if dice.chance(50) {
+                calls(dice, &mut beats);
+            }
+            usage(dice, &mut beats);
+            beats.push(Beat::Event(ModelEvent::Finished(finish)));
+        }
+        _ => beats.push(Beat::Event(ModelEvent::Finished(dice.pick(&[Finish::Stop, Finish::ToolUse])))),
+    }
+    beats
+}
+
+struct Playing {
+    beats: std::vec::IntoIter<Beat>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream for Playing {
+    type Item = ModelEvent;
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
+        loop {
+            if let Some(sleep) = &mut self.sleep {
+                if sleep.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                self.sleep = None;
+            }
+            match self.beats.next() {
+                None => return Poll::Ready(None),
+                Some(Beat::Event(event)) => return Poll::Ready(Some(event)),
+                Some(Beat::Wait(ms)) => self.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))),
+                Some(Beat::Forever) => {
+                    self.sleep = Some(Box::pin(tokio::time::sleep(Duration::from_secs(1_000_000))));
+                }
+                Some(Beat::Panic) => panic!("a scripted panic of the stream"),
+            }
+        }
+    }
+}

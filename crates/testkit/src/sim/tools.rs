@@ -1,0 +1,119 @@
+//! Tools that do whatever the dice say.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use vocab::{
+    CallContext, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Required, SessionId, Snapshot, Tool,
+    ToolSpec, Toolbox,
+};
+
+use super::dice::Dice;
+
+pub(super) struct SimTools {
+    pub dice: Arc<Mutex<Dice>>,
+    /// Calls that run now; none may be left when nothing runs.
+    pub running: Arc<AtomicI64>,
+}
+
+impl Toolbox for SimTools {
+    fn open(&self, _: &SessionId, _: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        let make = |name: &str, required, gadget| -> Arc<dyn Tool> {
+            let spec = ToolSpec { name: name.into(), description: name.into(), schema: Json::empty_object() };
+            Arc::new(SimTool { spec, required, gadget, dice: self.dice.clone(), running: self.running.clone() })
+        };
+        Ok(vec![
+            make("look", Required::ReadOnly, None),
+            make("change", Required::WorkspaceWrite, None),
+            make("danger", Required::DangerFullAccess, Some("sharp")),
+        ])
+    }
+    fn gadgets(&self) -> Vec<Gadget> {
+        vec![Gadget { name: "sharp".into(), description: "sharp things".into(), prompt: None }]
+    }
+    fn restore(&self, _: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
+        edits.iter().map(|edit| edit.path.clone()).collect()
+    }
+    fn diff(&self, _: &[FileEdit]) -> Vec<FileDiff> {
+        Vec::new()
+    }
+}
+
+struct SimTool {
+    spec: ToolSpec,
+    required: Required,
+    gadget: Option<&'static str>,
+    dice: Arc<Mutex<Dice>>,
+    running: Arc<AtomicI64>,
+}
+
+struct Running(Arc<AtomicI64>);
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl SimTool {
+    fn roll(&self, below: u64) -> u64 {
+        self.dice.lock().expect("nobody panics while holding this").below(below)
+    }
+}
+
+impl Tool for SimTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn gadget(&self) -> Option<&str> {
+        self.gadget
+    }
+    fn required(&self) -> Required {
+        self.required
+    }
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        if input.as_str().contains("bad") {
+            return Err("bad is no field of this tool".into());
+        }
+        if self.roll(60) == 0 {
+            panic!("a scripted panic of a plan");
+        }
+        Ok(Plan {
+            required: self.required,
+            mutation: (self.required > Required::ReadOnly).then(|| "file".into()),
+            summary: self.spec.name.clone(),
+            preview: None,
+        })
+    }
+    fn run(&self, _: Json, context: CallContext) -> Later<'static, Outcome> {
+        if self.roll(60) == 0 {
+            panic!("a scripted panic of a tool");
+        }
+        let (how, wait) = (self.roll(20), [0, 0, 1, 40, 900, 5000][self.roll(6) as usize]);
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let running = Running(self.running.clone());
+        let changes = self.required > Required::ReadOnly;
+        Box::pin(async move {
+            let _running = running;
+            (context.progress)("on it");
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            match how {
+                0 => panic!("a scripted panic of a running tool"),
+                1 => tokio::time::sleep(Duration::from_secs(1_000_000)).await,
+                2 => return Outcome::error("it did not work"),
+                3 => return Outcome::text("nul \0 and \u{2028} and \u{1f600}"),
+                _ => {}
+            }
+            let mut outcome = Outcome::text(format!("done {}", context.call));
+            if changes {
+                outcome.edits.push(FileEdit {
+                    path: "file".into(),
+                    before: Snapshot::Absent,
+                    after: Snapshot::Text("x".into()),
+                });
+            }
+            outcome
+        })
+    }
+}

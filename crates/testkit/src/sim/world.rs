@@ -1,0 +1,437 @@
+//! What the dice do to an engine: peers that come, talk nonsense and go, a store that fails, a process that dies.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use engine::{Config, Engine, Ports, Slow};
+use store::MemoryStore;
+use vocab::{
+    Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Event, FaultKind, Gate,
+    HostTool, ItemId, Json, LaneMode, LanePolicy, Mode, Open, Overflow, Part, QueueVerb, Reply, RetryPolicy, Scope,
+    Settings, SteerPoint, Stop, Told, Verb, Which,
+};
+
+use super::SESSION;
+use super::dice::Dice;
+use super::eye::Eye;
+use super::model::{Findings, SimModel};
+use super::tools::SimTools;
+use crate::fakes::{CountedIds, NoArchive, Notebook, TickingClock};
+use crate::faulty::FaultyStore;
+
+/// Peers at once.
+const PEERS_MAX: usize = 4;
+/// Tries of the last prompt; each waits longer than any stall lasts.
+const LAST_TRIES: u32 = 400;
+
+pub(super) struct World {
+    pub(super) dice: Dice,
+    pub(super) trace: Vec<String>,
+    pub(super) store: Arc<FaultyStore>,
+    pub(super) eyes: Vec<Eye>,
+    pub(super) findings: Arc<Findings>,
+    pub(super) still_waiting: HashSet<ItemId>,
+    shared_dice: Arc<Mutex<Dice>>,
+    calm: Arc<AtomicBool>,
+    running: Arc<AtomicI64>,
+    ids: Arc<CountedIds>,
+    clock: Arc<TickingClock>,
+    /// What peers have heard of, right or outdated.
+    asks: Vec<(AskId, bool)>,
+    items: Vec<ItemId>,
+    users: Vec<u64>,
+    last_seq: u64,
+    said: u64,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let shared_dice = Arc::new(Mutex::new(Dice::new(dice.roll())));
+        Self {
+            dice,
+            trace: Vec::new(),
+            store: Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))),
+            eyes: Vec::new(),
+            findings: Arc::default(),
+            still_waiting: HashSet::new(),
+            shared_dice,
+            calm: Arc::default(),
+            running: Arc::default(),
+            ids: Arc::default(),
+            clock: Arc::default(),
+            asks: Vec::new(),
+            items: Vec::new(),
+            users: Vec::new(),
+            last_seq: 0,
+            said: 0,
+        }
+    }
+
+    pub(super) fn note(&mut self, line: String) {
+        self.trace.push(line);
+    }
+
+    fn engine(&mut self) -> Engine {
+        let ports = Ports {
+            provider: Arc::new(SimModel {
+                dice: self.shared_dice.clone(),
+                calm: self.calm.clone(),
+                findings: self.findings.clone(),
+            }),
+            toolbox: Arc::new(SimTools { dice: self.shared_dice.clone(), running: self.running.clone() }),
+            store: self.store.clone(),
+            archive: Arc::new(NoArchive),
+            preferences: Arc::new(Notebook::default()),
+            ids: self.ids.clone(),
+            clock: self.clock.clone(),
+            read_object: wire::read_object,
+        };
+        let mut defaults = Settings::new("/nowhere", "a");
+        defaults.mode = self.dice.pick(&Mode::ALL);
+        defaults.gate = self.dice.pick(&[Gate::Ladder, Gate::Ladder, Gate::Proxy]);
+        defaults.lane = lane_policy(&mut self.dice);
+        defaults.max_iterations = 1 + self.dice.below(6) as u32;
+        Engine::new(ports, Config { defaults, version: "sim".into(), notices: Vec::new() })
+    }
+
+    /// One life of the process.
+    pub(super) async fn live(&mut self, last: bool) -> Result<(), String> {
+        let started = tokio::time::Instant::now();
+        let engine = self.engine();
+        self.calm.store(false, Ordering::Relaxed);
+        self.come(&engine);
+        for _ in 0..5 + self.dice.below(35) {
+            self.act(&engine);
+            let ms = self.dice.pick(&[0, 0, 0, 1, 5, 30, 200, 1500]);
+            if ms > 0 {
+                tokio::time::sleep(Duration::from_millis(ms)).await;
+            } else if self.dice.chance(70) {
+                for _ in 0..self.dice.below(12) {
+                    tokio::task::yield_now().await;
+                }
+            }
+            self.look(started).await;
+        }
+        if last || self.dice.chance(40) {
+            return self.finish(engine, last, started).await;
+        }
+        self.note("(the process dies)".into());
+        Ok(())
+    }
+
+    pub(super) fn buried(&mut self) -> Result<(), String> {
+        for eye in &mut self.eyes {
+            eye.peer = None;
+        }
+        super::now(Box::pin(self.store.owner_died())).ok_or("the store does not answer")?;
+        match self.running.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            n => Err(format!("{n} tool calls still run")),
+        }
+    }
+
+    fn come(&mut self, engine: &Engine) {
+        let name = self.eyes.len() + 1;
+        let mut eye = Eye::new(name, engine.connect(Slow::Wait));
+        let mut open = Open::new(Which::Named(SESSION.into()));
+        open.after = self.after();
+        self.trace.push(format!("  peer {name} comes, after {:?}", open.after));
+        eye.send(Verb::Open(open));
+        self.eyes.push(eye);
+    }
+
+    fn after(&mut self) -> Option<u64> {
+        match self.dice.below(10) {
+            0..4 => None,
+            4..9 => Some(self.dice.below(self.last_seq + 1)),
+            _ => Some(self.last_seq + 1 + self.dice.below(100)),
+        }
+    }
+
+    fn act(&mut self, engine: &Engine) {
+        let here: Vec<usize> = (0..self.eyes.len()).filter(|at| self.eyes[*at].peer.is_some()).collect();
+        let action = self.dice.below(100);
+        if here.is_empty() || action < 5 && here.len() < PEERS_MAX {
+            return self.come(engine);
+        }
+        let at = self.dice.pick(&here);
+        match action {
+            5..7 => {
+                self.trace.push(format!("  peer {} is gone", self.eyes[at].name));
+                self.eyes[at].peer = None;
+            }
+            7..10 => {
+                let n = 1 + self.dice.below(4);
+                self.trace.push(format!("  append {n} from now will fail"));
+                self.store.fail_append(n);
+            }
+            10 => {
+                self.trace.push("  the next read will fail".into());
+                self.store.fail_read(1);
+            }
+            11..14 => {
+                let waits = (0..self.dice.below(4)).map(|_| self.dice.pick(&[0, 1, 10, 100])).collect();
+                self.trace.push(format!("  appends now take {waits:?} ms"));
+                self.store.slow(waits);
+            }
+            _ => {
+                let verb = self.verb();
+                self.send(at, verb);
+            }
+        }
+    }
+
+    fn send(&mut self, at: usize, verb: Verb) -> Option<vocab::Tag> {
+        let text = format!("{verb:?}");
+        let tag = self.eyes[at].send(verb);
+        self.trace.push(format!("  peer {} > {:?} {text:.160}", self.eyes[at].name, tag.map(|tag| tag.0)));
+        tag
+    }
+
+    fn prompt(&mut self, delivery: Delivery) -> Verb {
+        self.said += 1;
+        Verb::Prompt { parts: vec![Part::text(format!("p{} {}", self.said, "x".repeat(40)))], delivery }
+    }
+
+    fn verb(&mut self) -> Verb {
+        use Delivery::*;
+        match self.dice.below(100) {
+            0..34 => {
+                let delivery = self.dice.pick(&[RejectIfBusy, RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy]);
+                self.prompt(delivery)
+            }
+            34..52 => self.answer(),
+            52..60 => Verb::Interrupt,
+            60..62 => Verb::AbortRetry,
+            62..68 => Verb::Queue(match self.dice.below(4) {
+                0 => QueueVerb::List,
+                1 => QueueVerb::Clear,
+                _ if self.items.is_empty() => QueueVerb::TakeBack("nothing".into()),
+                _ => QueueVerb::TakeBack(self.dice.pick(&self.items)),
+            }),
+            68..78 => Verb::Set(self.change()),
+            78..88 => self.slash(),
+            88..91 => Verb::Compact { instructions: None },
+            91..95 => {
+                let names = self.dice.pick(&[&["host1"][..], &["host1", "host2"], &[], &["look"], &["host2"]]);
+                let tool = |name: &&str| HostTool {
+                    name: (*name).into(),
+                    description: "host".into(),
+                    schema: Json::empty_object(),
+                };
+                Verb::OfferTools { tools: names.iter().map(tool).collect() }
+            }
+            95..97 => Verb::Fork { at: if self.users.is_empty() { 3 } else { self.dice.pick(&self.users) } },
+            97 => Verb::Leave,
+            _ => {
+                let mut open = Open::new(Which::Named(SESSION.into()));
+                open.after = self.after();
+                Verb::Open(open)
+            }
+        }
+    }
+
+    fn answer(&mut self) -> Verb {
+        let recent = self.asks.len().saturating_sub(3);
+        let (ask, host) = match self.dice.below(10) {
+            0 => ("ask-never".into(), false),
+            _ if self.asks.is_empty() => ("ask1".into(), false),
+            _ => self.dice.pick(&self.asks[recent..]),
+        };
+        if self.dice.chance(8) {
+            return Verb::Progress { ask, parts: vec![Part::text("so far")] };
+        }
+        let result = Answer::Result { parts: vec![Part::text("hosted")], is_error: false, details: None };
+        let right = if host { result.clone() } else { Answer::Allow(Scope::Once) };
+        let answer = match self.dice.below(10) {
+            0..5 => right,
+            5 => Answer::Allow(Scope::Session),
+            6 => Answer::Deny(Some("because".into())),
+            7 => Answer::Deny(None),
+            8 => result,
+            _ => self.dice.pick(&[Answer::Dismissed, Answer::Text("hm".into()), Answer::Confirmed(false)]),
+        };
+        Verb::Answer { ask, answer }
+    }
+
+    fn change(&mut self) -> Change {
+        let dice = &mut self.dice;
+        match dice.below(12) {
+            0..4 => Change::Model(dice.pick(&["a", "b", "b", "zzz"]).into()),
+            4..6 => Change::Mode(dice.pick(&Mode::ALL)),
+            6 => Change::Thinking(dice.pick(&[None, Some("high".into())])),
+            7 => Change::Title("a title".into()),
+            8 => Change::Lane(lane_policy(dice)),
+            9 => Change::Retry(RetryPolicy { retries_max: dice.below(4) as u32, ..RetryPolicy::default() }),
+            10 => Change::Compaction(CompactionPolicy { auto: dice.chance(70), ..CompactionPolicy::default() }),
+            _ => Change::Gadget { name: dice.pick(&["sharp", "blunt"]).into(), on: dice.chance(50) },
+        }
+    }
+
+    fn slash(&mut self) -> Verb {
+        let (name, args) = self.dice.pick(&[
+            ("status", ""),
+            ("context", ""),
+            ("undo", ""),
+            ("undo", ""),
+            ("undo", "2"),
+            ("undo", "x"),
+            ("cost", ""),
+            ("diff", ""),
+            ("compact", "keep it short"),
+            ("model", "b"),
+            ("model", "what"),
+            ("mode", "plan"),
+            ("tools", ""),
+            ("help", ""),
+            ("version", ""),
+            ("rename", "new name"),
+            ("gadgets", "off sharp"),
+            ("save", "model"),
+            ("export", ""),
+            ("sessions", ""),
+            ("nonsense", ""),
+        ]);
+        Verb::Slash { name: name.into(), args: args.into() }
+    }
+
+    /// Reads what everybody was told.
+    async fn look(&mut self, started: tokio::time::Instant) {
+        for at in 0..self.eyes.len() {
+            let told = self.eyes[at].drain().await;
+            let (name, ms) = (self.eyes[at].name, started.elapsed().as_millis());
+            for Told { session, event } in told {
+                if session.as_str() != SESSION && !session.as_str().is_empty() {
+                    continue;
+                }
+                self.trace.push(format!("{ms:>8} peer {name} < {}", brief(&event)));
+                self.learn(&event);
+            }
+        }
+    }
+
+    fn learn(&mut self, event: &Event) {
+        match event {
+            Event::Logged(entry) => {
+                self.last_seq = self.last_seq.max(entry.seq);
+                match &entry.body {
+                    Body::AskOpened(ask) => {
+                        self.asks.push((ask.id.clone(), matches!(ask.kind, AskKind::HostCall { .. })));
+                    }
+                    Body::User { .. } => self.users.push(entry.seq),
+                    Body::Queued(item) => self.items.push(item.id.clone()),
+                    _ => {}
+                }
+            }
+            Event::Reply { result: Ok(Reply::Waiting { item, .. }), .. } => self.items.push(item.clone()),
+            _ => {}
+        }
+    }
+
+    /// Everything calms down, the session answers one more prompt, and the engine ends in order.
+    async fn finish(&mut self, engine: Engine, last: bool, started: tokio::time::Instant) -> Result<(), String> {
+        self.trace.push("(everything calms down)".into());
+        self.calm.store(true, Ordering::Relaxed);
+        self.store.fail_append(0);
+        self.store.fail_read(0);
+        if last {
+            let name = self.eyes.len() + 1;
+            let mut eye = Eye::new(name, engine.connect(Slow::Wait));
+            eye.send(Verb::Open(Open::new(Which::Named(SESSION.into()))));
+            self.eyes.push(eye);
+            self.last_prompt(started).await?;
+        }
+        engine.shutdown().await;
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.look(started).await;
+        }
+        for eye in &mut self.eyes {
+            eye.saw_the_end = eye.peer.is_some();
+            eye.listed = self.still_waiting.clone();
+        }
+        if !last {
+            // Items may wait on; the next life lists them.
+            self.eyes.iter_mut().for_each(|eye| eye.listed.extend(self.items.iter().cloned()));
+        }
+        match engine.live().len() {
+            0 => Ok(()),
+            n => Err(format!("{n} sessions live on after the shutdown")),
+        }
+    }
+
+    async fn last_prompt(&mut self, started: tokio::time::Instant) -> Result<(), String> {
+        let at = self.eyes.len() - 1;
+        for _ in 0..LAST_TRIES {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.look(started).await;
+            for (ask, _) in std::mem::take(&mut self.asks) {
+                self.send(at, Verb::Answer { ask, answer: Answer::Deny(None) });
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let prompt = self.prompt(Delivery::RejectIfBusy);
+            let tag = self.send(at, prompt).ok_or("the engine takes no commands")?;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.look(started).await;
+            let turn = match self.eyes[at].result_of(tag) {
+                None => return Err("the lane is wedged: the last prompt got no reply".into()),
+                Some(Ok(Reply::Started { turn })) => turn.clone(),
+                Some(Ok(other)) => return Err(format!("the last prompt was answered {other:?}")),
+                Some(Err(fault)) if fault.kind == FaultKind::TurnInProgress => continue,
+                Some(Err(fault)) => return Err(format!("the last prompt was refused: {fault}")),
+            };
+            return self.last_turn(at, turn, started).await;
+        }
+        Err("the lane is wedged: a turn never ends".into())
+    }
+
+    async fn last_turn(&mut self, at: usize, turn: vocab::TurnId, started: tokio::time::Instant) -> Result<(), String> {
+        for _ in 0..LAST_TRIES {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.look(started).await;
+            let end = self.eyes[at].turn_end(&turn);
+            let Some(stop) = end else { continue };
+            if stop != Stop::EndTurn {
+                return Err(format!("the last turn ended with {stop:?}"));
+            }
+            // What waited has run by now, or waits for good.
+            tokio::time::sleep(Duration::from_secs(200)).await;
+            self.look(started).await;
+            let tag = self.send(at, Verb::Queue(QueueVerb::List)).ok_or("the engine takes no commands")?;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            self.look(started).await;
+            return match self.eyes[at].result_of(tag) {
+                Some(Ok(Reply::Queue(items))) if items.is_empty() => Ok(()),
+                other => Err(format!("the last list is {other:?}")),
+            };
+        }
+        Err("the last turn never ends".into())
+    }
+}
+
+fn lane_policy(dice: &mut Dice) -> LanePolicy {
+    use LaneMode::*;
+    LanePolicy {
+        mode: dice.pick(&[Collect, Followup, Steer, SteerBacklog, Interrupt]),
+        cap: dice.pick(&[1, 2, 3, 50]),
+        overflow: dice.pick(&[Overflow::DropOld, Overflow::DropNew]),
+        debounce_ms: dice.pick(&[0, 0, 20, 1000]),
+        coalesce: dice.pick(&[Coalesce::Auto, Coalesce::Always, Coalesce::Never]),
+        summarise: dice.chance(50),
+        steer_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
+        follow_up_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
+        steer_point: dice.pick(&[SteerPoint::Wait, SteerPoint::Immediate]),
+    }
+}
+
+fn brief(event: &Event) -> String {
+    let text = match event {
+        Event::Logged(entry) => format!("#{} {:?}", entry.seq, entry.body),
+        Event::State(state) => format!("State turn {:?} last_seq {}", state.turn, state.last_seq),
+        other => format!("{other:?}"),
+    };
+    text.chars().take(220).collect()
+}
