@@ -1,11 +1,13 @@
 //! Ports that behave the same every time.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use vocab::{Chat, Clock, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Provider};
+use vocab::{
+    Archive, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Later, ModelInfo, Preferences, Provider, SessionId,
+};
 
 /// `s1`, `t1`, `t2`, `ask1` ..., or names that a test wants to read.
 #[derive(Default)]
@@ -87,5 +89,21 @@ impl Provider for Renamed {
     }
     fn chat(&self, _: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
         self.inner.chat(&self.plays)
+    }
+}
+
+/// No files around the session.
+pub struct NoArchive;
+
+impl Archive for NoArchive {
+    fn export(&self, _: &SessionId, _: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
+        Box::pin(async { Err(Fault::new(FaultKind::Unsupported, "no archive on this stage")) })
+    }
+    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+        let fault = Fault::new(FaultKind::NotFound, format!("no session file {}", file.display()));
+        Box::pin(async { Err(fault) })
+    }
+    fn path_of(&self, session: &SessionId) -> PathBuf {
+        PathBuf::from(format!("memory#{session}"))
     }
 }
