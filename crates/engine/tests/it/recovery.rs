@@ -297,8 +297,11 @@ fn an_old_lost_call_keeps_its_result_while_a_new_one_of_the_same_id_is_open() {
     let store = faulty();
     let slow = || calls(&[("look", r#"{"slow":1}"#)]);
     life(&store, async || {
-        let stage = on(&store, &Player::new([slow()]));
+        let stage = on(&store, &Player::new([say("hi"), slow()]));
         let mut actor = stage.open().await;
+        // Counted ids begin anew in the next life; the lost turn is not to be the first.
+        actor.prompt("hello").await;
+        actor.turn_end().await;
         actor.prompt("go").await;
         actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
     });
@@ -310,6 +313,8 @@ fn an_old_lost_call_keeps_its_result_while_a_new_one_of_the_same_id_is_open() {
         actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
         ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
         ask_for(&mut actor, slash("context", "")).await.unwrap();
+        // The end of the lost turn was told before.
+        actor.forget();
         actor.turn_end().await;
         let sent = player.last_sent();
         assert!(sent.contains("result c1 Lost") && sent.contains("result c1 Ran"), "{sent}");
