@@ -100,14 +100,16 @@ impl History {
     /// Rebuilds from a branch. While a turn runs, calls without a result are still to get theirs.
     pub(crate) fn rebuild(&mut self, branch: &Branch, turn: Option<&TurnId>) {
         let from = branch.compaction.as_ref().map_or(0, |compaction| compaction.first_kept);
-        let pending = |message: &Message| match message {
+        // Ids are unique within a turn only: an older turn's lost call may have the same one.
+        let started = branch.turn_started;
+        let pending = |seq: u64, message: &Message| match message {
             Message::Result(result) => {
                 let open = |(owner, call): &(TurnId, Call)| Some(owner) == turn && call.id == result.call;
-                result.end == CallEnd::Lost && branch.open_calls.iter().any(open)
+                seq > started && result.end == CallEnd::Lost && branch.open_calls.iter().any(open)
             }
             Message::User(_) | Message::Assistant(_) => false,
         };
-        let kept = branch.messages.iter().filter(|(seq, message)| *seq >= from && !pending(message));
+        let kept = branch.messages.iter().filter(|(seq, message)| *seq >= from && !pending(*seq, message));
         self.replace(branch.compaction.as_ref(), kept);
         if let Some(compaction) = branch.compaction.as_ref().filter(|_| branch.compacted_at > branch.last_reply_seq()) {
             self.set_reported(compaction.tokens_after);
@@ -153,6 +155,8 @@ pub(crate) struct Branch {
     /// Calls without a result, with the turn that made them.
     pub(crate) open_calls: Vec<(TurnId, Call)>,
     pub(crate) open_turn: Option<TurnId>,
+    /// Seq of the newest turn's start.
+    turn_started: u64,
     /// What the replies of the open turn cost.
     pub(crate) open_usage: Usage,
     pub(crate) open_asks: Vec<Ask>,
@@ -196,6 +200,7 @@ impl Branch {
         match &entry.body {
             Body::TurnStarted { turn } => {
                 self.open_turn = Some(turn.clone());
+                self.turn_started = entry.seq;
                 self.open_usage = Usage::default();
             }
             Body::TurnEnded(_) => self.open_turn = None,

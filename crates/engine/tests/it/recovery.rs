@@ -290,3 +290,33 @@ async fn a_compaction_waits_for_what_is_still_being_written() {
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store);
     assert_eq!(player.calls_made(), calls, "the model was asked about a prompt that nobody has");
 }
+
+/// Seed 6661: a call of an earlier turn had the same id, and its result was left out as if it were still to come.
+#[test]
+fn an_old_lost_call_keeps_its_result_while_a_new_one_of_the_same_id_is_open() {
+    let store = faulty();
+    let slow = || calls(&[("look", r#"{"slow":1}"#)]);
+    life(&store, async || {
+        let stage = on(&store, &Player::new([say("hi"), slow()]));
+        let mut actor = stage.open().await;
+        // Counted ids begin anew in the next life; the lost turn is not to be the first.
+        actor.prompt("hello").await;
+        actor.turn_end().await;
+        actor.prompt("go").await;
+        actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    });
+    life(&store, async || {
+        let player = Player::new([slow()]);
+        let stage = on(&store, &player);
+        let mut actor = resume(&stage).await;
+        actor.prompt("again").await;
+        actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+        ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
+        ask_for(&mut actor, slash("context", "")).await.unwrap();
+        // The end of the lost turn was told before.
+        actor.forget();
+        actor.turn_end().await;
+        let sent = player.last_sent();
+        assert!(sent.contains("result c1 Lost") && sent.contains("result c1 Ran"), "{sent}");
+    });
+}
