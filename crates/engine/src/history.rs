@@ -65,7 +65,10 @@ impl History {
             Message::Result(_) => MarkKind::Result,
         };
         self.marks.push(Mark { seq, kind, bytes: self.chat.bytes() - before });
-        if let Message::Assistant(message) = message {
+        // What was counted of a reply that was cut short says nothing about how full the context is.
+        if let Message::Assistant(message) = message
+            && matches!(message.end, vocab::MessageEnd::Finished(_))
+        {
             self.report(&message.usage);
         }
     }

@@ -32,7 +32,7 @@ use vocab::{
 pub use commands::{COMMANDS, SlashCommand};
 pub use desk::iso8601;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
-pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, ReadObject};
+pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
 use desk::Desk;
 use ledger::Ledger;

@@ -11,12 +11,17 @@ use vocab::{
 pub const CALLS_MAX: usize = 128;
 /// Argument bytes taken for one call; more fails the turn.
 pub const CALL_INPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Text and thinking kept of one reply. No context window is that large; what a runaway model says beyond it reaches
+/// the peers, but not the log, and the message ends with how much that was.
+pub const REPLY_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Default)]
 pub(crate) struct ReplyBuilder {
     blocks: Vec<Growing>,
     usage: Option<Usage>,
     prompt_estimate: u64,
+    kept_bytes: usize,
+    dropped_bytes: usize,
 }
 
 enum Growing {
@@ -51,7 +56,20 @@ impl ReplyBuilder {
         }
     }
 
+    /// Whether there is room for this; once there was none, nothing more is kept, so that no hole is in the middle.
+    fn keeps(&mut self, delta: &str) -> bool {
+        if self.dropped_bytes > 0 || self.kept_bytes + delta.len() > REPLY_BYTES_MAX {
+            self.dropped_bytes += delta.len();
+            return false;
+        }
+        self.kept_bytes += delta.len();
+        true
+    }
+
     pub(crate) fn text(&mut self, delta: &str) {
+        if !self.keeps(delta) {
+            return;
+        }
         match self.blocks.last_mut() {
             Some(Growing::Text(text)) => text.push_str(delta),
             _ => self.blocks.push(Growing::Text(delta.to_owned())),
@@ -59,6 +77,9 @@ impl ReplyBuilder {
     }
 
     pub(crate) fn thinking(&mut self, delta: &str) {
+        if !self.keeps(delta) {
+            return;
+        }
         match self.blocks.last_mut() {
             Some(Growing::Thinking { text, seal: None }) => text.push_str(delta),
             _ => self.blocks.push(Growing::Thinking { text: delta.to_owned(), seal: None }),
@@ -116,8 +137,8 @@ impl ReplyBuilder {
         taken: &mut HashSet<CallId>,
         read: ReadObject,
     ) -> AssistantMessage {
-        let mut said_bytes = 0;
-        let blocks: Vec<Block> = self
+        let mut said_bytes = self.dropped_bytes;
+        let mut blocks: Vec<Block> = self
             .blocks
             .into_iter()
             .map(|block| match block {
@@ -135,6 +156,9 @@ impl ReplyBuilder {
                 }
             })
             .collect();
+        if self.dropped_bytes > 0 {
+            blocks.push(Block::Text(format!("\n[{} more bytes were said and not kept]", self.dropped_bytes).into()));
+        }
         let usage = self.usage.unwrap_or(Usage {
             input: self.prompt_estimate,
             output: estimate_tokens(said_bytes),

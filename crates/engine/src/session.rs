@@ -444,7 +444,13 @@ impl Session {
 
     /// Drops whatever the turn waits for: the model connection closes, the tool's processes end.
     fn stop_work(&mut self) {
-        self.work = Work::Nothing;
+        match std::mem::replace(&mut self.work, Work::Nothing) {
+            Work::Tool { since, .. } | Work::Delegated { since } => {
+                self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
+            }
+            Work::Model(_) => self.estimate_usage(),
+            Work::Nothing | Work::Retry(_) | Work::Compact { .. } => {}
+        }
         self.withdraw_asks();
     }
 

@@ -150,6 +150,7 @@ pub struct Turn {
     iterations: u32,
     usage: Usage,
     mutations: Vec<(Arc<str>, Arc<str>)>,
+    ran_ms: u64,
     /// The finish of the reply whose calls are being worked on.
     finish: Finish,
     /// Tries of the current model call that failed.
@@ -169,6 +170,7 @@ impl Turn {
             iterations: 0,
             usage: Usage::default(),
             mutations: Vec::new(),
+            ran_ms: 0,
             finish: Finish::Stop,
             retried: 0,
         }
@@ -520,6 +522,11 @@ impl Turn {
         self.after_call(fx);
     }
 
+    /// How long the running tool has been at it; told before it is stopped.
+    pub fn ran_for(&mut self, ms: u64) {
+        self.ran_ms = ms;
+    }
+
     /// Stops wherever the turn stands. `false` when it is over already.
     pub fn interrupt(&mut self, fx: &mut Vec<Effect>) -> bool {
         self.stop(Stop::Interrupted, None, fx)
@@ -534,7 +541,11 @@ impl Turn {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => return false,
             Phase::Asking { call, ask, .. } => self.log_end(call.id, ask.tool, CallEnd::Interrupted, INTERRUPTED, fx),
-            Phase::Running { call, tool, .. } => self.log_end(call.id, tool, CallEnd::Interrupted, INTERRUPTED, fx),
+            Phase::Running { call, tool, .. } => {
+                let mut result = synthetic(call.id, tool, CallEnd::Interrupted, INTERRUPTED);
+                result.duration_ms = self.ran_ms;
+                fx.push(Effect::Log(Body::CallEnded { turn: self.id.clone(), result }));
+            }
             Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),
             Phase::Model { .. } if !self.reply.is_empty() => {
                 let message = self.close_reply(MessageEnd::Interrupted);

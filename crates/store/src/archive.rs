@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use vocab::{Archive, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary};
 
+use crate::private::private_dir;
 use crate::records::{from_record, to_record};
 use crate::{faults, private_write};
 
@@ -54,9 +55,14 @@ struct Row<'a> {
 impl Archive for FileArchive {
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
         let (store, session) = (self.store.clone(), session.clone());
-        let own = self.home.join("exports").join(format!("{}.md", file_stem(&session)));
+        let exports = self.home.join("exports");
+        let own = exports.join(format!("{}.md", file_stem(&session)));
+        let is_own = file.is_none();
         let file = file.map_or(own, Path::to_owned);
         Box::pin(async move {
+            if is_own {
+                private_dir(&exports).map_err(|error| faults::from_io("make", &exports, &error))?;
+            }
             let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {session}"));
             let summary = store.summary(&session).await?.ok_or_else(unknown)?;
             let entries = store.read(&session, 0, usize::MAX).await?.entries;

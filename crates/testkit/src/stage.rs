@@ -15,7 +15,7 @@ use crate::fakes::{CountedIds, Notebook, TickingClock};
 pub const VERSION: &str = "0.1.0";
 
 /// A test that waits longer for an event has failed. With time paused it takes no time.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3600);
 
 pub struct StageOptions {
     pub provider: Arc<dyn Provider>,

@@ -52,7 +52,11 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -
     let (old, new) = (text(before)?, text(after)?);
     let diff = TextDiff::from_lines(&old, &new);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
-    let name = |side: Option<&[u8]>, prefix| side.map_or("/dev/null".to_owned(), |_| format!("{prefix}/{path}"));
+    let name = |side: Option<&[u8]>, prefix| match side {
+        None => "/dev/null".to_owned(),
+        Some(_) if path.starts_with('/') => path.to_owned(),
+        Some(_) => format!("{prefix}/{path}"),
+    };
     Some(FileDiff {
         path: path.into(),
         added: count(ChangeTag::Insert),
