@@ -4,6 +4,7 @@
 mod ask;
 mod join;
 mod perform;
+mod recover;
 mod slash;
 mod verbs;
 
@@ -18,14 +19,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, CallId, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Later, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, ModelStream, Outcome, PeerId, SessionId, Settings, State, Stop, Tag, Told, Tool, TurnEnd,
-    TurnId, Usage, Verb,
+    ModelFault, ModelInfo, ModelStream, Outcome, PeerId, SessionId, Settings, State, Tag, Told, Tool, TurnId, Usage,
+    Verb,
 };
 
 use crate::Shared;
 use crate::compaction::Compacted;
-use crate::history::{Branch, History};
-use crate::lane::{Lane, TurnOver};
+use crate::history::History;
+use crate::lane::Lane;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
 use crate::permission::Remembered;
@@ -503,129 +504,6 @@ impl Session {
             self.logged_mode = self.settings.mode;
             self.ledger.log(Body::Mode { mode: self.settings.mode });
         }
-    }
-
-    /// Reads the branch back when it is not in memory, and closes what a dead process left open: each open call gets
-    /// a recorded result before the next model request can be made.
-    async fn load(&mut self) -> Result<(), Fault> {
-        if self.history.is_some() {
-            return Ok(());
-        }
-        self.await_commits().await?;
-        let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
-        if self.ledger.last_seq() > 0 {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
-            let branch = Branch::read(&page.entries);
-            if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
-                self.ledger.rebase(branch.last_seq);
-            }
-            if let Some(text) = page.recovered {
-                self.ledger.log(Body::Recovered { text: text.into() });
-            }
-            history.rebuild(&branch, self.current_turn().as_ref());
-            if self.turn.is_none() {
-                self.repair(branch);
-            }
-        }
-        self.history = Some(history);
-        Ok(())
-    }
-
-    /// Lets go of the encoded history; the numbers that are told about it stay.
-    fn unload(&mut self) {
-        if let Some(history) = self.history.take() {
-            self.messages_unloaded = history.messages();
-            self.context_unloaded = history.reported_tokens();
-        }
-    }
-
-    /// What is still on its way to the store may fail; a history read without it would not fit what follows.
-    async fn await_commits(&mut self) -> Result<(), Fault> {
-        self.ledger.flush();
-        while !self.ledger.is_settled() {
-            if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
-                self.store_failed(fault.clone());
-                return Err(fault);
-            }
-        }
-        Ok(())
-    }
-
-    fn repair(&mut self, branch: Branch) {
-        for ask in branch.open_asks {
-            if !self.asks.contains_key(&ask.id) {
-                self.ledger.log(Body::AskClosed { ask: ask.id, end: vocab::AskEnd::Withdrawn });
-            }
-        }
-        let lost = branch.open_calls.len();
-        for (turn, call) in branch.open_calls {
-            let tool = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
-            let result = crate::turn::synthetic(call.id, tool, vocab::CallEnd::Lost, crate::history::LOST);
-            self.ledger.log(Body::CallEnded { turn, result });
-        }
-        if let Some(turn) = branch.open_turn {
-            let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
-            self.ledger.log(Body::TurnEnded(TurnEnd {
-                turn,
-                stop: Stop::Error,
-                iterations: 0,
-                usage: branch.open_usage,
-                mutations: Vec::new(),
-                fault: Some(fault),
-            }));
-        }
-        if lost > 0 {
-            let text = format!("{lost} tool call(s) had no result and were closed with an error");
-            self.ledger.log(Body::Recovered { text: text.into() });
-        }
-        if self.lane.list().len() == 0 {
-            let mut waiting = branch.waiting;
-            for item in &mut waiting {
-                item.sender = self.senders.remove(&item.id);
-            }
-            self.senders.clear();
-            self.queued_in_log.extend(waiting.iter().map(|item| item.id.clone()));
-            for item in self.lane.restore(waiting) {
-                self.ledger.log(Body::Settled { item: item.id, end: vocab::ItemEnd::Dropped });
-            }
-        }
-    }
-
-    /// The log could not be written: the turn ends, nothing after the failure is told, and the next message tries
-    /// again from what the store really has.
-    fn store_failed(&mut self, fault: Fault) {
-        // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
-        self.senders.extend(self.lane.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
-        self.queued_in_log.clear();
-        self.cancel_compaction(fault.clone());
-        self.work = Work::Nothing;
-        self.asks.clear();
-        self.fx.clear();
-        let rolled_back = self.ledger.roll_back(&fault);
-        self.senders.extend(rolled_back.senders);
-        let was_running = self.turn.take().is_some();
-        self.unload();
-        if let Some(reason) = rolled_back.told_compaction {
-            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
-        }
-        if let Some(turn) = rolled_back.told_turn {
-            self.ledger.emit(Event::TurnLost(TurnEnd {
-                turn,
-                stop: Stop::Error,
-                iterations: 0,
-                usage: Usage::default(),
-                mutations: Vec::new(),
-                fault: Some(fault.clone()),
-            }));
-        }
-        if fault.kind == FaultKind::SessionBusy {
-            // Somebody else owns the session now; whoever is here has to come in again.
-            self.ledger.emit(Event::Gone { fault });
-        }
-        if was_running || self.lane.is_busy() {
-            self.lane_goes_on(TurnOver::Failed);
-        }
-        self.tell_queue();
     }
 
     fn current_turn(&self) -> Option<TurnId> {
