@@ -6,6 +6,7 @@ pub mod compaction;
 mod desk;
 mod fork;
 mod history;
+mod images;
 pub mod lane;
 mod ledger;
 mod outbox;
@@ -31,6 +32,7 @@ use vocab::{
 
 pub use commands::{COMMANDS, SlashCommand};
 pub use desk::iso8601;
+pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 

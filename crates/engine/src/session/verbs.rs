@@ -7,6 +7,7 @@ use vocab::{
 };
 
 use super::{AfterCompact, Mail, Session, Work};
+use crate::images;
 use crate::outbox::Outbox;
 
 impl Session {
@@ -49,7 +50,7 @@ impl Session {
             }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
-                match self.load().await {
+                match images::check(&parts, &self.model).and(self.load().await) {
                     Ok(()) => return self.offer(outbox.peer, tag, parts, delivery),
                     Err(fault) => Err(fault),
                 }
