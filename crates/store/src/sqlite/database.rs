@@ -125,7 +125,10 @@ fn open_once(path: &Path) -> Attempt<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_WAIT)?;
-    check_is_ours(&connection, path)?;
+    // One look: another process may be making the database between two of its questions.
+    let look = connection.unchecked_transaction()?;
+    check_is_ours(&look, path)?;
+    drop(look);
     // NORMAL never means "without any sync": it syncs before the write-ahead log is folded in.
     connection.execute_batch(&format!(
         "PRAGMA cache_size = -{CACHE_KIB};

@@ -65,6 +65,29 @@ async fn many_processes_have_one_writer_and_lose_nothing() {
     }
 }
 
+/// Makes a session of its own in a home that may not exist yet.
+#[tokio::test]
+async fn role_first() {
+    let Some((store, number)) = kit::role("processes::role_first") else { return };
+    let lease = store.create(new_session(&format!("s{number}")));
+    store.append(&lease, vec![said(1, "first")], true).await.unwrap();
+}
+
+#[tokio::test]
+async fn processes_that_come_first_together_all_get_in() {
+    for _ in 0..kit::rounds(5, 100) {
+        let home = tempfile::tempdir().unwrap();
+        let children: Vec<_> =
+            (0..6).map(|number| kit::child("processes::role_first", home.path(), number).spawn().unwrap()).collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let store = SqliteStore::new(home.path().to_owned());
+        assert_eq!(store.list(vocab::Query::default()).await.unwrap().len(), 6);
+    }
+}
+
 /// Holds a new session and waits to be killed.
 #[tokio::test]
 async fn role_holder() {
