@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use store::SqliteStore;
-use vocab::{FaultKind, Lease, SessionId, Store};
+use vocab::{FaultKind, Lease, Query, SessionId, Store};
 
 use crate::kit::{self, Dice, new_session, rounds, said, tell, text, texts};
 
@@ -75,7 +75,7 @@ async fn role_first() {
 
 #[tokio::test]
 async fn processes_that_come_first_together_all_get_in() {
-    for _ in 0..kit::rounds(5, 100) {
+    for _ in 0..rounds(5, 100) {
         let home = tempfile::tempdir().unwrap();
         let children: Vec<_> =
             (0..6).map(|number| kit::child("processes::role_first", home.path(), number).spawn().unwrap()).collect();
@@ -84,7 +84,7 @@ async fn processes_that_come_first_together_all_get_in() {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
         let store = SqliteStore::new(home.path().to_owned());
-        assert_eq!(store.list(vocab::Query::default()).await.unwrap().len(), 6);
+        assert_eq!(store.list(Query::default()).await.unwrap().len(), 6);
     }
 }
 
