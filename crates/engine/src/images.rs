@@ -1,7 +1,7 @@
 //! Pictures in prompts are judged before anything is logged: a provider that refuses one would refuse the whole
 //! conversation from then on.
 
-use vocab::{Fault, FaultKind, Image, ModelInfo, Part};
+use vocab::{Fault, FaultKind, Image, Part};
 
 /// Decoded bytes taken for one picture; larger ones are refused with their size.
 pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -10,20 +10,18 @@ pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const FORMATS: &[(&str, &str)] =
     &[("image/png", "iVBORw0KGgo"), ("image/jpeg", "/9j/"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
-pub(crate) fn check(parts: &[Part], model: &ModelInfo) -> Result<(), Fault> {
+/// A model that takes no pictures is the provider's business: it is told that there was one.
+pub(crate) fn check(parts: &[Part]) -> Result<(), Fault> {
     for part in parts {
         if let Part::Image(image) = part {
-            check_one(image, model)?;
+            check_one(image)?;
         }
     }
     Ok(())
 }
 
-fn check_one(image: &Image, model: &ModelInfo) -> Result<(), Fault> {
+fn check_one(image: &Image) -> Result<(), Fault> {
     let refused = |text: String| Err(Fault::new(FaultKind::Invalid, text));
-    if !model.images {
-        return refused(format!("the model {} takes no images", model.slug));
-    }
     let bytes = image.base64.len() / 4 * 3;
     if bytes > IMAGE_BYTES_MAX {
         let mib = |bytes: usize| bytes as f64 / (1024.0 * 1024.0);
@@ -49,29 +47,26 @@ fn check_one(image: &Image, model: &ModelInfo) -> Result<(), Fault> {
 mod tests {
     use super::*;
 
-    fn judged(mime: &str, base64: &str, images: bool) -> Result<(), String> {
-        let model =
-            ModelInfo { slug: "m".into(), context_window: 1, max_output: None, prices: None, images, thinking: false };
+    fn judged(mime: &str, base64: &str) -> Result<(), String> {
         let parts = [Part::text("look"), Part::Image(Image { mime: mime.into(), base64: base64.into() })];
-        check(&parts, &model).map_err(|fault| fault.message)
+        check(&parts).map_err(|fault| fault.message)
     }
 
     #[test]
     fn a_picture_is_taken_when_it_is_what_it_says() {
-        assert_eq!(judged("image/png", "iVBORw0KGgoAAAA=", true), Ok(()));
-        assert_eq!(judged("image/jpg", "/9j/4AAQ", true), Ok(()));
+        assert_eq!(judged("image/png", "iVBORw0KGgoAAAA="), Ok(()));
+        assert_eq!(judged("image/jpg", "/9j/4AAQ"), Ok(()));
     }
 
     #[test]
     fn everything_else_is_refused_in_words() {
         let cases = [
-            (judged("image/png", "/9j/4AAQ", true), "the data is not image/png"),
-            (judged("image/png", "iVBORw0KGgo", false), "the model m takes no images"),
+            (judged("image/png", "/9j/4AAQ"), "the data is not image/png"),
             (
-                judged("text/plain", "aGk=", true),
+                judged("text/plain", "aGk="),
                 "unsupported image type: text/plain (there is: image/png, image/jpeg, image/gif, image/webp)",
             ),
-            (judged("image/gif", &"R0lGOD".repeat(2 << 20), true), "the image is too large: 9.0 MiB, at most 8 MiB"),
+            (judged("image/gif", &"R0lGOD".repeat(2 << 20)), "the image is too large: 9.0 MiB, at most 8 MiB"),
         ];
         for (got, wanted) in cases {
             assert_eq!(got, Err(wanted.to_owned()));

@@ -14,8 +14,9 @@ use crate::fakes::{CountedIds, Notebook, TickingClock};
 /// What everybody on a stage is told about us.
 pub const VERSION: &str = "0.1.0";
 
-/// A test that waits longer for an event has failed. With time paused it takes no time.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(3600);
+/// A test that waits longer for an event has failed. With time paused it takes no time; it is longer than the engine
+/// waits for a silent model.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(700);
 
 pub struct StageOptions {
     pub provider: Arc<dyn Provider>,

@@ -25,7 +25,7 @@ mod write_file;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, FileDiff, FileEdit, Json, SessionId, Tool, ToolSpec, Toolbox};
+use vocab::{Fault, FileDiff, FileEdit, Gadget, Json, SessionId, Tool, ToolSpec, Toolbox};
 
 pub use workspace::Workspace;
 
@@ -102,6 +102,11 @@ impl Toolbox for Builtin {
         tools.extend(shell::tools(shell));
         tools.push(web_fetch::tool(web_fetch::Options::default()));
         Ok(tools)
+    }
+
+    fn gadgets(&self) -> Vec<Gadget> {
+        let description = "Fetch pages from the web.".into();
+        vec![Gadget { name: web_fetch::GADGET.into(), description, prompt: None }]
     }
 
     fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {

@@ -80,9 +80,16 @@ fn parse(input: &Json) -> Result<(Args, Url), String> {
     Ok((args, url))
 }
 
+/// The bundle this tool is switched with.
+pub const GADGET: &str = "web";
+
 impl Tool for WebFetch {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn gadget(&self) -> Option<&str> {
+        Some(GADGET)
     }
 
     fn required(&self) -> Required {

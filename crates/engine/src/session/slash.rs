@@ -169,14 +169,14 @@ impl Session {
             }
             _ => return failed("gadgets", "usage", "usage: /gadgets [on|off NAME]"),
         }
-        let off = &self.settings.gadgets_off;
+        let (off, family) = (&self.settings.gadgets_off, self.settings.family);
         let rows = self.gadgets.iter().map(|gadget| {
             let tools = self.tools.iter().filter(|tool| tool.gadget() == Some(&gadget.name));
             map! {
                 "name" => gadget.name.clone(),
                 "enabled" => !off.contains(&gadget.name),
                 "description" => gadget.description.clone(),
-                "tools" => Data::texts(tools.map(|tool| tool.spec().name.clone())),
+                "tools" => Data::texts(tools.map(|tool| family.show(&tool.spec().name).to_owned())),
             }
         });
         let text = match self.gadgets.len() {

@@ -50,7 +50,7 @@ impl Session {
             }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
-                match images::check(&parts, &self.model).and(self.load().await) {
+                match images::check(&parts).and(self.load().await) {
                     Ok(()) => return self.offer(outbox.peer, tag, parts, delivery),
                     Err(fault) => Err(fault),
                 }
