@@ -165,6 +165,8 @@ pub(crate) struct Branch {
     pub(crate) open_asks: Vec<Ask>,
     pub(crate) waiting: Vec<Item>,
     pub(crate) last_seq: u64,
+    /// Gadgets that were switched off, when any ever was.
+    pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
 }
 
 impl Branch {
@@ -233,6 +235,7 @@ impl Branch {
                     self.messages.push((entry.seq, Message::Result(result)));
                 }
             }
+            Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
             Body::Compacted(compaction) => {
                 self.compaction = Some(compaction.clone());
                 self.compacted_at = entry.seq;
@@ -251,7 +254,6 @@ impl Branch {
             | Body::Model { .. }
             | Body::Mode { .. }
             | Body::Thinking { .. }
-            | Body::Gadgets { .. }
             | Body::Title { .. }
             | Body::Recovered { .. } => {}
         }

@@ -489,6 +489,9 @@ impl Session {
             mode: self.settings.mode,
             forked_from: None,
         });
+        if !self.settings.gadgets_off.is_empty() {
+            self.ledger.log(Body::Gadgets { off: self.settings.gadgets_off.clone() });
+        }
     }
 
     /// Settings that were given from outside are part of the log before the next turn is.

@@ -4,102 +4,24 @@
 //! Promises kept here: every started turn ends exactly once; every call of a reply gets exactly one result; a reply
 //! is never retried after something of it was visible.
 
+mod words;
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use vocab::{
     Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, Finish,
-    MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Required, RetryPolicy, Stop, TurnEnd, TurnId,
-    Usage,
+    MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, RetryPolicy, Stop, TurnEnd, TurnId, Usage,
 };
 
 use crate::reply::{ReadObject, ReplyBuilder};
 use crate::retry;
+pub use words::{Effect, SafePoint, Verdict};
 
 /// Text given to the model for a call that nobody allowed and nobody explained.
 pub const DENIED: &str = "denied by remote controller";
 pub const INTERRUPTED: &str = "interrupted";
 pub const SKIPPED: &str = "Skipped due to queued user message.";
-
-/// What the turn wants done, in order.
-#[derive(Debug)]
-pub enum Effect {
-    /// Append to the log and tell everybody.
-    Log(Body),
-    Text(String),
-    Thinking(String),
-    CallInput {
-        index: u32,
-        id: Option<CallId>,
-        name: Option<Arc<str>>,
-        delta: String,
-    },
-    /// Start a model call. The session pushes what was logged and streams the events back.
-    CallModel,
-    /// Find the tool and decide; the verdict comes back through [`Turn::judged`].
-    Judge(Call),
-    Ask(PermissionAsk),
-    Run {
-        call: Call,
-        tool: Arc<str>,
-        granted: Required,
-    },
-    /// Have the controller that owns the tool run it.
-    Delegate {
-        call: Call,
-        tool: Arc<str>,
-    },
-    /// A place where waiting messages may join; answered through [`Turn::joined`].
-    SafePoint(SafePoint),
-    /// Wait before the next try; [`Turn::retry_due`] ends it.
-    WaitRetry {
-        ms: u64,
-    },
-    RetryEnded {
-        attempt: u32,
-        ok: bool,
-    },
-    /// Make room, then [`Turn::compacted`].
-    Compact(CompactReason),
-    End(TurnEnd),
-}
-
-/// Where messages may join a running turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SafePoint {
-    /// Right after the first user message, before the model is called.
-    Start,
-    /// Between two calls of one reply.
-    BetweenCalls,
-    /// After all calls of a reply.
-    AfterCalls,
-    /// After a reply that called nothing; the turn would end here.
-    EndOfReply,
-}
-
-/// What became of a call before it ran.
-#[derive(Debug)]
-pub enum Verdict {
-    Unknown,
-    Invalid(String),
-    Allow {
-        tool: Arc<str>,
-        granted: Required,
-        mutation: Option<Arc<str>>,
-    },
-    Ask {
-        ask: PermissionAsk,
-        mutation: Option<Arc<str>>,
-    },
-    Deny {
-        tool: Arc<str>,
-        reason: String,
-    },
-    /// The tool lives with the controller.
-    Delegate {
-        tool: Arc<str>,
-    },
-}
 
 #[derive(Debug)]
 enum Phase {

@@ -28,6 +28,13 @@ impl Session {
                 self.ledger.log(Body::Recovered { text: text.into() });
             }
             history.rebuild(&branch, self.current_turn().as_ref());
+            if let Some(off) = &branch.gadgets_off
+                && self.settings.gadgets_off != *off
+            {
+                self.settings.gadgets_off = off.clone();
+                self.spec = None;
+                self.tell_state();
+            }
             if self.turn.is_none() {
                 self.repair(branch);
             }

@@ -182,3 +182,31 @@ fn every_peer_is_told_of_a_change() {
         assert!(matches!(told, Event::State(_)));
     });
 }
+
+/// A gadget that was switched off stays off when the session is opened again.
+#[test]
+fn a_gadget_stays_off_over_a_resume() {
+    paused(async {
+        let stage = Stage::new(StageOptions::default());
+        let mut actor = stage.open().await;
+        let off = vocab::Change::Gadget { name: "web".into(), on: false };
+        let tag = actor.send(Verb::Set(off)).await;
+        actor.reply(tag).await.unwrap();
+        actor.prompt("say hi").await;
+        actor.turn_end().await;
+        let session = actor.send(Verb::Leave).await;
+        actor.reply(session).await.unwrap();
+        actor.settle().await;
+
+        let mut back = stage.actor();
+        back.open(Open::new(Which::Latest)).await.unwrap();
+        back.prompt("say again").await;
+        back.turn_end().await;
+        back.settle().await;
+        let mut states = back.told.iter().filter_map(|told| match &told.event {
+            Event::State(state) => Some(state.gadgets.len()),
+            _ => None,
+        });
+        assert_eq!(states.next_back(), Some(0));
+    });
+}
