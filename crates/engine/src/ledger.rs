@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use vocab::{
     Body, Clock, CompactReason, Entry, Event, Fault, ItemId, Later, Lease, PeerId, SessionId, Store, SyncLevel, Tag,
-    Told, TurnId, UserFrom,
+    Told, TurnId,
 };
 
 use crate::outbox::Outbox;
@@ -154,7 +154,7 @@ impl Ledger {
             SyncLevel::Record => true,
             SyncLevel::Turn => matches!(
                 body,
-                Body::User { from: UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp, .. }
+                Body::User { .. }
                     | Body::AskClosed { .. }
                     | Body::CallEnded { .. }
                     | Body::TurnEnded(_)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, NewSession, Part, Summary, Usage, UserFrom};
+use vocab::{Body, Entry, NewSession, Part, Summary, Usage};
 
 /// Characters of the first prompt that a list shows; the rest is in the log.
 const PREVIEW_CHARS_MAX: usize = 120;
@@ -35,7 +35,6 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
             summary.model = model.clone();
             summary.mode = *mode;
         }
-        Body::User { from: UserFrom::Note, .. } => {}
         Body::User { parts, .. } => {
             summary.messages += 1;
             if summary.preview.is_none() {

@@ -101,8 +101,6 @@ pub enum UserFrom {
     Prompt,
     Steer,
     FollowUp,
-    /// Written by us for the model, such as a note about dropped messages.
-    Note,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -24,7 +24,7 @@ macro_rules! mirror {
 mirror! {
     Mode { ReadOnly, WorkspaceWrite, DangerFullAccess, Prompt, Plan }
     Required { ReadOnly, WorkspaceWrite, DangerFullAccess }
-    UserFrom { Prompt, Steer, FollowUp, Note }
+    UserFrom { Prompt, Steer, FollowUp }
     Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error }
     CompactReason { Manual, Threshold, Overflow }
     Finish { Stop, Length, ToolUse, Refusal }

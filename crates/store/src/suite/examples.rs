@@ -110,7 +110,7 @@ fn parts() -> Vec<Part> {
 
 fn messages() -> Vec<Body> {
     let mut all = Vec::new();
-    for from in [UserFrom::Prompt, UserFrom::Steer, UserFrom::FollowUp, UserFrom::Note] {
+    for from in [UserFrom::Prompt, UserFrom::Steer, UserFrom::FollowUp] {
         all.push(Body::User { turn: None, parts: parts(), from });
         all.push(Body::User { turn: Some(TurnId::from(ODD)), parts: vec![], from });
     }

@@ -43,11 +43,14 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     append(store, &lease, vec![entry(1, opened)]).await;
     let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
     assert_eq!((&*summary.model, summary.mode, summary.messages), ("n", Mode::Plan, 0));
-    let note_first = Body::User { turn: None, parts: vec![Part::text("from us")], from: UserFrom::Note };
     append(
         store,
         &lease,
-        vec![entry(2, note_first), prompt(3, "hello"), entry(4, Body::TurnStarted { turn: turn.clone() })],
+        vec![
+            entry(2, Body::Mode { mode: Mode::Plan }),
+            prompt(3, "hello"),
+            entry(4, Body::TurnStarted { turn: turn.clone() }),
+        ],
     )
     .await;
     let message = Body::Assistant { turn: None, message: answer };
