@@ -11,7 +11,7 @@ use vocab::{
     Told, TurnId,
 };
 
-use crate::outbox::Outbox;
+use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
 
 /// Something to tell, in order.
 pub(crate) enum Outgoing {
@@ -56,6 +56,8 @@ pub(crate) struct Ledger {
     commits: VecDeque<Commit>,
     held: VecDeque<Held>,
     held_text_bytes: usize,
+    /// Bytes of deltas among what is held.
+    held_flow_bytes: usize,
     peers: Vec<Arc<Outbox>>,
     /// The turn whose start was told and whose end was not.
     told_turn: Option<TurnId>,
@@ -85,6 +87,7 @@ impl Ledger {
             commits: VecDeque::new(),
             held: VecDeque::new(),
             held_text_bytes: 0,
+            held_flow_bytes: 0,
             peers: Vec::new(),
             told_turn: None,
             told_compaction: None,
@@ -100,6 +103,10 @@ impl Ledger {
     /// Text deltas that were emitted but wait behind a commit.
     pub(crate) fn held_text_bytes(&self) -> usize {
         self.held_text_bytes
+    }
+    /// So much waits behind a commit that no more is pulled from the model; a slow disk must not fill the memory.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.held_flow_bytes >= OUTBOX_BYTES_MAX
     }
     pub(crate) fn is_settled(&self) -> bool {
         self.batch.is_empty() && self.commits.is_empty()
@@ -190,6 +197,7 @@ impl Ledger {
             self.deliver(what);
         } else {
             self.held_text_bytes += text_bytes(&what);
+            self.held_flow_bytes += flow_bytes(&what);
             self.held.push_back(Held { need: 0, what });
         }
     }
@@ -212,6 +220,7 @@ impl Ledger {
         while self.held.front().is_some_and(|held| held.need <= self.committed) {
             let held = self.held.pop_front().expect("the front was just seen");
             self.held_text_bytes -= text_bytes(&held.what);
+            self.held_flow_bytes -= flow_bytes(&held.what);
             self.deliver(held.what);
         }
     }
@@ -254,6 +263,7 @@ impl Ledger {
         self.last_seq = self.committed;
         self.leaf = self.committed_leaf;
         self.held_text_bytes = 0;
+        self.held_flow_bytes = 0;
         let mut senders = Vec::new();
         for held in std::mem::take(&mut self.held) {
             match held.what {
@@ -266,6 +276,15 @@ impl Ledger {
             }
         }
         RolledBack { told_turn: self.told_turn.take(), told_compaction: self.told_compaction.take(), senders }
+    }
+}
+
+fn flow_bytes(what: &Outgoing) -> usize {
+    match what {
+        Outgoing::All(Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. }) => {
+            delta.len()
+        }
+        _ => 0,
     }
 }
 

@@ -356,6 +356,11 @@ impl Session {
     fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
         // The flow from the model is pulled only while every peer that we wait for has room.
         if matches!(self.work, Work::Model(_)) {
+            // The commit that everything waits behind was polled above and wakes us.
+            if self.ledger.is_congested() {
+                self.moved_at = Instant::now();
+                return Poll::Pending;
+            }
             for peer in self.ledger.peers() {
                 if peer.poll_room(context).is_pending() {
                     self.moved_at = Instant::now();

@@ -320,3 +320,20 @@ fn an_old_lost_call_keeps_its_result_while_a_new_one_of_the_same_id_is_open() {
         assert!(sent.contains("result c1 Lost") && sent.contains("result c1 Ran"), "{sent}");
     });
 }
+
+/// What a model says while the prompt is still being written waits in memory, so only so much of it is taken.
+#[tokio::test(start_paused = true)]
+async fn a_slow_disk_slows_the_model_down() {
+    let store = faulty();
+    store.slow(vec![1_000]);
+    let mut flood: Vec<Step> = (0..100).map(|_| text(&"x".repeat(32 * 1024))).collect();
+    flood.push(done(Finish::Stop));
+    let stage = on(&store, &Player::new([flood]));
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    actor.send(Verb::Interrupt).await;
+    assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
+    let said = actor.text().len();
+    assert!(said > 0 && said <= engine::OUTBOX_BYTES_MAX + 32 * 1024, "{said} bytes were taken");
+}
