@@ -136,7 +136,11 @@ pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
         // Compaction shows as `state_changed` or as the result of `/compact`.
         Event::CompactionStarted { .. } | Event::CompactionFailed { .. } => {}
         // A retry that works is not worth a line; one that fails is the turn's `error`.
-        Event::RetryEnded { .. } => {}
+        Event::RetryStarted { .. } | Event::RetryEnded { .. } => {}
+        // `turn_complete` is all there is.
+        Event::Settled => {}
+        // Commands beside the conversation and companions have no member here.
+        Event::ShellProgress { .. } | Event::Notice(_) | Event::Trouble { .. } | Event::Consult(_) => {}
         // Prompts are refused, not queued.
         Event::Queue(_) | Event::ItemEnded { .. } => {}
         // No replay is asked for.
@@ -198,6 +202,11 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
         | Body::Thinking { .. }
         | Body::Gadgets { .. }
         | Body::Title { .. } => {}
+        Body::Shell(_)
+        | Body::Todos { .. }
+        | Body::Imported { .. }
+        | Body::Label { .. }
+        | Body::BranchSummary { .. } => {}
     }
 }
 

@@ -80,6 +80,7 @@ impl Desk {
                 let result = self.fork(&target, at).await;
                 self.answer_in_turn(&target, tag, result).await;
             }
+            Verb::Models => self.models(tag),
             verb => self.pass_on(&target, tag, verb).await,
         }
     }
@@ -209,17 +210,26 @@ impl Desk {
         }
     }
 
-    async fn fork(&mut self, target: &Target, at: u64) -> Result<Reply, Fault> {
+    /// A server may take its time over the list; nothing else waits for it.
+    fn models(&self, tag: Tag) {
+        let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
+        let session = self.current.clone().unwrap_or_else(|| SessionId::from(""));
+        tokio::spawn(async move {
+            let result = shared.ports.provider.models().await.map(Reply::Models);
+            outbox.push(Told { session, event: Event::Reply { tag, result } });
+        });
+    }
+
+    async fn fork(&mut self, target: &Target, at: Option<u64>) -> Result<Reply, Fault> {
         let from = self.resolve(target)?;
         let store = &self.shared.ports.store;
         let entries = store.read(&from, 0, usize::MAX).await?.entries;
         let path = history::active_path(&entries);
-        let user = path.iter().find(|entry| entry.seq == at).and_then(|entry| match &entry.body {
-            Body::User { parts, .. } => Some(vocab::parts_text(parts)),
-            _ => None,
-        });
-        let Some(text) = user else {
-            return Err(Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session")));
+        let text = match at {
+            None => String::new(),
+            Some(at) => user_text(&path, at).ok_or_else(|| {
+                Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session"))
+            })?,
         };
         let summary = store.summary(&from).await?;
         let summary =
@@ -345,6 +355,13 @@ impl Desk {
             Err(fault) => commands::from_fault(name, &fault),
         }
     }
+}
+
+fn user_text(path: &[Arc<vocab::Entry>], seq: u64) -> Option<String> {
+    path.iter().find(|entry| entry.seq == seq).and_then(|entry| match &entry.body {
+        Body::User { parts, .. } => Some(vocab::parts_text(parts)),
+        _ => None,
+    })
 }
 
 fn title_of(summary: &Summary) -> String {

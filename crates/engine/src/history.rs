@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{
-    Ask, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, Item, Message, Part, TurnId, Usage,
-    estimate_tokens,
+    Ask, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, Item, Message, Part, Shell, TodoPhase,
+    TurnId, Usage, estimate_tokens,
 };
 
 use crate::turn::synthetic;
@@ -51,6 +51,10 @@ impl History {
     /// User and assistant messages the model sees.
     pub(crate) fn messages(&self) -> u64 {
         self.marks.iter().filter(|mark| mark.kind != MarkKind::Result).count() as u64
+    }
+    /// Tool results the model sees.
+    pub(crate) fn results(&self) -> u64 {
+        self.marks.len() as u64 - self.messages()
     }
     pub(crate) fn bytes(&self) -> usize {
         self.chat.bytes()
@@ -149,6 +153,35 @@ pub(crate) fn summary_message(summary: &str) -> String {
     format!("Summary of the conversation so far (earlier messages were compacted):\n\n{summary}")
 }
 
+/// How a command of the user's own is put to the model.
+pub(crate) fn shell_message(shell: &Shell) -> String {
+    let mut text = format!("The user ran `{}` in the workspace.\n", shell.command);
+    match shell.output.trim_end() {
+        "" => text.push_str("(no output)"),
+        output => {
+            text.push_str("```\n");
+            text.push_str(output);
+            text.push_str("\n```");
+        }
+    }
+    match shell.exit_code {
+        _ if shell.cancelled => text.push_str("\nIt was stopped before it ended."),
+        Some(code) if code != 0 => text.push_str(&format!("\nIt exited with code {code}.")),
+        _ => {}
+    }
+    if shell.truncated {
+        text.push_str("\nThe output above is not complete.");
+        if let Some(place) = &shell.spilled {
+            text.push_str(&format!(" All of it is in {place}."));
+        }
+    }
+    text
+}
+
+fn branch_message(summary: &str) -> String {
+    format!("Summary of another branch of this conversation, which was left:\n\n{summary}")
+}
+
 /// The active branch of a log, read back.
 #[derive(Default)]
 pub(crate) struct Branch {
@@ -167,6 +200,7 @@ pub(crate) struct Branch {
     pub(crate) last_seq: u64,
     /// Gadgets that were switched off, when any ever was.
     pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
+    pub(crate) todos: Vec<TodoPhase>,
 }
 
 impl Branch {
@@ -235,6 +269,13 @@ impl Branch {
                     self.messages.push((entry.seq, Message::Result(result)));
                 }
             }
+            Body::Shell(shell) if !shell.aside => {
+                self.messages.push((entry.seq, Message::User(vec![Part::text(shell_message(shell))])));
+            }
+            Body::BranchSummary { summary, .. } => {
+                self.messages.push((entry.seq, Message::User(vec![Part::text(branch_message(summary))])));
+            }
+            Body::Todos { phases } => self.todos = phases.clone(),
             Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
             Body::Compacted(compaction) => {
                 self.compaction = Some(compaction.clone());
@@ -255,6 +296,9 @@ impl Branch {
             | Body::Mode { .. }
             | Body::Thinking { .. }
             | Body::Title { .. }
+            | Body::Shell(_)
+            | Body::Imported { .. }
+            | Body::Label { .. }
             | Body::Recovered { .. } => {}
         }
     }

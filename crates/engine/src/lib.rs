@@ -227,7 +227,14 @@ impl Shared {
             },
             Which::Id(text) => self.find_by_prefix(text).await?,
             Which::Latest => self.find_latest(&workspace).await?,
-            Which::Path(path) => self.ports.archive.import(&workspace.join(path)).await?,
+            Which::Path(path) => {
+                let id = self.ports.archive.import(&workspace.join(path)).await?;
+                // An archive may give a name to a file that is still to be written.
+                match self.find_named(&id).await? {
+                    Some(id) => id,
+                    None => return self.start_new(id, open),
+                }
+            }
         };
         if let Some(handle) = self.find_live(&id).await {
             return Ok((handle, true));

@@ -18,6 +18,9 @@ pub(crate) fn system(settings: &Settings, gadgets: &[Gadget]) -> String {
         Mode::ReadOnly => text.push_str("\nMode: read-only. Nothing may be changed."),
         Mode::WorkspaceWrite | Mode::DangerFullAccess | Mode::Prompt => {}
     }
+    if let Some(locale) = &settings.locale {
+        let _ = write!(text, "\nAnswer in the language of the locale {locale} unless the user writes in another.");
+    }
     for prompt in gadgets.iter().filter_map(|gadget| gadget.prompt.as_deref()) {
         let _ = write!(text, "\n\n{prompt}");
     }

@@ -2,6 +2,7 @@
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
 mod ask;
+mod inspect;
 mod join;
 mod perform;
 mod recover;
@@ -11,6 +12,7 @@ mod verbs;
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,8 +21,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, CallId, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Later, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, ModelStream, Outcome, PeerId, SessionId, Settings, State, Tag, Told, Tool, TurnId, Usage,
-    Verb,
+    ModelFault, ModelInfo, ModelStream, Outcome, Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool,
+    TurnId, Usage, Verb,
 };
 
 use crate::Shared;
@@ -126,11 +128,14 @@ pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
     settings: Settings,
-    model: ModelInfo,
+    model: Arc<ModelInfo>,
     /// What the log says; differs from the settings until the change is logged.
     logged_model: Arc<str>,
     logged_mode: Mode,
     title: Option<Arc<str>>,
+    todos: Arc<[TodoPhase]>,
+    /// The file that follows the log, where there is one.
+    file: Option<PathBuf>,
     tools: Vec<Arc<dyn Tool>>,
     gadgets: Vec<Gadget>,
     host_tools: Vec<(PeerId, HostTool)>,
@@ -160,6 +165,7 @@ pub(crate) struct Session {
     turns: u64,
     /// What is told while the history is not in memory.
     messages_unloaded: u64,
+    results_unloaded: u64,
     context_unloaded: u64,
     stopping: Vec<oneshot::Sender<()>>,
     asked_busy: Vec<oneshot::Sender<bool>>,
@@ -210,11 +216,14 @@ impl Session {
             spent: summary.map_or_else(Usage::default, |it| it.usage),
             turns: summary.map_or(0, |it| it.turns),
             messages_unloaded: summary.map_or(0, |it| it.messages),
+            results_unloaded: 0,
             context_unloaded: 0,
+            todos: Arc::from([]),
+            file: shared.ports.store.file(&seed.ledger.session),
             lane: Lane::new(seed.settings.lane),
             shared,
             settings: seed.settings,
-            model: seed.model,
+            model: Arc::new(seed.model),
             tools: seed.tools,
             host_tools: Vec::new(),
             spec: None,
@@ -474,6 +483,9 @@ impl Session {
         }
         let message = match &body {
             Body::User { parts, .. } => Some(Message::User(parts.clone())),
+            Body::Shell(shell) if !shell.aside => {
+                Some(Message::User(vec![Part::text(crate::history::shell_message(shell))]))
+            }
             Body::Assistant { message, .. } => Some(Message::Assistant(message.clone())),
             Body::CallEnded { result, .. } => Some(Message::Result(result.clone())),
             _ => None,
@@ -533,7 +545,11 @@ impl Session {
             title: self.title.clone(),
             turn: self.current_turn(),
             messages: history.map_or(self.messages_unloaded, History::messages),
+            results: history.map_or(self.results_unloaded, History::results),
             last_seq: self.ledger.last_seq(),
+            model_info: self.model.clone(),
+            todos: self.todos.clone(),
+            file: self.file.clone(),
         }
     }
 

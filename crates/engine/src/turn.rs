@@ -288,6 +288,7 @@ impl Turn {
     pub fn retry_due(&mut self, fx: &mut Vec<Effect>) {
         if let Phase::RetryWait { attempt, .. } = self.phase {
             self.phase = Phase::Model { attempt, visible: false };
+            fx.push(Effect::RetryStarted { attempt });
             fx.push(Effect::CallModel);
         }
     }

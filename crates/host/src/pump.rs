@@ -121,6 +121,7 @@ pub async fn pump<D: Dialect>(
                 for told in events.drain(..) {
                     pump.dialect.tell(&told, &mut pump.out);
                 }
+                pump.dialect.pause(&mut pump.out);
                 pump.ended |= !more;
             }
             () = Pump::<D>::until_deaf(&mut deaf), if !pump.deaf => {

@@ -192,7 +192,7 @@ impl Provider for OpenAi {
         }
         let named = |models: &[ModelInfo]| models.iter().find(|model| &*model.slug == slug).cloned();
         let known = named(&self.inner.config.models).or_else(|| named(&self.inner.remembered()?));
-        Ok(known.unwrap_or_else(|| catalogue::unknown(slug, self.inner.config.default_context_window)))
+        Ok(known.unwrap_or_else(|| ModelInfo::named(slug, self.inner.config.default_context_window)))
     }
 
     /// Asks the server each time. Without a connection it gives what is remembered, if anything is.

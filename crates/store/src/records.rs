@@ -6,6 +6,7 @@
 
 mod asks;
 mod content;
+mod todos;
 mod words;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use vocab::{AskId, Body, ItemId, SessionId, TurnId};
 
 use asks::{Ask, AskEnd};
 use content::{Call, CallResult, Fault, Message, Part, PathText, Usage, into_all};
+use todos::TodoPhase;
 use words::{CompactReason, Delivery, ItemEnd, Mode, Stop, UserFrom};
 
 /// Why a record whose checksum is right cannot be read.
@@ -143,8 +145,69 @@ struct Title {
     title: Arc<str>,
 }
 #[derive(Serialize, Deserialize)]
+struct Shell {
+    command: Arc<str>,
+    output: Arc<str>,
+    exit_code: Option<i32>,
+    cancelled: bool,
+    truncated: bool,
+    total_lines: u64,
+    total_bytes: u64,
+    spilled: Option<Arc<str>>,
+    aside: bool,
+}
+#[derive(Serialize, Deserialize)]
+struct Todos {
+    phases: Vec<TodoPhase>,
+}
+#[derive(Serialize, Deserialize)]
+struct Imported {
+    names: Vec<(u64, Arc<str>)>,
+}
+#[derive(Serialize, Deserialize)]
+struct Label {
+    target: u64,
+    label: Option<Arc<str>>,
+}
+#[derive(Serialize, Deserialize)]
+struct BranchSummary {
+    from: Option<u64>,
+    summary: Arc<str>,
+}
+#[derive(Serialize, Deserialize)]
 struct Recovered {
     text: Arc<str>,
+}
+
+impl From<&vocab::Shell> for Shell {
+    fn from(it: &vocab::Shell) -> Self {
+        Self {
+            command: it.command.clone(),
+            output: it.output.clone(),
+            exit_code: it.exit_code,
+            cancelled: it.cancelled,
+            truncated: it.truncated,
+            total_lines: it.total_lines,
+            total_bytes: it.total_bytes,
+            spilled: it.spilled.clone(),
+            aside: it.aside,
+        }
+    }
+}
+impl From<Shell> for vocab::Shell {
+    fn from(it: Shell) -> Self {
+        Self {
+            command: it.command,
+            output: it.output,
+            exit_code: it.exit_code,
+            cancelled: it.cancelled,
+            truncated: it.truncated,
+            total_lines: it.total_lines,
+            total_bytes: it.total_bytes,
+            spilled: it.spilled,
+            aside: it.aside,
+        }
+    }
 }
 
 /// Appends the payload to `out` and says its kind.
@@ -214,6 +277,13 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
         Body::Thinking { level } => put("thinking", &Thinking { level: level.clone() }, out),
         Body::Gadgets { off } => put("gadgets", &Gadgets { off: off.clone() }, out),
         Body::Title { title } => put("title", &Title { title: title.clone() }, out),
+        Body::Shell(shell) => put("shell", &Shell::from(shell), out),
+        Body::Todos { phases } => put("todos", &Todos { phases: into_all(phases) }, out),
+        Body::Imported { names } => put("imported", &Imported { names: names.clone() }, out),
+        Body::Label { target, label } => put("label", &Label { target: *target, label: label.clone() }, out),
+        Body::BranchSummary { from, summary } => {
+            put("branch_summary", &BranchSummary { from: *from, summary: summary.clone() }, out)
+        }
         Body::Recovered { text } => put("recovered", &Recovered { text: text.clone() }, out),
     }
 }
@@ -296,6 +366,13 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
         "thinking" => get(payload, |it: Thinking| Body::Thinking { level: it.level }),
         "gadgets" => get(payload, |it: Gadgets| Body::Gadgets { off: it.off }),
         "title" => get(payload, |it: Title| Body::Title { title: it.title }),
+        "shell" => get(payload, |it: Shell| Body::Shell(it.into())),
+        "todos" => get(payload, |it: Todos| Body::Todos { phases: into_all(it.phases) }),
+        "imported" => get(payload, |it: Imported| Body::Imported { names: it.names }),
+        "label" => get(payload, |it: Label| Body::Label { target: it.target, label: it.label }),
+        "branch_summary" => {
+            get(payload, |it: BranchSummary| Body::BranchSummary { from: it.from, summary: it.summary })
+        }
         "recovered" => get(payload, |it: Recovered| Body::Recovered { text: it.text }),
         _ => return Err(Unreadable::Kind(kind.to_owned())),
     };

@@ -61,6 +61,11 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Moved { .. }
         | Body::Thinking { .. }
         | Body::Gadgets { .. }
+        | Body::Shell(_)
+        | Body::Todos { .. }
+        | Body::Imported { .. }
+        | Body::Label { .. }
+        | Body::BranchSummary { .. }
         | Body::Recovered { .. } => {}
     }
 }

@@ -102,13 +102,13 @@ fn tool_name(name: &str) -> Arc<str> {
 
 fn model_info(entry: &ModelEntry, config: &Config) -> ModelInfo {
     const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
+    let window = entry.context_window.or(config.context_window()).unwrap_or(CONTEXT_WINDOW_DEFAULT);
     ModelInfo {
-        slug: entry.slug.as_str().into(),
-        context_window: entry.context_window.or(config.context_window()).unwrap_or(CONTEXT_WINDOW_DEFAULT),
         max_output: entry.max_output,
         prices: entry.prices,
         images: entry.images.unwrap_or(true),
         thinking: entry.thinking.unwrap_or(true),
+        ..ModelInfo::named(entry.slug.as_str(), window)
     }
 }
 

@@ -25,7 +25,7 @@ mod write_file;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, FileDiff, FileEdit, Gadget, Json, SessionId, Tool, ToolSpec, Toolbox};
+use vocab::{Fault, FileDiff, FileEdit, Gadget, Json, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox};
 
 pub use workspace::Workspace;
 
@@ -111,6 +111,23 @@ impl Toolbox for Builtin {
 
     fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
         changes::restore(workspace, edits).unwrap_or_default()
+    }
+
+    fn shell(&self, _: &SessionId, _: &Path, command: &str, _: Progress) -> Later<'static, Shell> {
+        let command = command.into();
+        Box::pin(async move {
+            Shell {
+                command,
+                output: "".into(),
+                exit_code: Some(127),
+                cancelled: false,
+                truncated: false,
+                total_lines: 0,
+                total_bytes: 0,
+                spilled: None,
+                aside: false,
+            }
+        })
     }
 
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {

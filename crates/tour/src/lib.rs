@@ -43,13 +43,12 @@ impl Default for Options {
 /// A rule-based model of this name and window.
 pub fn model(slug: impl Into<Arc<str>>, context_window: u64) -> ModelInfo {
     ModelInfo {
-        slug: slug.into(),
-        context_window,
-        max_output: None,
+        provider: "tour".into(),
+        api: "tour".into(),
         // Known, not unknown: it runs here and costs nothing.
         prices: Some(Prices { input: 0.0, cache_read: 0.0, cache_write: 0.0, output: 0.0 }),
         images: false,
-        thinking: true,
+        ..ModelInfo::named(slug, context_window)
     }
 }
 

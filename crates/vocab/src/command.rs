@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::names::Family;
 use crate::{
-    Answer, AskId, CompactionPolicy, Gate, ItemId, Json, LanePolicy, Mode, Part, PeerId, RetryPolicy, SessionId, Tag,
+    Answer, AskId, AskKind, CompactionPolicy, Gate, ItemId, Json, LanePolicy, Mode, Notice, Opinion, Part, PeerId,
+    RetryPolicy, SessionId, Tag, TodoPhase,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -56,13 +57,49 @@ pub enum Verb {
     Compact {
         instructions: Option<Arc<str>>,
     },
-    /// A new session with everything before the user message `at`.
+    /// A new session with everything before the user message `at`, or with everything.
     Fork {
-        at: u64,
+        at: Option<u64>,
     },
     /// Replaces the controller's own tools in this session.
     OfferTools {
         tools: Vec<HostTool>,
+    },
+    /// A command of the user's own, beside whatever runs. The model reads it and its output with the next turn,
+    /// unless it is `aside`.
+    Shell {
+        command: Arc<str>,
+        aside: bool,
+    },
+    AbortShell,
+    /// Log entries after this seq, as far as they are written.
+    Read {
+        after: u64,
+    },
+    /// Everything about the session that is not in its log.
+    Inspect,
+    /// Everything that can be offered as a model.
+    Models,
+    /// Writes the session to a file whose name says the format.
+    Export {
+        file: Option<PathBuf>,
+    },
+    /// Types a companion's slash command.
+    Command {
+        name: Arc<str>,
+        args: Arc<str>,
+    },
+    /// A companion asks the people who are here; the reply is their answer.
+    Ask {
+        kind: AskKind,
+        timeout_ms: Option<u64>,
+    },
+    /// A companion shows something.
+    Show(Notice),
+    /// A companion's word to a consultation.
+    Opine {
+        consult: u64,
+        opinion: Opinion,
     },
 }
 
@@ -159,10 +196,16 @@ pub enum Change {
     Mode(Mode),
     Thinking(Option<Arc<str>>),
     Title(Arc<str>),
+    /// The language that people want to be answered in, as they write it.
+    Locale(Option<Arc<str>>),
+    Todos(Vec<TodoPhase>),
     Lane(LanePolicy),
     Retry(RetryPolicy),
     Compaction(CompactionPolicy),
-    Gadget { name: Arc<str>, on: bool },
+    Gadget {
+        name: Arc<str>,
+        on: bool,
+    },
 }
 
 /// A tool that lives with the controller.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId,
-    TurnId, Usage,
+    TodoPhase, TurnId, Usage,
 };
 
 /// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
@@ -89,6 +89,25 @@ pub enum Body {
     Title {
         title: Arc<str>,
     },
+    /// A command that the user ran beside the conversation.
+    Shell(Shell),
+    Todos {
+        phases: Vec<TodoPhase>,
+    },
+    /// Entries from here on were read from another program's file, where they have these names. `(seq, name)`.
+    Imported {
+        names: Vec<(u64, Arc<str>)>,
+    },
+    /// A word about an entry, for people; `None` takes it away.
+    Label {
+        target: u64,
+        label: Option<Arc<str>>,
+    },
+    /// What was left behind on another branch, in words; the model reads it here.
+    BranchSummary {
+        from: Option<u64>,
+        summary: Arc<str>,
+    },
     /// The log was found damaged and cut back, or a call was found open; said once, in words.
     Recovered {
         text: Arc<str>,
@@ -101,6 +120,29 @@ pub enum UserFrom {
     Prompt,
     Steer,
     FollowUp,
+    /// Our own word, because tasks are left undone.
+    Reminder,
+    /// A companion's addition to the turn.
+    Companion,
+}
+
+/// A command of the user's own and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shell {
+    pub command: Arc<str>,
+    pub output: Arc<str>,
+    /// `None` when it was stopped.
+    pub exit_code: Option<i32>,
+    pub cancelled: bool,
+    /// `output` is not everything.
+    pub truncated: bool,
+    /// Of everything.
+    pub total_lines: u64,
+    pub total_bytes: u64,
+    /// Where everything is, when `output` is not.
+    pub spilled: Option<Arc<str>>,
+    /// Not for the model.
+    pub aside: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]

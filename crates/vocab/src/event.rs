@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    CallId, CompactReason, Data, Entry, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId, Tag, TurnEnd, TurnId,
+    Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Consult, Data, Entry, Exported, Fault,
+    Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, RetryPolicy, SessionId, Shell, Tag, TodoPhase,
+    TurnEnd, TurnId,
 };
 
 /// An event and the session it belongs to.
@@ -50,11 +52,34 @@ pub enum Event {
         reason: CompactReason,
         fault: Fault,
     },
+    /// The wait is over; the model is called again.
+    RetryStarted {
+        turn: TurnId,
+        attempt: u32,
+    },
     RetryEnded {
         turn: TurnId,
         attempt: u32,
         ok: bool,
     },
+    /// A turn ended and nothing else starts by itself.
+    Settled,
+    /// Output so far of a command that this peer started (the tail of it).
+    ShellProgress {
+        tag: Tag,
+        text: String,
+    },
+    /// A companion shows something.
+    Notice(Notice),
+    /// A companion made trouble; the session goes on without its opinion.
+    Trouble {
+        source: Arc<str>,
+        /// What it was doing.
+        during: Arc<str>,
+        text: Arc<str>,
+    },
+    /// For a companion: its opinion is wanted.
+    Consult(Consult),
     /// The lane's waiting items, whole.
     Queue(Vec<Item>),
     /// An item of this peer ended.
@@ -101,6 +126,26 @@ pub enum Reply {
         session: SessionId,
         text: String,
     },
+    Shell(Box<Shell>),
+    Entries(Vec<Arc<Entry>>),
+    Inspected(Box<Inspection>),
+    Models(Vec<ModelInfo>),
+    Exported(Exported),
+    Answered(Answer),
+}
+
+/// A session as it stands, beyond its log.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Inspection {
+    pub state: State,
+    /// What the next model call sends besides the messages.
+    pub spec: CallSpec,
+    pub waiting: Vec<Item>,
+    pub compacting: bool,
+    pub lane: LanePolicy,
+    pub retry: RetryPolicy,
+    pub compaction: CompactionPolicy,
+    pub commands: Vec<CommandInfo>,
 }
 
 /// What a peer needs to know about the session it is on.
@@ -130,8 +175,16 @@ pub struct State {
     pub gadgets: Vec<Arc<str>>,
     pub title: Option<Arc<str>>,
     pub turn: Option<TurnId>,
+    /// User and assistant messages the model sees.
     pub messages: u64,
+    /// Tool results the model sees.
+    pub results: u64,
     pub last_seq: u64,
+    /// What is known of the model.
+    pub model_info: Arc<ModelInfo>,
+    pub todos: Arc<[TodoPhase]>,
+    /// The session's own file, where the store keeps one.
+    pub file: Option<PathBuf>,
 }
 
 impl State {

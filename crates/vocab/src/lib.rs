@@ -11,12 +11,14 @@
 //! * **call**: one tool call; it gets exactly one result.
 //! * **ask / answer**: the engine asks somebody something; it is answered once or withdrawn.
 //! * **peer**: one attached controller, speaking one dialect.
+//! * **companion**: a program of the user's beside every session (an extension); **consult / opinion**: it is asked, it says.
 //! * **command**: what a peer wants; **event**: what a peer is told; **tag** joins a reply to its command.
 //! * **fault**: anything that went wrong, with a closed kind and hints.
 //! * **frame**: one message on a wire. **dialect**: a way of speaking frames.
 
 mod ask;
 mod command;
+mod companion;
 mod content;
 mod data;
 mod entry;
@@ -26,10 +28,12 @@ mod ids;
 pub mod names;
 mod ports;
 mod settings;
+mod todo;
 mod usage;
 
 pub use ask::*;
 pub use command::*;
+pub use companion::*;
 pub use content::*;
 pub use data::*;
 pub use entry::*;
@@ -38,4 +42,5 @@ pub use fault::*;
 pub use ids::*;
 pub use ports::*;
 pub use settings::*;
+pub use todo::*;
 pub use usage::*;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    CallId, Entry, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required, SessionId, Usage,
+    CallId, Entry, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required, SessionId, Shell,
+    TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -17,14 +18,44 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelInfo {
-    /// What a user types and a peer is shown.
+    /// What a user types and a peer is shown. `PROVIDER/ID` where there is more than one provider.
     pub slug: Arc<str>,
+    /// Whose model it is: the name of a configured server, `openai`, `tour`.
+    pub provider: Arc<str>,
+    /// The provider's own name for it.
+    pub id: Arc<str>,
+    /// For people.
+    pub name: Arc<str>,
+    /// The wire format, as `openai-completions`.
+    pub api: Arc<str>,
+    pub base_url: Arc<str>,
     pub context_window: u64,
     /// The provider's own limit for one answer, when known.
     pub max_output: Option<u64>,
     pub prices: Option<Prices>,
     pub images: bool,
     pub thinking: bool,
+}
+
+impl ModelInfo {
+    /// A model of which only the name and the window are known. It is not taken to lack anything: its server knows
+    /// better and says so.
+    pub fn named(slug: impl Into<Arc<str>>, context_window: u64) -> Self {
+        let slug = slug.into();
+        Self {
+            provider: "".into(),
+            id: slug.clone(),
+            name: slug.clone(),
+            api: "".into(),
+            base_url: "".into(),
+            slug,
+            context_window,
+            max_output: None,
+            prices: None,
+            images: true,
+            thinking: true,
+        }
+    }
 }
 
 /// A source of models. Implementations may be composed; the engine holds one.
@@ -119,6 +150,9 @@ pub trait Toolbox: Send + Sync {
     /// Puts files back to what they were before these edits (given oldest first); returns the paths restored. A file
     /// that somebody changed since is left alone.
     fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>>;
+    /// Runs a command of the user's own in the workspace; no permission is asked, and only dropping the future ends it.
+    /// Dropped or not, `told` has the output so far.
+    fn shell(&self, session: &SessionId, workspace: &Path, command: &str, told: Progress) -> Later<'static, Shell>;
     /// What these edits (oldest first) changed in all, one entry per file that differs.
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff>;
 }
@@ -185,11 +219,13 @@ pub struct Outcome {
     pub is_error: bool,
     pub edits: Vec<FileEdit>,
     pub details: Option<Json>,
+    /// The session's list of tasks from now on.
+    pub todos: Option<Vec<TodoPhase>>,
 }
 
 impl Outcome {
     pub fn text(text: impl Into<Arc<str>>) -> Self {
-        Self { parts: vec![Part::Text(text.into())], is_error: false, edits: Vec::new(), details: None }
+        Self { parts: vec![Part::Text(text.into())], is_error: false, edits: Vec::new(), details: None, todos: None }
     }
     pub fn error(text: impl Into<Arc<str>>) -> Self {
         Self { is_error: true, ..Self::text(text) }
@@ -220,6 +256,10 @@ pub trait Store: Send + Sync {
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
+    /// The file that follows this session's log, where there is one. It may not exist yet.
+    fn file(&self, _session: &SessionId) -> Option<PathBuf> {
+        None
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]

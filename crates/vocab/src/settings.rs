@@ -225,6 +225,9 @@ pub struct Settings {
     pub only_tools: Option<Vec<Arc<str>>>,
     pub system_prompt: Option<Arc<str>>,
     pub append_system_prompt: Option<Arc<str>>,
+    pub locale: Option<Arc<str>>,
+    /// How often a turn that ends with open tasks is taken up again by ourselves; 0 = never.
+    pub reminders_max: u32,
     /// Keep the session in memory only.
     pub ephemeral: bool,
 }
@@ -248,6 +251,8 @@ impl Settings {
             only_tools: None,
             system_prompt: None,
             append_system_prompt: None,
+            locale: None,
+            reminders_max: 0,
             ephemeral: false,
         }
     }

@@ -19,6 +19,8 @@ pub trait Dialect: Send {
     fn hear(&mut self, frame: Line<'_>, out: &mut Out);
     /// One event of the engine.
     fn tell(&mut self, told: &Told, out: &mut Out);
+    /// Everything that was there to tell has been told. What was held back to be merged with more goes out now.
+    fn pause(&mut self, _out: &mut Out) {}
     /// The other side ended, or we are asked to. Settle what is pending.
     fn part(&mut self, why: Parting, out: &mut Out);
     /// Whether inbound frames may be handed over yet; until then the host leaves them in the pipe.
@@ -36,6 +38,9 @@ impl Dialect for Box<dyn Dialect> {
     }
     fn tell(&mut self, told: &Told, out: &mut Out) {
         (**self).tell(told, out);
+    }
+    fn pause(&mut self, out: &mut Out) {
+        (**self).pause(out);
     }
     fn part(&mut self, why: Parting, out: &mut Out) {
         (**self).part(why, out);

@@ -171,7 +171,11 @@ pub(crate) fn state(session: &str) -> State {
         title: None,
         turn: None,
         messages: 0,
+        results: 0,
         last_seq: 1,
+        model_info: Arc::new(vocab::ModelInfo::named("mock/alpha", 1000)),
+        todos: Arc::from([]),
+        file: None,
     }
 }
 

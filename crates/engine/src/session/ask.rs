@@ -105,7 +105,9 @@ fn fits(kind: &AskKind, answer: &Answer) -> bool {
 
 fn host_outcome(tool: &str, answer: Answer) -> Outcome {
     match answer {
-        Answer::Result { parts, is_error, details } => Outcome { parts, is_error, edits: Vec::new(), details },
+        Answer::Result { parts, is_error, details } => {
+            Outcome { parts, is_error, edits: Vec::new(), details, todos: None }
+        }
         Answer::Deny(Some(reason)) => Outcome::error(reason),
         _ => Outcome::error(format!("Host tool \"{tool}\" was aborted")),
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallContext, CallSpec, CompactReason, Compaction, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Part,
-    PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallContext, CallSpec, CompactReason, Compaction, Event, Fault, FaultKind, IdKind, Item, ItemEnd,
+    ModelInfo, Part, PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::{AfterCompact, Session, Work, client_failed, guarded};
@@ -50,6 +50,7 @@ impl Session {
             Effect::WaitRetry { ms } => {
                 self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
             }
+            Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
@@ -248,6 +249,9 @@ impl Session {
             let acts = self.lane.turn_ended(over, self.now_ms());
             self.act(acts);
         }
+        if !self.lane.is_busy() {
+            self.ledger.emit(Event::Settled);
+        }
     }
 
     /// What the lane decided. The history is loaded whenever a turn can start.
@@ -355,7 +359,7 @@ impl Session {
             session: self.id.clone(),
             store: self.shared.ports.store.clone(),
             provider: self.shared.ports.provider.clone(),
-            model: self.model.clone(),
+            model: ModelInfo::clone(&self.model),
             reason,
             instructions,
             first_kept: marks[at].seq,

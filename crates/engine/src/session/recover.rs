@@ -35,6 +35,9 @@ impl Session {
                 self.spec = None;
                 self.tell_state();
             }
+            if *self.todos != *branch.todos {
+                self.todos = branch.todos.as_slice().into();
+            }
             if self.turn.is_none() {
                 self.repair(branch);
             }
@@ -47,6 +50,7 @@ impl Session {
     pub(super) fn unload(&mut self) {
         if let Some(history) = self.history.take() {
             self.messages_unloaded = history.messages();
+            self.results_unloaded = history.results();
             self.context_unloaded = history.reported_tokens();
         }
     }

@@ -83,7 +83,16 @@ impl Session {
                 Err(fault) => Err(fault),
             },
             Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
-            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } => {
+            Verb::Read { after } => self.read(after).await,
+            Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
+            Verb::Export { file } => self.export_to(file).await,
+            Verb::Shell { .. }
+            | Verb::AbortShell
+            | Verb::Command { .. }
+            | Verb::Ask { .. }
+            | Verb::Show(_)
+            | Verb::Opine { .. } => Err(Fault::new(FaultKind::Unsupported, "not yet")),
+            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Models => {
                 Err(Fault::new(FaultKind::Internal, "this command is not for a session"))
             }
         };
@@ -151,6 +160,11 @@ impl Session {
                 self.title = Some(title.clone());
                 self.log(Body::Title { title });
             }
+            Change::Locale(locale) => {
+                self.settings.locale = locale;
+                self.spec = None;
+            }
+            Change::Todos(phases) => self.set_todos(phases),
             Change::Lane(policy) => {
                 // Before the lane decides: a start that could not be carried out would leave it busy for ever.
                 if self.lane.list().len() > 0 {
@@ -185,7 +199,7 @@ impl Session {
             self.spec = None;
         }
         self.settings.model = model.slug.clone();
-        self.model = model;
+        self.model = Arc::new(model);
         let slug = self.settings.model.clone();
         self.with_turn(|turn, _| turn.set_model(slug));
         Ok(())

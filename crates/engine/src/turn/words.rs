@@ -38,6 +38,9 @@ pub enum Effect {
     WaitRetry {
         ms: u64,
     },
+    RetryStarted {
+        attempt: u32,
+    },
     RetryEnded {
         attempt: u32,
         ok: bool,

@@ -276,8 +276,10 @@ async fn a_fork_and_its_origin_go_their_own_ways() {
     let (stage, mut actor, _) = with_past(vec![]).await;
     let second = stage.store.read(&"s1".into(), 0, 99).await.unwrap().entries;
     let at = second.iter().filter(|entry| matches!(entry.body, Body::User { .. })).nth(1).unwrap().seq;
-    let Reply::Forked { session, .. } = ask_for(&mut actor, Verb::Fork { at }).await.unwrap() else { panic!() };
-    let nothing = ask_for(&mut actor, Verb::Fork { at: 1 }).await;
+    let Reply::Forked { session, .. } = ask_for(&mut actor, Verb::Fork { at: Some(at) }).await.unwrap() else {
+        panic!()
+    };
+    let nothing = ask_for(&mut actor, Verb::Fork { at: Some(1) }).await;
     assert_eq!(nothing.unwrap_err().kind, FaultKind::NotFound);
     let mut other = stage.actor();
     other.open(Open::new(Which::Id(session.to_string()))).await.unwrap();

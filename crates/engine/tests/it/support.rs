@@ -178,6 +178,27 @@ impl Toolbox for Tools {
     fn diff(&self, _: &[FileEdit]) -> Vec<FileDiff> {
         Vec::new()
     }
+    /// Says `started`, then ends like a shell would; `hang` never ends.
+    fn shell(&self, _: &SessionId, _: &Path, command: &str, told: Progress) -> Later<'static, Shell> {
+        let command: Arc<str> = command.into();
+        told("started\n");
+        Box::pin(async move {
+            if &*command == "hang" {
+                std::future::pending::<()>().await;
+            }
+            Shell {
+                output: format!("started\n{command}\n").into(),
+                command,
+                exit_code: Some(0),
+                cancelled: false,
+                truncated: false,
+                total_lines: 2,
+                total_bytes: 8,
+                spilled: None,
+                aside: false,
+            }
+        })
+    }
 }
 
 struct OneTool {
@@ -302,6 +323,14 @@ pub(crate) fn line(body: &Body) -> String {
         Body::Thinking { level } => format!("thinking {level:?}"),
         Body::Gadgets { off } => format!("gadgets off: {off:?}"),
         Body::Title { title } => format!("title {title}"),
+        Body::Shell(shell) => format!("shell {:?} {:?} {:?}", shell.command, shell.exit_code, shell.output),
+        Body::Todos { phases } => {
+            let open = open_tasks(phases).count();
+            format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
+        }
+        Body::Imported { names } => format!("imported {} names", names.len()),
+        Body::Label { target, label } => format!("label {target} {label:?}"),
+        Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
         Body::Recovered { text } => format!("recovered: {text}"),
     }
 }

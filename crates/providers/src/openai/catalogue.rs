@@ -76,11 +76,6 @@ impl Pricing {
     }
 }
 
-/// A model of which only the name is known. It is not taken to lack anything: the server knows better and says so.
-pub(super) fn unknown(slug: &str, context_window: u64) -> ModelInfo {
-    ModelInfo { slug: slug.into(), context_window, max_output: None, prices: None, images: true, thinking: true }
-}
-
 /// Reads `GET /models`: `{"data": [..]}`, `{"models": [..]}` or the bare list.
 pub(crate) fn parse(body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
     let entries = if body.trim_ascii_start().starts_with(b"[") {
@@ -101,13 +96,13 @@ impl Extras {
         let windows = [self.context_length, self.context_window, self.max_model_len, self.max_context_length];
         let top = self.top_provider.and_then(|top| top.max_completion_tokens);
         let has = |list: Option<Vec<String>>, what: &str| list.is_none_or(|list| list.iter().any(|one| one == what));
+        let window = windows.into_iter().flatten().find(|window| *window > 0).unwrap_or(default_window);
         ModelInfo {
-            slug: id.into(),
-            context_window: windows.into_iter().flatten().find(|window| *window > 0).unwrap_or(default_window),
             max_output: self.max_output.or(self.max_completion_tokens).or(top).filter(|tokens| *tokens > 0),
             prices: self.pricing.and_then(|pricing| pricing.prices()),
             images: has(self.architecture.and_then(|architecture| architecture.input_modalities), "image"),
             thinking: has(self.supported_parameters, "reasoning"),
+            ..ModelInfo::named(id, window)
         }
     }
 }
@@ -139,8 +134,6 @@ pub(super) fn load(path: &Path, base_url: &str) -> Option<Vec<ModelInfo>> {
     }
     let file: File = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let models = file.models.into_iter().map(|one| ModelInfo {
-        slug: one.slug.into(),
-        context_window: one.context_window,
         max_output: one.max_output,
         prices: one.prices.map(|[input, cache_read, cache_write, output]| Prices {
             input,
@@ -150,6 +143,7 @@ pub(super) fn load(path: &Path, base_url: &str) -> Option<Vec<ModelInfo>> {
         }),
         images: one.images,
         thinking: one.thinking,
+        ..ModelInfo::named(one.slug, one.context_window)
     });
     (file.base_url == base_url).then(|| models.collect())
 }

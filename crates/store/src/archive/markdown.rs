@@ -66,10 +66,20 @@ fn write_entry(page: &mut String, body: &Body) {
         Body::Moved { to } => {
             let _ = writeln!(page, "---\n\n*Went back to entry {to}.*\n");
         }
+        Body::Shell(shell) => {
+            let fence = "`".repeat(longest_run(&shell.output).max(2) + 1);
+            let _ = writeln!(page, "## Command\n\n{fence}text\n$ {}\n{}\n{fence}\n", shell.command, shell.output);
+        }
+        Body::BranchSummary { summary, .. } => {
+            let _ = writeln!(page, "---\n\n*Came back from another branch.* {summary}\n");
+        }
         Body::Recovered { text } => {
             let _ = writeln!(page, "*{text}*\n");
         }
-        Body::Opened { .. }
+        Body::Todos { .. }
+        | Body::Imported { .. }
+        | Body::Label { .. }
+        | Body::Opened { .. }
         | Body::TurnStarted { .. }
         | Body::CallStarted { .. }
         | Body::TurnEnded(_)

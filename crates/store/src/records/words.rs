@@ -24,7 +24,8 @@ macro_rules! mirror {
 mirror! {
     Mode { ReadOnly, WorkspaceWrite, DangerFullAccess, Prompt, Plan }
     Required { ReadOnly, WorkspaceWrite, DangerFullAccess }
-    UserFrom { Prompt, Steer, FollowUp }
+    UserFrom { Prompt, Steer, FollowUp, Reminder, Companion }
+    TodoStatus { Pending, InProgress, Completed, Abandoned }
     Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error }
     CompactReason { Manual, Threshold, Overflow }
     Finish { Stop, Length, ToolUse, Refusal }

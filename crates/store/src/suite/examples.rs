@@ -48,6 +48,37 @@ fn lifecycle() -> Vec<Body> {
         Body::Gadgets { off: vec![] },
         Body::Gadgets { off: vec!["a".into(), ODD.into()] },
         Body::Title { title: ODD.into() },
+        Body::Shell(Shell {
+            command: ODD.into(),
+            output: ODD.into(),
+            exit_code: Some(-1),
+            cancelled: true,
+            truncated: true,
+            total_lines: 3,
+            total_bytes: u64::from(u32::MAX) + 1,
+            spilled: Some(ODD.into()),
+            aside: true,
+        }),
+        Body::Todos {
+            phases: vec![TodoPhase {
+                id: "p1".into(),
+                name: ODD.into(),
+                tasks: TodoStatus::ALL
+                    .into_iter()
+                    .map(|status| TodoTask {
+                        id: "t1".into(),
+                        content: ODD.into(),
+                        status,
+                        notes: (status == TodoStatus::Pending).then(|| ODD.into()),
+                    })
+                    .collect(),
+            }],
+        },
+        Body::Imported { names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())] },
+        Body::Label { target: 2, label: Some(ODD.into()) },
+        Body::Label { target: 2, label: None },
+        Body::BranchSummary { from: Some(1), summary: ODD.into() },
+        Body::BranchSummary { from: None, summary: "x".into() },
         Body::Recovered { text: ODD.into() },
     ];
     all.extend(Mode::ALL.map(|mode| Body::Mode { mode }));

@@ -38,14 +38,9 @@ pub(super) struct SimModel {
 impl Provider for SimModel {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         match slug {
-            "a" | "b" => Ok(ModelInfo {
-                slug: slug.into(),
-                context_window: if slug == "a" { WINDOW } else { WINDOW * 4 },
-                max_output: None,
-                prices: None,
-                images: false,
-                thinking: true,
-            }),
+            "a" | "b" => {
+                Ok(ModelInfo { images: false, ..ModelInfo::named(slug, if slug == "a" { WINDOW } else { WINDOW * 4 }) })
+            }
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: a, b)"))),
         }
     }

@@ -224,7 +224,7 @@ impl World {
                 };
                 Verb::OfferTools { tools: names.iter().map(tool).collect() }
             }
-            95..97 => Verb::Fork { at: if self.users.is_empty() { 3 } else { self.dice.pick(&self.users) } },
+            95..97 => Verb::Fork { at: Some(if self.users.is_empty() { 3 } else { self.dice.pick(&self.users) }) },
             97 => Verb::Leave,
             _ => {
                 let mut open = Open::new(Which::Named(SESSION.into()));

@@ -100,6 +100,14 @@ fn shown(body: &Body) -> String {
         Body::Thinking { level } => format!("thinking {level:?}"),
         Body::Gadgets { off } => format!("gadgets off {off:?}"),
         Body::Title { title } => format!("title {title:?}"),
+        Body::Shell(shell) => format!("shell {:?} {:?} {:?}", shell.command, shell.exit_code, shell.output),
+        Body::Todos { phases } => {
+            let open = vocab::open_tasks(phases).count();
+            format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
+        }
+        Body::Imported { names } => format!("imported {} names", names.len()),
+        Body::Label { target, label } => format!("label {target} {label:?}"),
+        Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
         Body::Recovered { text } => format!("recovered {text:?}"),
     }
 }

@@ -199,7 +199,7 @@ async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Resu
     let peer = wired.engine.connect(engine::Slow::Wait);
     let id = summary.id.as_str().to_owned();
     let open = Open { model: Some("tour".into()), ..Open::new(Which::Id(id)) };
-    for (tag, verb) in [(1, Verb::Open(open)), (2, Verb::Fork { at })] {
+    for (tag, verb) in [(1, Verb::Open(open)), (2, Verb::Fork { at: Some(at) })] {
         peer.submit(Command { tag: Tag(tag), target: Target::Current, verb }).await;
     }
     let outcome = forked(&peer).await;

@@ -153,6 +153,11 @@ impl Face for JsonLines {
             | Body::Mode { .. }
             | Body::Thinking { .. }
             | Body::Gadgets { .. }
+            | Body::Shell(_)
+            | Body::Todos { .. }
+            | Body::Imported { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
             | Body::Title { .. } => {}
         }
     }
@@ -168,7 +173,13 @@ impl Face for JsonLines {
             | Event::CallProgress { .. }
             | Event::State(_)
             | Event::CompactionStarted { .. }
+            | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
+            | Event::Settled
+            | Event::ShellProgress { .. }
+            | Event::Notice(_)
+            | Event::Trouble { .. }
+            | Event::Consult(_)
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

@@ -321,6 +321,11 @@ impl Face for People {
             | Body::Mode { .. }
             | Body::Thinking { .. }
             | Body::Gadgets { .. }
+            | Body::Shell(_)
+            | Body::Todos { .. }
+            | Body::Imported { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
             | Body::Title { .. } => {}
         }
     }
@@ -337,7 +342,13 @@ impl Face for People {
             Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
             Event::CallInput { .. }
             | Event::State(_)
+            | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
+            | Event::Settled
+            | Event::ShellProgress { .. }
+            | Event::Notice(_)
+            | Event::Trouble { .. }
+            | Event::Consult(_)
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

@@ -46,7 +46,11 @@ fn opened() -> Step {
         title: None,
         turn: None,
         messages: 0,
+        results: 0,
         last_seq: 0,
+        model_info: Arc::new(vocab::ModelInfo::named("tour", 1000)),
+        todos: Arc::from([]),
+        file: None,
     };
     let notices = vec!["model: tour (no key, no local server)".to_owned()];
     let opened = Opened { session: SessionId::from("s1"), resumed: false, state, tools: Vec::new(), notices };

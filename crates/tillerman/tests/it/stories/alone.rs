@@ -46,7 +46,7 @@ fn two_branches_of_a_fork_do_not_know_each_other() {
         let users: Vec<u64> =
             before.iter().filter(|entry| matches!(entry.body, Body::User { .. })).map(|entry| entry.seq).collect();
 
-        let tag = actor.send(Verb::Fork { at: users[1] }).await;
+        let tag = actor.send(Verb::Fork { at: Some(users[1]) }).await;
         let Ok(Reply::Forked { session: second, text }) = actor.reply(tag).await else { panic!("no fork") };
         assert_eq!(text, "say two", "the message comes back to be written again");
         assert_eq!(read_log(&stage.store, &first).await, before, "the fork left the original alone");
@@ -71,7 +71,7 @@ fn two_branches_of_a_fork_do_not_know_each_other() {
         assert_eq!(said(&left), ["one", "two", "three", "four"]);
         assert_eq!(said(&right), ["one", "zwei"]);
         assert!(shown_log(&right)[0].ends_with("as a fork"), "{:?}", right[0]);
-        let wrong = actor.send(Verb::Fork { at: 1 }).await;
+        let wrong = actor.send(Verb::Fork { at: Some(1) }).await;
         assert_eq!(
             actor.reply(wrong).await.unwrap_err().kind,
             vocab::FaultKind::NotFound,
