@@ -86,8 +86,8 @@ pub struct Server {
     pub model: Option<String>,
 }
 
-/// Whether the environment settles it and nothing needs to be probed.
-fn from_env(env: &Env) -> Option<Choice> {
+/// What the environment alone settles; `None`: something would have to be probed.
+pub fn settled(env: &Env) -> Option<Choice> {
     let (base_url, reason) = match (&env.base_url, &env.api_key) {
         (Some(url), _) => (url.clone(), "OPENAI_BASE_URL is set".to_owned()),
         (None, Some(_)) => (OPENAI_URL.to_owned(), "OPENAI_API_KEY is set".to_owned()),
@@ -99,7 +99,7 @@ fn from_env(env: &Env) -> Option<Choice> {
 
 /// The choice, from everything that is known.
 pub fn decide(env: &Env, found: &[Found]) -> Choice {
-    if let Some(choice) = from_env(env) {
+    if let Some(choice) = settled(env) {
         return choice;
     }
     // Embedding models cannot chat.
@@ -122,7 +122,7 @@ pub fn decide(env: &Env, found: &[Found]) -> Choice {
 
 /// Looks around and decides. Does nothing but read `env` when that settles it.
 pub async fn detect(env: &Env, candidates: &[Candidate]) -> Choice {
-    if let Some(choice) = from_env(env) {
+    if let Some(choice) = settled(env) {
         return choice;
     }
     let mut probes = tokio::task::JoinSet::new();

@@ -130,6 +130,11 @@ impl OpenAi {
         &self.inner.provider
     }
 
+    /// Whether requests carry a key, as far as that is known.
+    pub fn has_key(&self) -> bool {
+        self.inner.config.api_key.is_some() || self.inner.config.late.is_some()
+    }
+
     /// What is known without asking the server: configured models, then the remembered list.
     pub fn known(&self) -> Vec<ModelInfo> {
         self.inner.merged(&self.inner.remembered().unwrap_or_default())
