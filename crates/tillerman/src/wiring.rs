@@ -16,9 +16,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::Env;
-use vocab::{Clock, Fault, IdKind, Ids, ModelInfo, Preferences, Settings, Store};
+use vocab::{Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
-pub(crate) use catalogue::{Catalogue, Standing};
+pub(crate) use catalogue::Standing;
 pub(crate) use choose::Wanted;
 pub(crate) use integrations::{Integrations, Service, ServiceState};
 
@@ -39,12 +39,34 @@ pub(crate) struct Setup {
     pub(crate) agent_dir: PathBuf,
     /// Given on the command line, for the provider of the model that is chosen.
     pub(crate) api_key: Option<Secret>,
+    pub(crate) compact_at: CompactAt,
     /// From the configuration; the environment wins.
     pub(crate) base_url: Option<String>,
     pub(crate) known_models: Vec<ModelInfo>,
     pub(crate) default_context_window: Option<u64>,
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) preferences: Arc<dyn Preferences>,
+}
+
+/// Compaction in tokens of the chosen model's window, where somebody said it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct CompactAt {
+    /// Room that is kept free.
+    pub(crate) reserve_tokens: Option<u64>,
+    /// What is kept word for word.
+    pub(crate) keep_tokens: Option<u64>,
+}
+
+impl CompactAt {
+    fn over(self, usual: CompactionPolicy, window: u64) -> CompactionPolicy {
+        let percent =
+            |tokens: u64| u8::try_from(tokens.saturating_mul(100) / window.max(1)).unwrap_or(u8::MAX).min(100);
+        CompactionPolicy {
+            threshold_pct: self.reserve_tokens.map_or(usual.threshold_pct, |it| (100 - percent(it)).max(10)),
+            keep_pct: self.keep_tokens.map_or(usual.keep_pct, |it| percent(it).min(90)),
+            ..usual
+        }
+    }
 }
 
 /// What was built.
@@ -82,6 +104,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
+    let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
     let ports = Ports {
         provider: Arc::new(catalogue),
         toolbox: Arc::new(tools::Builtin::new(tools)),
@@ -94,6 +117,9 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     };
     let mut settings = setup.settings;
     settings.model = model.into();
+    if window > 0 {
+        settings.compaction = setup.compact_at.over(settings.compaction, window);
+    }
     if thinking.is_some() {
         settings.thinking = thinking;
     }
