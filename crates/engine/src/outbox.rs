@@ -160,6 +160,11 @@ fn cost(event: &Event) -> usize {
             vocab::Body::Assistant { message, .. } => message.blocks.iter().map(block_bytes).sum(),
             _ => 0,
         },
+        Event::Consult(consult) => match &consult.kind {
+            vocab::ConsultKind::Turn { parts } | vocab::ConsultKind::Result { parts, .. } => parts_bytes(parts),
+            vocab::ConsultKind::Call { input, .. } => input.as_str().len(),
+            vocab::ConsultKind::Command { args, .. } => args.len(),
+        },
         _ => 0,
     };
     EVENT_BYTES + text
