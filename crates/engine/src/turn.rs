@@ -428,6 +428,7 @@ impl Turn {
         if let Some(target) = &mutation {
             self.mutations.push((tool.clone(), target.clone()));
         }
+        let todos = outcome.todos.filter(|_| !outcome.is_error);
         fx.push(Effect::Log(Body::CallEnded {
             turn: self.id.clone(),
             result: CallResult {
@@ -442,6 +443,9 @@ impl Turn {
                 details: outcome.details,
             },
         }));
+        if let Some(phases) = todos {
+            fx.push(Effect::Log(Body::Todos { phases }));
+        }
         self.after_call(fx);
     }
 

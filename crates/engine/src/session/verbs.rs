@@ -33,6 +33,7 @@ impl Session {
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
+                self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => self.verb(outbox, tag, verb).await,
@@ -45,7 +46,7 @@ impl Session {
             _ if !self.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            Verb::Prompt { .. } | Verb::Compact { .. } if !self.stopping.is_empty() => {
+            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if !self.stopping.is_empty() => {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
             }
             Verb::Prompt { parts, delivery } => {
@@ -86,12 +87,17 @@ impl Session {
             Verb::Read { after } => self.read(after).await,
             Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
             Verb::Export { file } => self.export_to(file).await,
-            Verb::Shell { .. }
-            | Verb::AbortShell
-            | Verb::Command { .. }
-            | Verb::Ask { .. }
-            | Verb::Show(_)
-            | Verb::Opine { .. } => Err(Fault::new(FaultKind::Unsupported, "not yet")),
+            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
+                Ok(()) => return,
+                Err(fault) => Err(fault),
+            },
+            Verb::AbortShell => {
+                self.stop_shells(|_| true);
+                Ok(Reply::Done)
+            }
+            Verb::Command { .. } | Verb::Ask { .. } | Verb::Show(_) | Verb::Opine { .. } => {
+                Err(Fault::new(FaultKind::Unsupported, "not yet"))
+            }
             Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Models => {
                 Err(Fault::new(FaultKind::Internal, "this command is not for a session"))
             }
@@ -164,7 +170,7 @@ impl Session {
                 self.settings.locale = locale;
                 self.spec = None;
             }
-            Change::Todos(phases) => self.set_todos(phases),
+            Change::Todos(phases) => self.set_todos(phases)?,
             Change::Lane(policy) => {
                 // Before the lane decides: a start that could not be carried out would leave it busy for ever.
                 if self.lane.list().len() > 0 {
