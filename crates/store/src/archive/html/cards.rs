@@ -13,8 +13,10 @@ use super::json::{self, Members};
 const ABOUT_CHARS_MAX: usize = 160;
 /// Longer names of tools and arguments are cut: a model may write anything there.
 const NAME_CHARS_MAX: usize = 80;
-/// A value up to this length stands beside its name.
+/// A text up to this length stands beside its name.
 const INLINE_CHARS_MAX: usize = 160;
+/// So does a list or an object up to this length; a longer one is laid out over lines.
+const INLINE_JSON_CHARS_MAX: usize = 60;
 /// Arguments that say what a call is about, the most telling first.
 const TELLING: [&str; 10] =
     ["command", "path", "file_path", "file", "pattern", "query", "url", "id", "description", "name"];
@@ -198,6 +200,8 @@ impl Args<'_> {
         let telling = || TELLING.into_iter().find_map(|name| self.text(name));
         let any = || members.iter().find_map(|(name, _)| self.text(name));
         let text = first.or_else(telling).or_else(any).unwrap_or_default();
+        // The frame around a patch is always the same; what it changes comes next.
+        let text = text.strip_prefix("*** Begin Patch").unwrap_or(text).trim_start().trim_start_matches("*** ");
         let line = first_line(text, ABOUT_CHARS_MAX);
         if text.trim().lines().count() > 1 && !line.ends_with('\u{2026}') {
             format!("{line} \u{2026}")
@@ -220,12 +224,13 @@ fn write_members<'m, 'v: 'm>(out: &mut String, members: impl IntoIterator<Item =
         escape(out, &cut(name, NAME_CHARS_MAX));
         out.push_str("</dt><dd>");
         match value {
-            Value::Text(text) if is_inline(text) => inline(out, text, None),
+            Value::Text(text) if is_inline(text, INLINE_CHARS_MAX) => inline(out, text, None),
             Value::Text(text) => {
                 let contents = matches!(&**name, "content" | "old_string" | "new_string").then_some(of_path).flatten();
                 blocks::foldable(out, "text", text, contents.or_else(|| patch_language(text)));
             }
-            Value::Json(text) if is_inline(text) => inline(out, text, colour::by_name("json")),
+            Value::Json(text) if name == "todos" && write_todos(out, text) => {}
+            Value::Json(text) if is_inline(text, INLINE_JSON_CHARS_MAX) => inline(out, text, colour::by_name("json")),
             Value::Json(text) => blocks::foldable(out, "value", &json::laid_out(text), colour::by_name("json")),
         }
         out.push_str("</dd>\n");
@@ -233,8 +238,32 @@ fn write_members<'m, 'v: 'm>(out: &mut String, members: impl IntoIterator<Item =
     out.push_str("</dl>\n");
 }
 
-fn is_inline(text: &str) -> bool {
-    !text.contains('\n') && text.char_indices().nth(INLINE_CHARS_MAX).is_none()
+fn is_inline(text: &str, chars_max: usize) -> bool {
+    !text.contains('\n') && text.char_indices().nth(chars_max).is_none()
+}
+
+#[derive(serde::Deserialize)]
+struct Todo {
+    content: String,
+    status: String,
+}
+
+/// A list of things to do, ticked off; false when it is no such list.
+fn write_todos(out: &mut String, text: &str) -> bool {
+    let Ok(todos) = serde_json::from_str::<Vec<Todo>>(text) else { return false };
+    out.push_str("<ul class=\"todo\">\n");
+    for todo in &todos {
+        out.push_str(match &*todo.status {
+            "completed" => "<li>\u{2611} ",
+            "in_progress" => "<li>\u{25b8} ",
+            "abandoned" => "<li>\u{2612} ",
+            _ => "<li>\u{2610} ",
+        });
+        escape(out, &todo.content);
+        out.push_str("</li>\n");
+    }
+    out.push_str("</ul>\n");
+    true
 }
 
 fn inline(out: &mut String, text: &str, lang: Option<&'static Lang>) {

@@ -11,7 +11,7 @@
     return set ? set === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
   }
   function openAll(open) {
-    document.querySelectorAll('details').forEach(function (it) { it.open = open; });
+    document.querySelectorAll('main details').forEach(function (it) { it.open = open; });
   }
   function copy(code, button) {
     function done() {

@@ -23,6 +23,8 @@ pub(super) struct Talk<'o, 'a> {
     turn_started: Option<i64>,
     turns: u64,
     prompts: usize,
+    /// The model whose message was shown last, when nothing came after it: its next message needs no head of its own.
+    speaker: Option<&'a str>,
     /// A failure told last; the same one is told by the message, the retry and the turn.
     told: Option<&'a str>,
 }
@@ -30,7 +32,7 @@ pub(super) struct Talk<'o, 'a> {
 impl<'o, 'a> Talk<'o, 'a> {
     pub(super) fn write(out: &'o mut String, mut branch: Branch<'a>) {
         let path = std::mem::take(&mut branch.path);
-        let mut talk = Talk { out, branch, turn_started: None, turns: 0, prompts: 0, told: None };
+        let mut talk = Talk { out, branch, turn_started: None, turns: 0, prompts: 0, speaker: None, told: None };
         let mut before = 0;
         for entry in path {
             talk.entry(entry, before);
@@ -89,6 +91,7 @@ impl<'o, 'a> Talk<'o, 'a> {
 
     fn enter_turn(&mut self, at_ms: i64) {
         self.leave_turn();
+        self.speaker = None;
         self.turns += 1;
         self.turn_started = Some(at_ms);
         self.out.push_str("<section class=\"turn\">\n");
@@ -102,6 +105,7 @@ impl<'o, 'a> Talk<'o, 'a> {
 
     fn user(&mut self, parts: &[Part], from: UserFrom, at_ms: i64) {
         self.prompts += 1;
+        self.speaker = None;
         let word = match from {
             UserFrom::Prompt => "",
             UserFrom::Steer => ", while the turn ran",
@@ -122,11 +126,14 @@ impl<'o, 'a> Talk<'o, 'a> {
     }
 
     fn assistant(&mut self, turn: Option<&'a TurnId>, message: &'a AssistantMessage, at_ms: i64) {
-        self.out.push_str("<article class=\"msg\"><header><h2>Assistant</h2><span class=\"dim\">");
-        self.out.push_str(&clock(at_ms));
-        self.out.push_str(", ");
-        escape(self.out, &cut(&message.model, NOTE_CHARS_MAX));
-        self.out.push_str("</span></header>\n");
+        self.out.push_str("<article class=\"msg\">\n");
+        if self.speaker.replace(&message.model) != Some(&message.model) {
+            self.out.push_str("<header><h2>Assistant</h2><span class=\"dim\">");
+            self.out.push_str(&clock(at_ms));
+            self.out.push_str(", ");
+            escape(self.out, &cut(&message.model, NOTE_CHARS_MAX));
+            self.out.push_str("</span></header>\n");
+        }
         for block in &message.blocks {
             match block {
                 Block::Text(text) => prose::write(self.out, text, Breaks::Flow),
@@ -212,6 +219,7 @@ impl<'o, 'a> Talk<'o, 'a> {
     }
 
     fn compacted(&mut self, compaction: &Compaction) {
+        self.speaker = None;
         let reason = match compaction.reason {
             CompactReason::Manual => "on request",
             CompactReason::Threshold => "the context was nearly full",
