@@ -27,6 +27,7 @@ async fn the_head_says_what_the_session_was() {
         assert!(html.contains(fact), "{fact}");
     }
     assert!(page.text.contains("turn 1, 4.5 s, 1 tool round; tokens: 1,200 in"));
+    assert!(html.contains("45 out</p>\n</section>"), "what follows a turn stands outside of it");
 }
 
 #[tokio::test]
