@@ -3,13 +3,13 @@
 
 use vocab::{
     Answer, AskEnd, AskKind, AssistantMessage, Block, Body, CompactReason, Compaction, Entry, Fault, Finish, ItemEnd,
-    MessageEnd, Part, Stop, TurnEnd, TurnId, Usage, UserFrom,
+    MessageEnd, Part, Shell, Stop, TodoPhase, TodoStatus, TurnEnd, TurnId, Usage, UserFrom,
 };
 
 use super::blocks;
 use super::branch::Branch;
 use super::cards::Card;
-use super::escape::{cut, escape, first_line};
+use super::escape::{cut, escape, first_line, without_paint};
 use super::figures::{clock, count, duration, plural, tokens};
 use super::prose::{self, Breaks};
 
@@ -84,6 +84,15 @@ impl<'o, 'a> Talk<'o, 'a> {
             Body::Gadgets { off } => self.note(&format!("gadgets off: {}", off.join(", "))),
             Body::Title { title } => self.note(&format!("renamed: {title}")),
             Body::Recovered { text } => self.warning(text),
+            Body::Shell(shell) => self.shell(shell, entry.at_ms),
+            Body::Todos { phases } => self.todos(phases),
+            Body::Imported { .. } => self.note("read from another program's session file"),
+            Body::Label { target, label: Some(label) } => self.note(&format!("entry {target} is labelled: {label}")),
+            Body::Label { target, label: None } => self.note(&format!("entry {target} has no label any more")),
+            Body::BranchSummary { summary, .. } => {
+                self.note("came back from another branch");
+                prose::write(self.out, summary, Breaks::Flow);
+            }
             // A call is shown with the reply that made it, a question with its answer, a waiting message when it is taken.
             Body::CallStarted { .. } | Body::AskOpened(_) | Body::Queued(_) | Body::Settled { .. } => {}
         }
@@ -110,6 +119,8 @@ impl<'o, 'a> Talk<'o, 'a> {
             UserFrom::Prompt => "",
             UserFrom::Steer => ", while the turn ran",
             UserFrom::FollowUp => ", as a follow-up",
+            UserFrom::Reminder => ", by itself: tasks were left",
+            UserFrom::Companion => ", by an extension",
         };
         self.out.push_str(&format!(
             "<article class=\"msg user\" id=\"p{}\"><header><h2>User</h2><span class=\"dim\">{}{word}</span></header>\n",
@@ -157,6 +168,45 @@ impl<'o, 'a> Talk<'o, 'a> {
             }
         }
         self.out.push_str("</article>\n");
+    }
+
+    /// A command that the user ran beside the conversation.
+    fn shell(&mut self, shell: &Shell, at_ms: i64) {
+        self.speaker = None;
+        self.out.push_str("<article class=\"msg user\"><header><h2>Command</h2><span class=\"dim\">");
+        self.out.push_str(&clock(at_ms));
+        match shell.exit_code {
+            _ if shell.cancelled => self.out.push_str(", stopped"),
+            Some(0) | None => {}
+            Some(code) => self.out.push_str(&format!(", exit code {code}")),
+        }
+        self.out.push_str("</span></header>\n");
+        self.out.push_str("<pre class=\"sh\"><span class=\"p\">$ </span><code>");
+        escape(self.out, &shell.command);
+        self.out.push_str("</code></pre>\n");
+        if !shell.output.is_empty() {
+            blocks::foldable(self.out, "output", &without_paint(&shell.output), None);
+        }
+        self.out.push_str("</article>\n");
+    }
+
+    fn todos(&mut self, phases: &[TodoPhase]) {
+        let tasks = phases.iter().flat_map(|phase| &phase.tasks);
+        let open = vocab::open_tasks(phases).count();
+        self.note(&format!("todo list: {open} of {} open", tasks.clone().count()));
+        self.out.push_str("<ul class=\"todo\">\n");
+        for task in tasks {
+            let mark = match task.status {
+                TodoStatus::Pending => "☐",
+                TodoStatus::InProgress => "▶",
+                TodoStatus::Completed => "☑",
+                TodoStatus::Abandoned => "☒",
+            };
+            self.out.push_str(&format!("<li>{mark} "));
+            escape(self.out, &cut(&task.content, NOTE_CHARS_MAX));
+            self.out.push_str("</li>\n");
+        }
+        self.out.push_str("</ul>\n");
     }
 
     fn thinking(&mut self, text: &str) {
