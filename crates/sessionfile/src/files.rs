@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::read::FILE_BYTES_MAX;
@@ -54,11 +54,29 @@ impl Following {
         std::fs::metadata(path).is_ok_and(|now| id(&now) == self.id && now.len() == self.len)
     }
 
-    /// One write for all lines.
+    /// One write for all lines. A write that fails takes back what it had written.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.unsynced = true;
-        self.file.write_all(bytes)?;
+        if let Err(error) = self.file.write_all(bytes) {
+            // If this fails too, the next look at the file finds a torn tail.
+            let _ = self.take_back(bytes);
+            return Err(error);
+        }
         self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off the beginning of `bytes`, and nothing that anybody else may have written.
+    fn take_back(&self, bytes: &[u8]) -> io::Result<()> {
+        let behind = usize::try_from(self.file.metadata()?.len().saturating_sub(self.len)).unwrap_or(usize::MAX);
+        if behind == 0 || behind > bytes.len() {
+            return Ok(());
+        }
+        let mut written = vec![0; behind];
+        self.file.read_exact_at(&mut written, self.len)?;
+        if bytes.starts_with(&written) {
+            self.file.set_len(self.len)?;
+        }
         Ok(())
     }
 

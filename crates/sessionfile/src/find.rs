@@ -52,12 +52,14 @@ pub fn by_id(dir: &Path, prefix: &str) -> Vec<PathBuf> {
     found.into_iter().rev().map(|(_, path, _)| path).collect()
 }
 
-/// The file that we would have named after this session.
+/// The file of this session, by the name that we would have given it.
 pub(crate) fn named_after(dir: &Path, session: &SessionId) -> Option<PathBuf> {
     session_files(dir).find(|path| is_named_after(path, session))
 }
 
+/// A name does not say everything: two ids may look alike in one.
 pub(crate) fn is_named_after(path: &Path, session: &SessionId) -> bool {
     let end = format!("_{}.jsonl", safe(session));
     path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&end))
+        && head_of(path).is_some_and(|head| head.id == *session)
 }

@@ -62,10 +62,13 @@ pub fn file_name(at_ms: i64, session: &SessionId) -> String {
     format!("{}_{}.jsonl", iso8601(at_ms).replace([':', '.'], "-"), safe(session))
 }
 
+/// Characters of an id that a file name repeats; file systems take 255 bytes in all.
+const ID_CHARS_MAX: usize = 128;
+
 /// An id may be any text; a file name may not.
 pub(crate) fn safe(session: &SessionId) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
-    session.as_str().chars().map(plain).collect()
+    session.as_str().chars().take(ID_CHARS_MAX).map(plain).collect()
 }
 
 /// Where pi keeps the sessions of a working directory.

@@ -32,6 +32,9 @@ const OUR_KINDS: [&str; 8] = [
     "thinking_level_change",
 ];
 
+/// What waits in memory for the first answer. At the bound it is dropped and read from the log again when it is needed.
+const HELD_BYTES_MAX: usize = 8 << 20;
+
 /// Why a write did not happen.
 pub(crate) enum Trouble {
     /// Somebody else touched the file: everything has to be read again, from the log too.
@@ -57,6 +60,7 @@ pub(crate) struct Mirror {
     nameless: HashMap<Name, Option<Name>>,
     /// Lines of the file's end that say nothing to us: what hangs on the first name hangs on the second there.
     hidden: HashMap<Name, Name>,
+    held_bytes: usize,
     has_reply: bool,
     /// `held` is everything the log has.
     is_whole: bool,
@@ -78,6 +82,7 @@ impl Mirror {
             lost: Vec::new(),
             nameless: HashMap::new(),
             hidden: HashMap::new(),
+            held_bytes: 0,
             has_reply: false,
             is_whole: true,
             following: None,
@@ -109,6 +114,7 @@ impl Mirror {
                 if line.name.starts_with(NAMELESS) {
                     self.nameless.insert(line.name, line.parent);
                 } else {
+                    self.held_bytes += size(&line);
                     self.held.push(line);
                 }
             }
@@ -135,8 +141,12 @@ impl Mirror {
             return Err(Trouble::Again);
         }
         if self.following.is_none() && !self.catch_up()? {
+            if self.held_bytes > HELD_BYTES_MAX {
+                self.start_over();
+            }
             return Ok(());
         }
+        self.held_bytes = 0;
         let bytes = self.take_held();
         let following = self.following.as_mut().expect("opened by `catch_up`");
         if !bytes.is_empty() {
@@ -177,6 +187,10 @@ impl Mirror {
                 return self.create();
             }
         };
+        if found.head.id != self.head.id {
+            let text = format!("it belongs to session {}", found.head.id);
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, text).into());
+        }
         if found.head.version < 2 {
             let migrated = migrate(&bytes, &found);
             replace_keeping(&self.path, &tail::beside(&self.path, "v1"), &migrated)?;
@@ -236,6 +250,18 @@ impl Mirror {
             bytes.push(b'\n');
         }
         bytes
+    }
+}
+
+/// Roughly what a line holds.
+fn size(line: &Line) -> usize {
+    match &line.kind {
+        LineKind::Message(said) => said.json.len() + said.text.len(),
+        LineKind::Compaction { summary, .. } | LineKind::BranchSummary { summary, .. } => summary.len(),
+        LineKind::ModelChange { .. }
+        | LineKind::ThinkingChange { .. }
+        | LineKind::Label { .. }
+        | LineKind::Title { .. } => 0,
     }
 }
 

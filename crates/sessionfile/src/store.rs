@@ -92,6 +92,13 @@ impl Shared {
         self.lock().paths.iter().find(|(_, bound)| *bound == path).map(|(session, _)| session.clone())
     }
 
+    fn forget(&self, session: &SessionId) {
+        let mut places = self.lock();
+        places.paths.remove(session);
+        places.parents.remove(session);
+        places.mirrors.remove(session);
+    }
+
     pub(crate) fn is_open(&self, session: &SessionId) -> bool {
         self.lock().mirrors.contains_key(session)
     }
@@ -260,19 +267,25 @@ impl Store for Mirrored {
         self.shared.setup.store.list(query)
     }
 
-    /// The file goes too, if it is one that we have named.
+    /// The file goes too, unless another program began it.
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
         let (shared, session) = (self.shared.clone(), session.clone());
-        let deleted = shared.setup.store.delete(&session);
+        let beginning = shared.setup.store.read(&session, 0, 2);
         Box::pin(async move {
-            let is_gone = deleted.await?;
+            let entries = beginning.await.map(|page| page.entries).unwrap_or_default();
+            let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Imported { .. }));
+            let is_gone = shared.setup.store.delete(&session).await?;
             if is_gone
+                && !is_theirs
                 && let Some(path) = shared.known_path(&session)
                 && find::is_named_after(&path, &session)
                 && let Err(error) = std::fs::remove_file(&path)
                 && error.kind() != std::io::ErrorKind::NotFound
             {
                 shared.note(&format!("the session file {} could not be deleted: {error}", path.display()));
+            }
+            if is_gone {
+                shared.forget(&session);
             }
             Ok(is_gone)
         })

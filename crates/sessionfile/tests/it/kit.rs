@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use dialect_rpc::messages::{Face, Faces};
 use dialect_rpc::transcript::Transcript;
 use sessionfile::{Mirrored, Models, Setup};
-use store::{FileArchive, MemoryStore};
+use store::{FileArchive, MemoryStore, SqliteStore};
 use tempfile::TempDir;
 use vocab::*;
 
@@ -27,9 +27,23 @@ impl Ids for Counted {
 }
 
 pub(crate) struct World {
-    pub(crate) dir: TempDir,
+    pub(crate) dir: Place,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) notes: Arc<Mutex<Vec<String>>>,
+}
+
+pub(crate) enum Place {
+    Passing(TempDir),
+    Lasting(PathBuf),
+}
+
+impl Place {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Place::Passing(dir) => dir.path(),
+            Place::Lasting(path) => path,
+        }
+    }
 }
 
 pub(crate) const NOON: i64 = 1_794_781_912_000;
@@ -37,7 +51,20 @@ pub(crate) const ID: &str = "0198f00d-0000-7000-8000-000000000001";
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), store: Arc::new(MemoryStore::new()), notes: Arc::default() }
+        let dir = Place::Passing(tempfile::tempdir().unwrap());
+        Self { dir, store: Arc::new(MemoryStore::new()), notes: Arc::default() }
+    }
+
+    pub(crate) fn on_disk() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::new(dir.path().join("data")));
+        Self { dir: Place::Passing(dir), store, notes: Arc::default() }
+    }
+
+    /// One that others find again.
+    pub(crate) fn at(home: &Path) -> Self {
+        let store = Arc::new(SqliteStore::new(home.join("data")));
+        Self { dir: Place::Lasting(home.to_owned()), store, notes: Arc::default() }
     }
 
     pub(crate) fn files(&self) -> PathBuf {

@@ -4,8 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod damage;
+mod disk;
 mod follow;
 mod kit;
 mod opening;
 mod pi;
 mod reading;
+mod suite;
