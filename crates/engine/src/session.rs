@@ -2,10 +2,15 @@
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
 mod ask;
+mod companions;
+mod consult;
+mod dialog;
 mod inspect;
 mod join;
 mod perform;
 mod recover;
+mod remind;
+mod shell;
 mod slash;
 mod verbs;
 
@@ -27,13 +32,15 @@ use vocab::{
 
 use crate::Shared;
 use crate::compaction::Compacted;
-use crate::history::History;
+use crate::history::{self, History, Said};
 use crate::lane::Lane;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
 use crate::permission::Remembered;
 use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
+use companions::Beside;
+use consult::Consulting;
 use join::Catcher;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
@@ -71,6 +78,10 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         event: Event,
     },
+    /// Who stands beside the sessions has changed.
+    Companions,
+    /// For the controllers that are here.
+    Trouble(Event),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
@@ -90,11 +101,15 @@ enum Work {
     Delegated {
         since: Instant,
     },
+    /// A companion is asked; its opinion comes by mail.
+    Consult(Box<Consulting>),
     Retry(Pin<Box<Sleep>>),
     Compact {
         job: Later<'static, Result<Compacted, Fault>>,
         reason: vocab::CompactReason,
         then: AfterCompact,
+        /// What was said beside it; the summary does not know of it.
+        meanwhile: Vec<Said>,
     },
 }
 
@@ -116,6 +131,9 @@ enum Happening {
     RetryDue,
     Compacted(Result<Compacted, Fault>),
     LaneDue,
+    /// Some companion's time is over.
+    BesideDue,
+    Shell(usize, Result<vocab::Shell, Fault>),
     Progress(String),
     Stalled,
     /// Somebody who catches up got further; look again.
@@ -139,6 +157,7 @@ pub(crate) struct Session {
     tools: Vec<Arc<dyn Tool>>,
     gadgets: Vec<Gadget>,
     host_tools: Vec<(PeerId, HostTool)>,
+    beside: Beside,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     ledger: Ledger,
@@ -150,6 +169,12 @@ pub(crate) struct Session {
     senders: HashMap<ItemId, (PeerId, Tag)>,
     turn: Option<Turn>,
     work: Work,
+    /// Commands of users that run beside all this.
+    shells: Vec<shell::Running>,
+    /// A turn was started, and that everything settled was not said since.
+    unsettled: bool,
+    /// How often we went on by ourselves since the last message of somebody.
+    reminded: u32,
     fx: Vec<Effect>,
     asks: HashMap<AskId, OpenAsk>,
     remembered: Remembered,
@@ -226,6 +251,7 @@ impl Session {
             model: Arc::new(seed.model),
             tools: seed.tools,
             host_tools: Vec::new(),
+            beside: Beside::default(),
             spec: None,
             ledger: seed.ledger,
             history: None,
@@ -233,6 +259,9 @@ impl Session {
             senders: HashMap::new(),
             turn: None,
             work: Work::Nothing,
+            shells: Vec::new(),
+            unsettled: false,
+            reminded: 0,
             fx: Vec::new(),
             asks: HashMap::new(),
             remembered: Remembered::default(),
@@ -260,8 +289,10 @@ impl Session {
             }
             self.happen(happening).await;
             self.settle().await;
+            self.tell_settled();
             self.ledger.flush();
             self.arm_lane_timer();
+            self.arm_beside_timer();
             if self.ledger.is_settled() {
                 let busy = self.lane.is_busy();
                 for asked in self.asked_busy.drain(..) {
@@ -277,6 +308,7 @@ impl Session {
             }
         }
         self.refuse_the_rest();
+        self.say_goodbye();
         let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
         self.shared.forget(&self.id);
         for stopped in self.stopping.drain(..) {
@@ -295,14 +327,20 @@ impl Session {
                 }
                 Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
                 Mail::Stop(stopped) => self.stopping.push(stopped),
-                Mail::Join { .. } | Mail::Leave { .. } | Mail::Rebind { .. } | Mail::State(_) | Mail::Busy(_) => {}
+                Mail::Trouble(trouble) => self.shared.companions.keep_unheard(trouble),
+                Mail::Join { .. }
+                | Mail::Leave { .. }
+                | Mail::Rebind { .. }
+                | Mail::State(_)
+                | Mail::Companions
+                | Mail::Busy(_) => {}
             }
         }
     }
 
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
-        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.ledger.is_settled()
+        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.ledger.is_settled()
     }
 
     /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
@@ -339,6 +377,9 @@ impl Session {
         if self.poll_catchers(context).is_ready() {
             return Poll::Ready(Happening::Caught);
         }
+        if let Poll::Ready((index, result)) = self.poll_shells(context) {
+            return Poll::Ready(Happening::Shell(index, result));
+        }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
         }
@@ -348,12 +389,18 @@ impl Session {
             self.lane_timer = None;
             return Poll::Ready(Happening::LaneDue);
         }
+        if self.beside.poll_timer(context).is_ready() {
+            return Poll::Ready(Happening::BesideDue);
+        }
         let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
         if runs && self.stall_timer.as_mut().poll(context).is_ready() {
+            if self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty() {
+                // Somebody thinks; that is no standstill.
+                self.moved_at = Instant::now();
+            }
             let deadline = self.moved_at + STALL;
             self.stall_timer.as_mut().reset(deadline.max(Instant::now() + Duration::from_secs(1)));
-            let waits_for_people = self.turn.as_ref().is_some_and(Turn::is_asking);
-            if deadline <= Instant::now() && !waits_for_people {
+            if deadline <= Instant::now() {
                 return Poll::Ready(Happening::Stalled);
             }
             // Register the new deadline.
@@ -378,7 +425,7 @@ impl Session {
             }
         }
         match &mut self.work {
-            Work::Nothing | Work::Delegated { .. } => Poll::Pending,
+            Work::Nothing | Work::Delegated { .. } | Work::Consult(_) => Poll::Pending,
             Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
                 Ok(polled) => polled.map(Happening::Model),
                 Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
@@ -404,6 +451,7 @@ impl Session {
             Happening::Commit(Ok(())) | Happening::Caught | Happening::Abandoned => return,
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Mail(mail) => return self.mail(mail).await,
+            Happening::Shell(index, result) => return self.shell_done(index, result),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
                 let acts = self.lane.tick(self.now_ms());
@@ -412,9 +460,10 @@ impl Session {
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
                 if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Nothing) {
-                    self.with_turn(|turn, fx| turn.ran(outcome, since.elapsed().as_millis() as u64, fx));
+                    self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
             }
+            Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {
                 self.work = Work::Nothing;
                 self.with_turn(|turn, fx| turn.retry_due(fx));
@@ -463,6 +512,7 @@ impl Session {
             Work::Tool { since, .. } | Work::Delegated { since } => {
                 self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
             }
+            Work::Consult(consulting) => self.stop_consulting(*consulting),
             Work::Model(_) => self.estimate_usage(),
             Work::Nothing | Work::Retry(_) | Work::Compact { .. } => {}
         }
@@ -481,20 +531,34 @@ impl Session {
         if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        let message = match &body {
-            Body::User { parts, .. } => Some(Message::User(parts.clone())),
-            Body::Shell(shell) if !shell.aside => {
-                Some(Message::User(vec![Part::text(crate::history::shell_message(shell))]))
-            }
-            Body::Assistant { message, .. } => Some(Message::Assistant(message.clone())),
-            Body::CallEnded { result, .. } => Some(Message::Result(result.clone())),
-            _ => None,
-        };
-        let seq = self.ledger.log(body).seq;
-        if let (Some(message), Some(history)) = (message, &mut self.history) {
-            history.push(seq, &message);
+        if let Body::Todos { phases } = &body {
+            self.todos = phases.as_slice().into();
         }
-        seq
+        let entry = self.ledger.log(body);
+        let message = match &entry.body {
+            Body::User { parts, .. } => Message::User(parts.clone()),
+            Body::Assistant { message, .. } => Message::Assistant(message.clone()),
+            Body::CallEnded { result, .. } => Message::Result(result.clone()),
+            Body::Shell(shell) if !shell.aside => {
+                self.say_beside(entry.seq, history::shell_message(shell));
+                return entry.seq;
+            }
+            _ => return entry.seq,
+        };
+        if let Some(history) = &mut self.history {
+            history.push(entry.seq, &message);
+        }
+        entry.seq
+    }
+
+    /// The model reads it at the next place where that is possible. A compaction that runs has to be told of it.
+    fn say_beside(&mut self, seq: u64, text: String) {
+        if let Some(history) = &mut self.history {
+            history.push_beside(seq, Message::User(vec![Part::text(text.as_str())]));
+        }
+        if let Work::Compact { meanwhile, .. } = &mut self.work {
+            meanwhile.push(Said::beside(seq, text));
+        }
     }
 
     fn log_opened(&mut self) {

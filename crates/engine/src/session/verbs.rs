@@ -30,9 +30,13 @@ impl Session {
                 let _ = reply.send(self.state());
             }
             Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Companions => self.meet_companions(),
+            Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
+                self.withdraw_dialogs(None);
+                self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => self.verb(outbox, tag, verb).await,
@@ -40,12 +44,17 @@ impl Session {
     }
 
     async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
+        if let Some(result) = self.companion_verb(&outbox, tag, &verb) {
+            // A question to people is answered by its answer.
+            let Some(result) = result.transpose() else { return };
+            return self.ledger.reply(outbox, Event::Reply { tag, result });
+        }
         let result = match verb {
             // Such as one whose replay failed: it was told to come in again.
             _ if !self.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            Verb::Prompt { .. } | Verb::Compact { .. } if !self.stopping.is_empty() => {
+            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if !self.stopping.is_empty() => {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
             }
             Verb::Prompt { parts, delivery } => {
@@ -86,15 +95,22 @@ impl Session {
             Verb::Read { after } => self.read(after).await,
             Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
             Verb::Export { file } => self.export_to(file).await,
-            Verb::Shell { .. }
-            | Verb::AbortShell
-            | Verb::Command { .. }
+            Verb::Command { name, args } => self.run_command(name, args),
+            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
+                Ok(()) => return,
+                Err(fault) => Err(fault),
+            },
+            Verb::AbortShell => {
+                self.stop_shells(|_| true);
+                Ok(Reply::Done)
+            }
+            Verb::Open(_)
+            | Verb::Leave
+            | Verb::Fork { .. }
+            | Verb::Models
             | Verb::Ask { .. }
             | Verb::Show(_)
-            | Verb::Opine { .. } => Err(Fault::new(FaultKind::Unsupported, "not yet")),
-            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Models => {
-                Err(Fault::new(FaultKind::Internal, "this command is not for a session"))
-            }
+            | Verb::Opine { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
         };
         self.ledger.reply(outbox, Event::Reply { tag, result });
     }
@@ -164,7 +180,7 @@ impl Session {
                 self.settings.locale = locale;
                 self.spec = None;
             }
-            Change::Todos(phases) => self.set_todos(phases),
+            Change::Todos(phases) => self.set_todos(phases)?,
             Change::Lane(policy) => {
                 // Before the lane decides: a start that could not be carried out would leave it busy for ever.
                 if self.lane.list().len() > 0 {
@@ -236,6 +252,7 @@ impl Session {
         self.host_tools.retain(|(owner, _)| *owner != peer);
         self.host_tools.extend(tools.into_iter().map(|tool| (peer, tool)));
         self.spec = None;
+        self.tell_conflicts();
         Ok(())
     }
 }

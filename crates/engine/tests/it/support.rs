@@ -60,11 +60,17 @@ pub(crate) struct Player {
     plays: Mutex<VecDeque<Play>>,
     /// What each call was sent, sketched, and the names of the tools offered with it.
     pub(crate) sent: Mutex<Vec<(String, Vec<String>)>>,
+    /// The system prompt of each call.
+    pub(crate) system: Mutex<Vec<String>>,
 }
 
 impl Player {
     pub(crate) fn new(plays: impl IntoIterator<Item = Play>) -> Arc<Self> {
-        Arc::new(Self { plays: Mutex::new(plays.into_iter().collect()), sent: Mutex::default() })
+        Arc::new(Self {
+            plays: Mutex::new(plays.into_iter().collect()),
+            sent: Mutex::default(),
+            system: Mutex::default(),
+        })
     }
     pub(crate) fn last_sent(&self) -> String {
         self.sent.lock().unwrap().last().map(|(sketch, _)| sketch.clone()).unwrap_or_default()
@@ -113,6 +119,7 @@ impl Chat for PlayerChat {
         let tools = spec.tools.iter().map(|tool| tool.name.to_string()).collect();
         let seen = format!("{}: {}", self.model, sketch(&self.messages));
         self.player.sent.lock().unwrap().push((seen, tools));
+        self.player.system.lock().unwrap().push(spec.system.to_string());
         let play = self.player.plays.lock().unwrap().pop_front().unwrap_or_else(|| say("ok"));
         Box::pin(Playing { steps: play.into_iter(), sleep: None })
     }
@@ -178,22 +185,39 @@ impl Toolbox for Tools {
     fn diff(&self, _: &[FileEdit]) -> Vec<FileDiff> {
         Vec::new()
     }
-    /// Says `started`, then ends like a shell would; `hang` never ends.
-    fn shell(&self, _: &SessionId, _: &Path, command: &str, told: Progress) -> Later<'static, Shell> {
+    /// Says `started` and the command. `hang` runs until it is stopped, `deaf` does not hear that, `wait` takes two
+    /// seconds, `bang` panics.
+    fn shell(
+        &self,
+        _: &SessionId,
+        _: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
         let command: Arc<str> = command.into();
-        told("started\n");
         Box::pin(async move {
-            if &*command == "hang" {
-                std::future::pending::<()>().await;
+            told("started\n");
+            let mut cancelled = false;
+            match &*command {
+                "hang" => {
+                    stop.await;
+                    cancelled = true;
+                }
+                "deaf" => std::future::pending().await,
+                "wait" => tokio::time::sleep(Duration::from_secs(2)).await,
+                "bang" => panic!("a scripted panic of a command"),
+                _ => {}
             }
+            let output = if cancelled { "started\n".to_owned() } else { format!("started\n{command}\n") };
             Shell {
-                output: format!("started\n{command}\n").into(),
                 command,
-                exit_code: Some(0),
-                cancelled: false,
+                exit_code: (!cancelled).then_some(0),
+                cancelled,
                 truncated: false,
-                total_lines: 2,
-                total_bytes: 8,
+                total_lines: output.matches('\n').count() as u64 + 1,
+                total_bytes: output.len() as u64,
+                output: output.into(),
                 spilled: None,
                 aside: false,
             }
