@@ -57,6 +57,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         agent_dir,
         api_key: None,
         compact_at: CompactAt::default(),
+        session_files: None,
         base_url: config.base_url().map(str::to_owned),
         known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
         default_context_window: config.context_window(),

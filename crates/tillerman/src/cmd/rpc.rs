@@ -1,21 +1,21 @@
 //! `tillerman rpc` and `tillerman --mode rpc`: the `rpc` dialect on stdin and stdout. stdout is protocol only; whatever keeps
 //! it from starting is one line on stderr.
 
-mod files;
 mod flags;
 mod list;
 mod session;
 mod settle;
 mod table;
+mod templates;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
+use dialect_rpc::{Errors, Options, Rpc, Template, Updates};
 use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
@@ -24,10 +24,9 @@ use crate::args::Basics;
 use crate::config;
 use crate::config::agent::{self, AgentSettings};
 use crate::setup::{self, Prepared};
-use crate::wiring::{self, Wanted, Wired};
-use files::FILES;
+use crate::wiring::{self, SessionFiles, Standing, Wanted, Wired};
 use flags::{Flags, Wrong};
-use session::{Around, SessionPlan};
+use session::{Around, FILES, SessionPlan};
 
 /// It could not start.
 const FAILED: u8 = 1;
@@ -37,26 +36,6 @@ const GRACE: Duration = Duration::ZERO;
 const NOTES_MAX: usize = 20;
 
 pub(crate) const HELP: &str = include_str!("rpc/help.txt");
-
-/// Everything the dialect is started with.
-pub(crate) struct Start {
-    pub(crate) which: Which,
-    pub(crate) fork: bool,
-    pub(crate) workspace: PathBuf,
-    /// Asked for by flag: wins over what a resumed session remembers.
-    pub(crate) model: Option<Arc<str>>,
-    /// The same for the level of thinking.
-    pub(crate) thinking: Option<Arc<str>>,
-    /// Always today's: a resumed session must not keep a wider one.
-    pub(crate) mode: Mode,
-    pub(crate) errors_as_pi: bool,
-    pub(crate) updates_as_deltas: bool,
-    pub(crate) emit_title: bool,
-    /// Programs to start beside the session; where they come from is the user's own word, by flag or settings.
-    pub(crate) extensions: Vec<PathBuf>,
-    /// Where new session files go, and whether somebody asked for it; `None` with `--no-session`.
-    pub(crate) session_dir: Option<(PathBuf, bool)>,
-}
 
 pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     let flags = match flags::parse(words) {
@@ -93,12 +72,11 @@ fn refuse(what: &str, code: u8) -> u8 {
 }
 
 async fn start(flags: &Flags) -> Result<u8, Fault> {
-    let Ready { setup, session, mut start, notes } = ready(flags)?;
+    let Ready { setup, session, notes, programs } = ready(flags)?;
     tell(&flags.notes, &notes);
     if let Some(search) = &flags.list_models {
         let wired = wiring::build(setup).await?;
-        let text = list::text(&*wired.ports.provider, search.as_deref()).await?;
-        return say(&text);
+        return say(&list::text(&*wired.ports.provider, search.as_deref()).await?);
     }
     if let Some(file) = &flags.export {
         return export(setup, file).await;
@@ -106,19 +84,42 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     let frame_log = flags.log_frames.as_deref().map(FrameLog::open).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
+    let templates = templates::load(&setup.agent_dir, flags);
     let wired = wiring::build(setup).await?;
     tell(&wired.notes, std::slice::from_ref(&wired.reason));
     must_exist(&session.which, &wired).await?;
-    let by_flag = flags.model.is_some() || flags.provider.is_some();
-    start.model = by_flag.then(|| wired.settings.model.clone());
-    start.thinking = wired.settings.thinking.clone().filter(|_| by_flag || flags.thinking.is_some());
-    let dialect = dialect(start, &wired)?;
+    if !programs.is_empty() {
+        host::note("extensions are not started by this build");
+    }
+    let dialect = Rpc::new(options(flags, &session, &wired, templates));
     converse(dialect, wired, frame_log).await
 }
 
-/// The dialect for this start.
-fn dialect(_start: Start, _wired: &Wired) -> Result<Box<dyn Dialect>, Fault> {
-    Err(Fault::new(FaultKind::Unsupported, "the rpc dialect is not part of this build"))
+/// How the dialect starts.
+fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<Template>) -> Options {
+    let settings = &wired.settings;
+    // Only what a flag says wins over what a resumed session remembers.
+    let by_flag = flags.model.is_some() || flags.provider.is_some();
+    Options {
+        which: session.which.clone(),
+        fork: session.fork,
+        workspace: Some(settings.workspace.clone()),
+        model: by_flag.then(|| settings.model.clone()),
+        // Always today's: a resumed session must not keep a wider one.
+        mode: Some(settings.mode),
+        errors: flags.errors.unwrap_or(Errors::Seed),
+        updates: flags.updates.unwrap_or(Updates::Full),
+        emit_title: emit_title(&config::process_env),
+        scope: wired.scope.clone(),
+        lane: settings.lane,
+        retry: settings.retry,
+        compaction: settings.compaction,
+        reminders_max: settings.reminders_max,
+        templates,
+        no_key: wired.integrations.model == Standing::AuthError,
+        services: wired.integrations.services.clone(),
+        ..Options::new(env!("CARGO_PKG_VERSION"))
+    }
 }
 
 async fn converse(dialect: impl Dialect, wired: Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
@@ -135,8 +136,9 @@ async fn converse(dialect: impl Dialect, wired: Wired, frame_log: Option<FrameLo
 struct Ready {
     setup: wiring::Setup,
     session: SessionPlan,
-    start: Start,
     notes: Vec<String>,
+    /// Extensions to start: only the user's own word names one, by flag or settings.
+    programs: Vec<PathBuf>,
 }
 
 fn ready(flags: &Flags) -> Result<Ready, Fault> {
@@ -164,24 +166,13 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         files: &FILES,
     };
     let session = session::plan(flags, &around)?;
-    let start = Start {
-        which: session.which.clone(),
-        fork: session.fork,
-        workspace: setup.settings.workspace.clone(),
-        model: None,
-        thinking: None,
-        mode: setup.settings.mode,
-        errors_as_pi: flags.errors == flags::ErrorForm::Pi,
-        updates_as_deltas: flags.updates == flags::UpdateForm::Delta,
-        emit_title: emit_title(&config::process_env),
-        extensions: extensions(flags, &settings, &setup.agent_dir),
-        session_dir: (!flags.no_session).then(|| (session.dir.clone(), session.dir_is_fixed)),
-    };
+    setup.session_files = Some(SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed });
+    let programs = extensions(flags, &settings, &setup.agent_dir);
     let mut notes = config.warnings;
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
     notes.extend(session.note.clone());
-    Ok(Ready { setup, session, start, notes })
+    Ok(Ready { setup, session, notes, programs })
 }
 
 /// A flag is a demand, and so is our own configuration; `settings.json` is a habit.

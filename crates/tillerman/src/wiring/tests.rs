@@ -8,6 +8,7 @@ use vocab::{CompactionPolicy, Fault, ModelInfo, Preferences, Provider, Settings}
 
 use super::choose::{Chosen, Wanted, choose};
 use super::*;
+use dialect_rpc::ServiceState;
 
 struct Nowhere;
 
@@ -37,6 +38,7 @@ fn setup(wanted: Wanted) -> Setup {
         agent_dir: place.path().into(),
         api_key: None,
         compact_at: CompactAt::default(),
+        session_files: None,
         base_url: None,
         known_models: vec![ModelInfo::named("gpt-one", 1000), ModelInfo::named("only", 1000)],
         default_context_window: None,

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use dialect_rpc::{Errors, Updates};
 use providers::Secret;
 use vocab::{Mode, SyncLevel};
 
@@ -37,6 +38,8 @@ pub(super) enum Means {
     PermissionMode,
     Extension,
     NoExtensions,
+    PromptTemplate,
+    NoPromptTemplates,
     Workspace,
     Config,
     LogFrames,
@@ -58,20 +61,6 @@ pub(super) enum Asked {
     Newest,
     /// A path, an id or the beginning of one.
     Named(String),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum ErrorForm {
-    #[default]
-    Seed,
-    Pi,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum UpdateForm {
-    #[default]
-    Full,
-    Delta,
 }
 
 /// Everything the command line said.
@@ -97,11 +86,13 @@ pub(super) struct Flags {
     pub(super) permission_mode: Option<Mode>,
     pub(super) extensions: Vec<PathBuf>,
     pub(super) no_extensions: bool,
+    pub(super) templates: Vec<PathBuf>,
+    pub(super) no_templates: bool,
     pub(super) workspace: Option<PathBuf>,
     pub(super) config: Option<PathBuf>,
     pub(super) log_frames: Option<PathBuf>,
-    pub(super) errors: ErrorForm,
-    pub(super) updates: UpdateForm,
+    pub(super) errors: Option<Errors>,
+    pub(super) updates: Option<Updates>,
     pub(super) sync: Option<SyncLevel>,
     pub(super) help: bool,
     pub(super) version: bool,
@@ -240,14 +231,16 @@ impl Flags {
             Means::PermissionMode => self.permission_mode = Some(permission_mode(name, &text()?)?),
             Means::Extension => self.extensions.push(path()),
             Means::NoExtensions => self.no_extensions = true,
+            Means::PromptTemplate => self.templates.push(path()),
+            Means::NoPromptTemplates => self.no_templates = true,
             Means::Workspace => self.workspace = Some(path()),
             Means::Config => self.config = Some(path()),
             Means::LogFrames => self.log_frames = Some(path()),
             Means::RpcErrors => {
-                self.errors = one_of(name, &text()?, &[("seed", ErrorForm::Seed), ("pi", ErrorForm::Pi)])?;
+                self.errors = Some(one_of(name, &text()?, &[("seed", Errors::Seed), ("pi", Errors::Pi)])?);
             }
             Means::RpcUpdates => {
-                self.updates = one_of(name, &text()?, &[("full", UpdateForm::Full), ("delta", UpdateForm::Delta)])?;
+                self.updates = Some(one_of(name, &text()?, &[("full", Updates::Full), ("delta", Updates::Delta)])?);
             }
             Means::Sync => {
                 let levels = [SyncLevel::Turn, SyncLevel::Record, SyncLevel::Off].map(|level| (level.as_str(), level));

@@ -20,6 +20,9 @@ pub(super) struct Files {
     pub(super) by_id: fn(&Path, &str) -> Vec<PathBuf>,
 }
 
+pub(super) const FILES: Files =
+    Files { default_dir: sessionfile::default_dir, newest: sessionfile::newest, by_id: sessionfile::by_id };
+
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct SessionPlan {
     pub(super) which: Which,

@@ -46,8 +46,8 @@ pub(super) const FLAGS: &[Flag] = &[
     // ---- prompts
     flag(&["--system-prompt"], Value, Means::SystemPrompt),
     flag(&["--append-system-prompt"], Value, Means::AppendSystemPrompt),
-    none(&["--prompt-template"], Value, "no templates"),
-    none(&["--no-prompt-templates", "-np"], Nothing, "no templates"),
+    flag(&["--prompt-template"], Value, Means::PromptTemplate),
+    flag(&["--no-prompt-templates", "-np"], Nothing, Means::NoPromptTemplates),
     none(&["--no-context-files", "-nc"], Nothing, "no context files"),
     // ---- sessions
     flag(&["--session-dir"], Value, Means::SessionDir),

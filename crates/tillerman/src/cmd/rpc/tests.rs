@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use vocab::names::Family;
 use vocab::{CompactionPolicy, Drain, Gate, Mode, Overflow, Settings, SteerPoint, SyncLevel, Which};
 
-use super::flags::{Asked, ErrorForm, Flags, Means, UpdateForm, parse};
-use super::session::{Around, Files, SessionPlan, plan};
+use dialect_rpc::{Errors, Updates};
+
+use super::flags::{Asked, Flags, Means, parse};
+use super::session::{Around, FILES, SessionPlan, plan};
 use super::table::{FLAGS, Takes};
 use super::*;
 use crate::config::Config;
@@ -85,8 +87,8 @@ fn every_flag_of_a_usual_host_is_understood() {
         workspace: Some("/w".into()),
         config: Some("/c".into()),
         log_frames: Some("/l".into()),
-        errors: ErrorForm::Pi,
-        updates: UpdateForm::Delta,
+        errors: Some(Errors::Pi),
+        updates: Some(Updates::Delta),
         sync: Some(SyncLevel::Off),
         api_key: providers::Secret::new("sk-canary"),
         ..Flags::default()
@@ -243,11 +245,9 @@ fn the_help_names_every_flag_that_does_something() {
 
 // ---- the session ----------------------------------------------------------------------------------------------------
 
-const TEST_FILES: Files = files::FILES;
-
 fn chosen(line: &[&str], settings: &AgentSettings, agent_dir: &Path) -> Result<SessionPlan, Fault> {
     let env = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
-    let around = Around { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &TEST_FILES };
+    let around = Around { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
     plan(&flags(line), &around)
 }
 
@@ -261,7 +261,10 @@ fn a_session_is_found_by_path_by_id_and_by_age() {
     }
     let touch = |dir: &Path, id: &str, age: u64| {
         let path = dir.join(format!("2026-01-01T00-00-00-000Z_{id}.jsonl"));
-        let file = std::fs::File::create(&path).unwrap();
+        let head =
+            format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}}"#);
+        std::fs::write(&path, head + "\n").unwrap();
+        let file = std::fs::File::options().append(true).open(&path).unwrap();
         file.set_modified(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(age)).unwrap();
         path
     };
