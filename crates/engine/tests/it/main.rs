@@ -3,11 +3,15 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod asking;
+mod forks;
 mod interrupts;
 mod lanes;
 mod models;
 mod peers;
 mod recovery;
+mod shells;
 mod simulation;
 mod support;
+mod todos;
 mod turns;
