@@ -1,6 +1,9 @@
 //! Commands of users beside the conversation.
 
+use std::sync::Arc;
+
 use expect_test::expect;
+use testkit::faulty::FaultyStore;
 use testkit::stage::Actor;
 use vocab::*;
 
@@ -145,31 +148,42 @@ async fn a_command_that_ends_while_the_model_speaks_keeps_its_place_over_a_reloa
     assert!(live.contains("The user ran `ls`"), "{live}");
 }
 
+/// The command ends while the summary is made, or before the job has even read what it is to summarise.
 #[tokio::test(start_paused = true)]
-async fn a_command_that_ends_during_a_compaction_is_not_lost() {
-    let plays =
-        [say(&"a".repeat(900)), say("b"), vec![Step::Wait(3000), text("summary"), done(Finish::Stop)], say("c")];
-    let player = Player::new(plays);
-    let stage = stage_with(&player, |options| options.tune = Box::new(|settings| settings.compaction.auto = false));
-    let mut actor = stage.open().await;
-    for text in ["one", "two"] {
-        actor.prompt(text).await;
+async fn a_command_that_ends_during_a_compaction_is_neither_lost_nor_there_twice() {
+    for reads_ms in [0, 2500] {
+        let summary = vec![Step::Wait(3000), text("summary"), done(Finish::Stop)];
+        let player = Player::new([say(&"a".repeat(900)), say("b"), summary, say("c")]);
+        let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
+        let kept = store.clone();
+        let stage = stage_with(&player, |options| {
+            options.store = kept;
+            options.tune = Box::new(|settings| settings.compaction.auto = false);
+        });
+        let mut actor = stage.open().await;
+        for text in ["one", "two"] {
+            actor.prompt(text).await;
+            actor.turn_end().await;
+            actor.forget();
+        }
+        store.slow_reads(reads_ms);
+        let compact = actor.send(Verb::Compact { instructions: None }).await;
+        let tag = actor.send(shell("wait")).await;
+        ran(&mut actor, tag).await;
+        let compacted = actor.reply(compact).await;
+        assert!(matches!(&compacted, Ok(Reply::Compacted(done)) if done.messages_after == 4), "{compacted:?}");
+        store.slow_reads(0);
+        actor.prompt("three").await;
         actor.turn_end().await;
+        let live = player.last_sent();
+        assert!(live.contains("compacted):\n\nsummary | user two | assistant b | user The user ran `wait`"), "{live}");
+        assert_eq!(live.matches("The user ran").count(), 1, "{live}");
         actor.forget();
+        ask_for(&mut actor, slash("undo", "")).await.unwrap();
+        actor.prompt("three").await;
+        actor.turn_end().await;
+        assert_eq!(player.last_sent(), live);
     }
-    let compact = actor.send(Verb::Compact { instructions: None }).await;
-    let tag = actor.send(shell("wait")).await;
-    ran(&mut actor, tag).await;
-    assert!(matches!(actor.reply(compact).await, Ok(Reply::Compacted(done)) if done.messages_after == 4));
-    actor.prompt("three").await;
-    actor.turn_end().await;
-    let live = player.last_sent();
-    assert!(live.contains("compacted):\n\nsummary | user two | assistant b | user The user ran `wait`"), "{live}");
-    actor.forget();
-    ask_for(&mut actor, slash("undo", "")).await.unwrap();
-    actor.prompt("three").await;
-    actor.turn_end().await;
-    assert_eq!(player.last_sent(), live);
 }
 
 #[tokio::test(start_paused = true)]
@@ -295,7 +309,7 @@ async fn a_peer_that_is_dropped_leaves_no_command_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_that_cannot_be_written_is_not_told_as_one() {
-    let store = std::sync::Arc::new(testkit::faulty::FaultyStore::new(std::sync::Arc::new(store::MemoryStore::new())));
+    let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
     let kept = store.clone();
     let stage = stage_with(&Player::new([]), |options| options.store = kept);
     let mut actor = stage.open().await;

@@ -171,9 +171,14 @@ impl World {
                 self.trace.push(format!("  append {n} from now will fail"));
                 self.store.fail_append(n);
             }
-            10 => {
+            10 if self.dice.chance(50) => {
                 self.trace.push("  the next read will fail".into());
                 self.store.fail_read(1);
+            }
+            10 => {
+                let ms = self.dice.pick(&[0, 5, 300]);
+                self.trace.push(format!("  reads now take {ms} ms"));
+                self.store.slow_reads(ms);
             }
             11..14 => {
                 let waits = (0..self.dice.below(4)).map(|_| self.dice.pick(&[0, 1, 10, 100])).collect();
@@ -359,6 +364,7 @@ impl World {
         self.calm.store(true, Ordering::Relaxed);
         self.store.fail_append(0);
         self.store.fail_read(0);
+        self.store.slow_reads(0);
         if last {
             let name = self.eyes.len() + 1;
             let mut eye = Eye::new(name, engine.connect(Slow::Wait));
