@@ -30,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_millis(300);
 /// Frames that a peer does not send and every host passes over.
 const OURS: &[&str] = &["agent_settled", "queue_update"];
+/// What a failure shows of a line.
+const SHOWN_CHARS_MAX: usize = 1000;
 /// Text that stands for `<long text>`: so long that the same two messages are kept word for word.
 const LONG_TEXT_BYTES: usize = 40_000;
 
@@ -41,6 +43,19 @@ enum Record {
     Out(Value),
     /// Whoever recorded it gave up waiting; more may have come.
     GaveUp,
+}
+
+impl Record {
+    /// Short enough to be read in a failure.
+    fn shown(&self) -> String {
+        let text = match self {
+            Record::In(frame) => format!("> {frame}"),
+            Record::Out(frame) => format!("< {frame}"),
+            Record::Raw(line) => format!("> {line}"),
+            Record::GaveUp => "(gave up)".to_owned(),
+        };
+        text.chars().take(SHOWN_CHARS_MAX).collect()
+    }
 }
 
 fn read(recording: &Recording) -> Vec<Record> {
@@ -108,7 +123,7 @@ async fn replay(name: &str, records: Vec<Record>) -> Result<(), String> {
     let mut number = 0;
     while let Some(record) = records.pop_front() {
         number += 1;
-        let shown = format!("{record:?}");
+        let shown = record.shown();
         let step = replay.step(record, &mut records).await;
         step.map_err(|why| format!("record {number} behind the exceptions: {why}\n recorded {shown}"))?;
     }
@@ -178,7 +193,7 @@ impl Replay {
     }
 
     fn compare(&mut self, expected: &Value, got: &Value) -> Result<(), String> {
-        let told = |why: String| format!("{why}\n got      {got}");
+        let told = |why: String| format!("{why}\n got      {}", Record::Out(got.clone()).shown());
         if expected["type"] != "message_update" {
             return self.rules.fits(expected, got).map_err(told);
         }

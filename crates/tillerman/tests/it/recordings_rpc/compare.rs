@@ -22,7 +22,8 @@ use crate::recordings::Bindings;
 const OPTIONAL: &[&str] =
     &["responseId", "duration", "ttft", "compat", "sessionFile", "shortSummary", "preserveData", "meta"];
 /// Members that no peer need have; hosts ignore what they do not know.
-const OURS: &[&str] = &["version", "pendingMessageCount", "contextUsage", "details", "fullOutputPath"];
+const OURS: &[&str] =
+    &["version", "willRetry", "pendingMessageCount", "contextUsage", "details", "fullOutputPath"];
 /// What the seed's lineage says and pi does not.
 const OURS_BESIDE_PI: &[&str] = &[
     "attribution",

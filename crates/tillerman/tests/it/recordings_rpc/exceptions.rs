@@ -108,14 +108,11 @@ pub(crate) const TABLE: &[Exception] = &[
         reason: "the seed's phases and tasks have ids; oh-my-pi 14 drops them",
         rewrite: |records| {
             each_out(records, |frame| {
-                let phases =
-                    if frame["type"] == "response" { &mut frame["data"]["todoPhases"] } else { &mut Value::Null };
-                let named = name_all(phases, "phase");
-                for phase in phases.as_array_mut().into_iter().flatten() {
-                    name_all(&mut phase["tasks"], "task");
-                }
-                let todos = if frame["type"] == "todo_reminder" { &mut frame["todos"] } else { &mut Value::Null };
-                name_all(todos, "task") || named
+                each_object(frame, &mut |it| {
+                    let named = it.get_mut("todoPhases").is_some_and(|phases| name_all(phases, "phase"));
+                    let tasks = it.get_mut("tasks").is_some_and(|tasks| name_all(tasks, "task"));
+                    it.get_mut("todos").is_some_and(|todos| name_all(todos, "task")) || tasks || named
+                })
             })
         },
     },
