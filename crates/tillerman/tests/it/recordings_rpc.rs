@@ -11,14 +11,16 @@ mod extension;
 mod peer_model;
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dialect_rpc::messages::{Face, Faces};
 use dialect_rpc::{Errors, Options, Rpc};
 use serde_json::Value;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
-use vocab::{Mode, RetryPolicy};
+use vocab::{Mode, RetryPolicy, Store};
 
 use crate::golden::paused;
 use crate::recordings::{Recording, recordings};
@@ -100,7 +102,9 @@ fn real_time<F: Future>(story: F) -> F::Output {
 
 async fn replay(name: &str, records: Vec<Record>) -> Result<(), String> {
     let retry = RetryPolicy { base_ms: 2000, ..RetryPolicy::default() };
+    let files = tempfile::tempdir().expect("a temporary directory");
     let stage = Stage::new(StageOptions {
+        store: with_files(files.path()),
         provider: Arc::new(peer_model::PeerModel),
         model: peer_model::SLUG.into(),
         mode: Mode::DangerFullAccess,
@@ -136,6 +140,29 @@ async fn replay(name: &str, records: Vec<Record>) -> Result<(), String> {
     (ended == Some(0)).then_some(()).ok_or_else(|| format!("exit code {ended:?}"))
 }
 
+/// A store whose sessions have files, as the product has.
+fn with_files(dir: &Path) -> Arc<dyn Store> {
+    struct Any;
+    impl Faces for Any {
+        fn face(&self, slug: &str) -> Face {
+            Face::guess(slug)
+        }
+    }
+    impl sessionfile::Models for Any {}
+    Arc::new(sessionfile::Mirrored::new(sessionfile::Setup {
+        store: Arc::new(store::MemoryStore::new()),
+        archive: Arc::new(testkit::fakes::NoArchive),
+        models: Arc::new(Any),
+        ids: Arc::new(testkit::fakes::CountedIds::default()),
+        dir: dir.to_owned(),
+        dir_is_fixed: true,
+        model: peer_model::SLUG.into(),
+        mode: Mode::DangerFullAccess,
+        workspace: dir.to_owned(),
+        note: Arc::new(|text| panic!("a session file: {text}")),
+    }))
+}
+
 struct Replay {
     pipe: Pipe,
     heard: VecDeque<Value>,
@@ -158,6 +185,10 @@ impl Replay {
                     _ => "1".into(),
                 });
                 self.pipe.send(&frame.to_string()).await;
+                // The recording does not show how long a command had run when it was stopped.
+                if frame["type"] == "bash" && matches!(rest.front(), Some(Record::In(_))) {
+                    tokio::time::sleep(QUIET).await;
+                }
                 Ok(())
             }
             Record::Out(frame) if delta_of(&frame).is_some() => self.deltas(frame, rest).await,

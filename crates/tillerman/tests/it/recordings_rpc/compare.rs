@@ -19,11 +19,9 @@ use serde_json::{Map, Value};
 use crate::recordings::Bindings;
 
 /// Members of a peer that the reference calls optional.
-const OPTIONAL: &[&str] =
-    &["responseId", "duration", "ttft", "compat", "sessionFile", "shortSummary", "preserveData", "meta"];
+const OPTIONAL: &[&str] = &["responseId", "duration", "ttft", "compat", "shortSummary", "preserveData", "meta"];
 /// Members that no peer need have; hosts ignore what they do not know.
-const OURS: &[&str] =
-    &["version", "willRetry", "pendingMessageCount", "contextUsage", "details", "fullOutputPath"];
+const OURS: &[&str] = &["version", "willRetry", "pendingMessageCount", "contextUsage", "details", "fullOutputPath"];
 /// What the seed's lineage says and pi does not.
 const OURS_BESIDE_PI: &[&str] = &[
     "attribution",
