@@ -10,5 +10,7 @@ mod docs;
 mod golden;
 mod leash_entry;
 mod real_model;
+mod recordings;
+mod recordings_rpc;
 mod stories;
 mod transcripts;
