@@ -91,8 +91,8 @@ export const talk = {
       said += update.delta ?? "";
       assert.deepEqual(update.partial, message);
       for (const key of ["role", "api", "provider", "model", "usage", "stopReason", "timestamp"]) assert.ok(key in message, key);
-      const so_far = textOf(message);
-      assert.ok(so_far.startsWith(said) && final.startsWith(so_far), `${said} / ${so_far}`);
+      const soFar = textOf(message);
+      assert.ok(soFar.startsWith(said) && final.startsWith(soFar), `${said} / ${soFar}`);
     }
     assert.equal(said, final);
   },

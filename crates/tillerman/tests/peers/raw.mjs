@@ -15,6 +15,7 @@ export class RawAgent {
     const [program, ...first] = command;
     this.process = spawn(program, [...first, "--mode", "rpc", ...args], { cwd, env, stdio: ["pipe", "pipe", "pipe"] });
     this.exit = new Promise((resolve) => this.process.once("exit", (code, signal) => resolve({ code, signal })));
+    this.closed = new Promise((resolve) => this.process.once("close", resolve));
     this.process.stdin.on("error", () => {});
     this.process.stderr.setEncoding("utf8").on("data", (text) => (this.stderr += text));
     let rest = "";
@@ -46,10 +47,14 @@ export class RawAgent {
     const past = this.frames.slice(since).find(wanted);
     if (past) return past;
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => {
+      const giveUp = () => {
+        clearTimeout(late);
         const seen = this.frames.slice(since).map((frame) => frame.type).join(" ").slice(-400);
         reject(new Error(`waited in vain for ${what}; seen: ${seen}; stderr: ${this.stderr.slice(-400)}`));
-      }, patience);
+      };
+      const late = setTimeout(giveUp, patience);
+      // "close" comes when all of stdout was read, so that the last frames are not missed.
+      this.closed.then(giveUp);
       this.#waiting.push((frame) => {
         if (!wanted(frame)) return false;
         clearTimeout(late);

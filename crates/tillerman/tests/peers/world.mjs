@@ -24,6 +24,8 @@ const shim = fileURLToPath(new URL("./shim.mjs", import.meta.url));
 const extraArgs = (process.env.PEER_AGENT_ARGS ?? "").split(" ").filter(Boolean);
 const MODEL = { provider: "mock", model: "mock-1" };
 
+/** Longer than any single step takes on a busy machine. */
+const PATIENCE_MS = 15_000;
 /** A short wait between retries, so that three of them are quick; agents read it from the settings file. */
 export const RETRY_DELAY_MS = 30;
 /** Events that newer agents add and that no order is promised for. */
@@ -63,11 +65,30 @@ export async function start(args = [], { pi = false, cwd = workspace, model = MO
   } finally {
     process.stderr.write = write;
   }
+  failFast(client);
   client.process.stderr.removeAllListeners("data");
   client.process.stderr.on("data", (data) => (client.stderr += data));
   client.isUnderTest = !pi;
   running.add(client);
   return client;
+}
+
+/** RpcClient waits 30 s for an answer of a process that is gone, and 60 s for its idleness; nobody should here. */
+function failFast(client) {
+  const gone = new Promise((_, reject) => {
+    client.process.once("exit", (code, signal) => {
+      client.ended = new Error(`the agent has ended (${code ?? signal}): ${client.getStderr().slice(-300)}`);
+      reject(client.ended);
+    });
+  });
+  gone.catch(() => {});
+  client.process.stdin.on("error", () => {});
+  client.send = (command) => {
+    if (client.ended) return Promise.reject(client.ended);
+    return Promise.race([gone, RpcClient.prototype.send.call(client, command)]);
+  };
+  client.collectEvents = () => Promise.race([gone, RpcClient.prototype.collectEvents.call(client, PATIENCE_MS)]);
+  client.waitForIdle = () => Promise.race([gone, RpcClient.prototype.waitForIdle.call(client, PATIENCE_MS)]);
 }
 
 export async function stop(client) {
@@ -100,10 +121,11 @@ export async function close() {
 
 /** Waits for an event from index `since` on. */
 export async function eventually(client, wanted, since = 0, what = String(wanted)) {
-  const end = Date.now() + 15_000;
+  const end = Date.now() + PATIENCE_MS;
   for (;;) {
     const found = client.events.slice(since).find(wanted);
     if (found) return found;
+    if (client.ended) throw client.ended;
     if (Date.now() > end) throw new Error(`waited in vain for ${what}; seen ${order(client.events.slice(since)).join(" ")}`);
     await new Promise((resolve) => setTimeout(resolve, 3));
   }
@@ -111,7 +133,7 @@ export async function eventually(client, wanted, since = 0, what = String(wanted
 
 /** Waits until `probe` gives something true. */
 export async function until(probe, what) {
-  const end = Date.now() + 15_000;
+  const end = Date.now() + PATIENCE_MS;
   for (;;) {
     const value = await probe();
     if (value) return value;
