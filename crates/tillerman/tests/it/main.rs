@@ -9,6 +9,7 @@ mod cli_sessions;
 mod docs;
 mod golden;
 mod leash_entry;
+mod peers;
 mod real_model;
 mod recordings;
 mod recordings_rpc;
