@@ -10,5 +10,6 @@ mod docs;
 mod golden;
 mod leash_entry;
 mod real_model;
+mod schema;
 mod stories;
 mod transcripts;
