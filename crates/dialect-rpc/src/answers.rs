@@ -1,11 +1,17 @@
 //! The payloads of responses.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::Deserialize;
 use vocab::{
-    CommandInfo, Compaction, Delivery, Drain, Inspection, Item, ModelInfo, Shell, State, SteerPoint, parts_text,
+    Body, CommandInfo, Compaction, Delivery, Drain, Entry, Inspection, Item, ModelInfo, Shell, State, SteerPoint,
+    parts_text,
 };
 
 use crate::frames::{self, Writer};
 use crate::models;
+use crate::templates::Template;
 use crate::transcript::Transcript;
 
 /// Messages of one page when nobody says how many.
@@ -64,15 +70,16 @@ fn drain(drain: Drain) -> &'static str {
     }
 }
 
-pub(crate) fn commands(commands: &[CommandInfo], out: &mut Vec<u8>) {
+pub(crate) fn commands(commands: &[CommandInfo], templates: &[Template], out: &mut Vec<u8>) {
+    let extensions = commands.iter().map(|it| ("extension", &it.name, &it.description, &it.source));
+    let prompts = templates.iter().map(|it| ("prompt", &it.name, &it.description, &it.source));
     Writer::object(out, |w| {
-        w.list("commands", commands.iter(), |command, out| {
+        w.list("commands", extensions.chain(prompts), |(kind, name, description, source), out| {
             Writer::object(out, |w| {
-                w.text("name", &command.name).maybe("description", command.description.as_deref());
-                w.text("source", "extension");
+                w.text("name", name).maybe("description", description.as_deref()).text("source", kind);
                 w.key("sourceInfo");
                 Writer::object(w.out, |w| {
-                    w.text("path", &command.source);
+                    w.text("path", source);
                 });
             });
         });
@@ -87,11 +94,51 @@ pub(crate) fn models(list: &[ModelInfo], out: &mut Vec<u8>) {
     Writer::object(out, |w| w.list("models", list.iter(), |model, out| models::write(model, None, out)));
 }
 
-pub(crate) fn compaction(it: &Compaction, first_kept: Option<&str>, out: &mut Vec<u8>) {
+/// `files` where the log was read for it.
+pub(crate) fn compaction(it: &Compaction, first_kept: Option<&str>, files: Option<&Files>, out: &mut Vec<u8>) {
     Writer::object(out, |w| {
         w.text("summary", &it.summary).maybe("firstKeptEntryId", first_kept).number("tokensBefore", it.tokens_before);
-        w.raw("details", br#"{"readFiles":[],"modifiedFiles":[]}"#);
+        if let Some(files) = files {
+            w.key("details");
+            Writer::object(w.out, |w| {
+                w.list("readFiles", files.read.iter(), |path, out| wire::escape_into(path, out));
+                w.list("modifiedFiles", files.modified.iter(), |path, out| wire::escape_into(path, out));
+            });
+        }
     });
+}
+
+/// Files that a session had to do with before it was compacted; one that was changed is not among those read.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Files {
+    read: BTreeSet<String>,
+    modified: BTreeSet<String>,
+}
+
+impl Files {
+    pub(crate) fn before(seq: u64, entries: &[Arc<Entry>]) -> Self {
+        let mut files = Files::default();
+        for entry in entries.iter().filter(|entry| entry.seq < seq) {
+            match &entry.body {
+                Body::CallEnded { result, .. } => {
+                    files.modified.extend(result.edits.iter().map(|edit| edit.path.to_string()));
+                }
+                Body::CallStarted { call, tool, .. } if &**tool == "read_file" => {
+                    let read: Option<ReadArgs> = serde_json::from_str(call.input.json().as_str()).ok();
+                    files.read.extend(read.map(|args| args.path));
+                }
+                _ => {}
+            }
+        }
+        files.read = files.read.difference(&files.modified).cloned().collect();
+        files
+    }
+}
+
+#[derive(Deserialize)]
+struct ReadArgs {
+    #[serde(alias = "file_path")]
+    path: String,
 }
 
 pub(crate) fn shell(it: &Shell, out: &mut Vec<u8>) {

@@ -213,7 +213,12 @@ impl Rpc {
         self.deliver(call, text, delivery, out);
     }
 
-    pub(crate) fn deliver(&mut self, call: Call, text: Text, delivery: Delivery, out: &mut Out) {
+    pub(crate) fn deliver(&mut self, call: Call, mut text: Text, delivery: Delivery, out: &mut Out) {
+        if let Some((name, args)) = slash(&text.message)
+            && let Some(template) = self.options.templates.iter().find(|template| *template.name == *name)
+        {
+            text.message = template.expand(args);
+        }
         let verb = Verb::Prompt { parts: parts(&text), delivery };
         self.send(verb, Why::Prompt(call, text), out);
     }
@@ -250,10 +255,10 @@ impl Rpc {
     }
 
     pub(crate) fn go_to(&mut self, which: Which, call: Call, text: Option<String>, out: &mut Out) {
-        // A new conversation keeps what was chosen for the old one; a saved one has its own.
+        // A new conversation keeps what was chosen for the old one; a saved one has its own, unless the command line says.
         let model = match which {
             Which::New => self.known.model().map(|model| model.slug.clone()),
-            _ => None,
+            _ => self.options.model.clone(),
         };
         self.open(which, model, Why::Open(Some((call, text))), out);
     }

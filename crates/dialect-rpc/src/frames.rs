@@ -25,9 +25,10 @@ pub(crate) fn turn_end(frames: &mut FrameBuf, message: &str, results: &[Arc<str>
     });
 }
 
-pub(crate) fn agent_end<'a>(frames: &mut FrameBuf, messages: impl Iterator<Item = &'a Arc<str>>) {
+pub(crate) fn agent_end<'a>(frames: &mut FrameBuf, messages: impl Iterator<Item = &'a Arc<str>>, will_retry: bool) {
     Writer::event(frames, "agent_end", |w| {
         w.list("messages", messages, |json, out| out.extend_from_slice(json.as_bytes()));
+        w.flag("willRetry", will_retry);
     });
 }
 

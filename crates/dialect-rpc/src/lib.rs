@@ -16,6 +16,7 @@ mod replies;
 mod run;
 mod schema;
 mod stream;
+mod templates;
 pub mod transcript;
 mod ui;
 
@@ -41,6 +42,7 @@ use ui::Dialog;
 pub use run::RUN_BYTES_MAX;
 pub use schema::schema;
 pub use stream::{PARTIAL_BYTES_MAX, Updates};
+pub use templates::Template;
 
 /// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
 const PENDING_MAX: usize = 1024;
@@ -83,6 +85,8 @@ pub struct Options {
     pub retry: RetryPolicy,
     pub compaction: CompactionPolicy,
     pub reminders_max: u32,
+    /// Prompts that can be called by name.
+    pub templates: Vec<Template>,
 }
 
 impl Options {
@@ -102,6 +106,7 @@ impl Options {
             retry: RetryPolicy::default(),
             compaction: CompactionPolicy::default(),
             reminders_max: 0,
+            templates: Vec::new(),
         }
     }
 }
@@ -179,7 +184,8 @@ impl Rpc {
 
     fn open(&mut self, which: Which, model: Option<Arc<str>>, why: Why, out: &mut Out) {
         let open = Open {
-            workspace: self.options.workspace.clone(),
+            // A saved session goes on where it was.
+            workspace: self.options.workspace.clone().filter(|_| which == Which::New),
             model,
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
@@ -275,6 +281,7 @@ impl Rpc {
 
     fn event(&mut self, event: &Event, out: &mut Out) {
         if let Event::State(state) = event {
+            self.changed(state, out);
             self.known.learn(state);
         }
         if let Event::Logged(entry) = event {
@@ -337,6 +344,21 @@ impl Rpc {
         }
     }
 
+    /// What newer hosts are told of a change; the others ignore it.
+    fn changed(&self, state: &vocab::State, out: &mut Out) {
+        let Some(before) = &self.known.state else { return };
+        if before.title != state.title {
+            Writer::event(&mut out.frames, "session_info_changed", |w| {
+                w.maybe("name", state.title.as_deref());
+            });
+        }
+        if before.thinking != state.thinking {
+            Writer::event(&mut out.frames, "thinking_level_changed", |w| {
+                w.text("level", state.thinking.as_deref().unwrap_or(models::LEVELS[0]));
+            });
+        }
+    }
+
     fn turn_over(&mut self, event: &Event, out: &mut Out) {
         let end = match event {
             Event::Logged(entry) => match &entry.body {
@@ -369,7 +391,7 @@ impl Rpc {
                             messages::object(w.out, input);
                         });
                     }
-                } else if let Some(dialog) = ui::ask(&mut out.frames, ask.id.as_str(), &ask.kind, None) {
+                } else if let Some(dialog) = ui::ask(&mut out.frames, ask.id.as_str(), &ask.kind, ask.timeout_ms) {
                     self.dialogs.push((ask.id.clone(), dialog));
                 }
             }
@@ -404,7 +426,7 @@ impl Rpc {
         Writer::event(&mut out.frames, "auto_compaction_end", |w| {
             w.text("action", "context-full");
             w.key("result");
-            answers::compaction(compaction, name.as_deref(), w.out);
+            answers::compaction(compaction, name.as_deref(), None, w.out);
             w.flag("aborted", false).flag("willRetry", compaction.reason == CompactReason::Overflow);
         });
     }

@@ -146,7 +146,8 @@ impl Rpc {
                 self.respond(&call, Some(&|out| out.extend_from_slice(&data)), out);
             }
             (Why::Commands(call), Reply::Inspected(it)) => {
-                self.respond(&call, Some(&|out| answers::commands(&it.commands, out)), out);
+                let templates = &self.options.templates;
+                self.respond(&call, Some(&|out| answers::commands(&it.commands, templates, out)), out);
             }
             (Why::Todos(call), _) => self.todos(&call, out),
             (Why::HostTools(call, registered), _) => {
@@ -175,7 +176,8 @@ impl Rpc {
             (Why::Compacted(call, compaction), Reply::Entries(entries)) => {
                 let transcript = Transcript::new(entries, &self.known);
                 let name = transcript.name_of(compaction.first_kept).map(|name| &**name);
-                self.respond(&call, Some(&|out| answers::compaction(&compaction, name, out)), out);
+                let files = answers::Files::before(compaction.first_kept, entries);
+                self.respond(&call, Some(&|out| answers::compaction(&compaction, name, Some(&files), out)), out);
             }
             (Why::Shell(call), Reply::Shell(shell)) => {
                 self.respond(&call, Some(&|out| answers::shell(shell, out)), out);

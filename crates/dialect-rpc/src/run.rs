@@ -175,7 +175,7 @@ impl Run {
                 if let Some(said) = said {
                     self.extra_turn(said.json, frames);
                 }
-                self.end_run(frames);
+                self.end_run(true, frames);
                 frames::auto_retry_start(frames, *attempt, *attempts_max, *wait_ms, &fault.message);
             }
             Body::TurnEnded(end) => {
@@ -341,7 +341,7 @@ impl Run {
     /// The last word of a run; what answers an abort goes between [`Run::tell`] and this.
     pub(crate) fn close(&mut self, frames: &mut FrameBuf) {
         let cancelled = !self.open;
-        self.end_run(frames);
+        self.end_run(false, frames);
         if self.retried.is_some() {
             let fault = self.stop.as_ref().and_then(|(_, fault)| fault.clone());
             let why = if cancelled { "Retry cancelled".to_owned() } else { fault.unwrap_or_default() };
@@ -349,9 +349,9 @@ impl Run {
         }
     }
 
-    fn end_run(&mut self, frames: &mut FrameBuf) {
+    fn end_run(&mut self, will_retry: bool, frames: &mut FrameBuf) {
         if std::mem::take(&mut self.open) {
-            frames::agent_end(frames, self.said.iter());
+            frames::agent_end(frames, self.said.iter(), will_retry);
         }
         self.turn_open = false;
         self.said.clear();

@@ -101,7 +101,7 @@ const SESSIONS_EXAMPLES: &str = "\
 Examples:
   tillerman sessions list
   tillerman sessions show latest
-  tillerman sessions export 0199a2 talk.md     .md to read, .jsonl to import again
+  tillerman sessions export 0199a2 talk.html   .html or .md to read, .jsonl to import again
   tillerman sessions fork 0199a2 --at 7        a new session with everything before entry 7";
 
 const MODELS_EXAMPLES: &str = "\
@@ -245,7 +245,7 @@ pub(crate) enum SessionsVerb {
     Export {
         /// An id, the start of one, or `latest`.
         session: String,
-        /// Ends in .md or .jsonl; a place of its own without it.
+        /// Ends in .html, .md or .jsonl; a place of its own without it.
         #[arg(value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
     },

@@ -1,6 +1,7 @@
 //! Settings: flag over environment over workspace over user over default. A file that came with the workspace can
 //! tighten permissions and choose a model; it can never loosen them or choose where prompts and keys are sent.
 
+pub(crate) mod agent;
 mod edit;
 mod home;
 mod keys;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use vocab::{Fault, FaultKind, Mode, ModelInfo, Open, Preferences, Settings, Which};
 
 use crate::args::Basics;
+use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::wiring::Setup;
+use crate::wiring::{Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -44,11 +45,17 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         mode: basics.mode,
         ..Open::new(which)
     };
+    let agent_dir = agent::directory(&config::process_env, &home);
+    let described = agent::models(&agent_dir, &config::process_env);
+    config.warnings.extend(described.notes.iter().cloned());
     let setup = Setup {
         data: home.data.clone(),
         config: home.config.clone(),
         settings: settings(&config, basics, workspace, default_mode),
-        model: config.model().map(str::to_owned),
+        wanted: Wanted { model: config.model().map(str::to_owned), ..Wanted::default() },
+        described,
+        agent_dir,
+        api_key: None,
         base_url: config.base_url().map(str::to_owned),
         known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
         default_context_window: config.context_window(),

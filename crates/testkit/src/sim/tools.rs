@@ -36,15 +36,43 @@ impl Toolbox for SimTools {
     fn restore(&self, _: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
         edits.iter().map(|edit| edit.path.clone()).collect()
     }
-    fn shell(&self, _: &SessionId, _: &Path, command: &str, told: Progress) -> Later<'static, Shell> {
-        told("out");
-        let command: Arc<str> = command.into();
+    fn shell(
+        &self,
+        _: &SessionId,
+        _: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
+        let mut dice = self.dice.lock().expect("nobody panics while holding this");
+        let (how, wait) = (dice.below(30), dice.pick(&[0, 0, 1, 40, 900, 5000]));
+        drop(dice);
+        assert!(how != 0, "a scripted panic of a toolbox");
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let (running, command): (_, Arc<str>) = (Running(self.running.clone()), command.into());
         Box::pin(async move {
+            let _running = running;
+            told("out");
+            let work = tokio::time::sleep(Duration::from_millis(wait));
+            let cancelled = match how {
+                1 => panic!("a scripted panic of a command"),
+                // Until it is stopped, and not even then.
+                2..5 => {
+                    stop.await;
+                    true
+                }
+                5 => std::future::pending().await,
+                _ => tokio::select! {
+                    () = work => false,
+                    () = stop => true,
+                },
+            };
+            told("out more");
             Shell {
                 command,
                 output: "out".into(),
-                exit_code: Some(0),
-                cancelled: false,
+                exit_code: (!cancelled).then_some(0),
+                cancelled,
                 truncated: false,
                 total_lines: 1,
                 total_bytes: 3,

@@ -21,6 +21,7 @@ pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    line_feeds: u64,
     spill_dir: PathBuf,
     spill: Spill,
 }
@@ -43,12 +44,14 @@ pub(super) struct Shown {
     pub(super) text: String,
     pub(super) truncated: bool,
     pub(super) total: u64,
+    /// Lines of everything; what follows the last line feed counts, even when it is empty.
+    pub(super) lines: u64,
     pub(super) spill: Option<PathBuf>,
 }
 
 impl Capture {
     pub(super) fn new(spill_dir: PathBuf) -> Self {
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill_dir, spill: Spill::NotNeeded }
+        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, line_feeds: 0, spill_dir, spill: Spill::NotNeeded }
     }
 
     /// Takes the next bytes; writes a batch to the spill file off this thread when there is one to write.
@@ -70,6 +73,7 @@ impl Capture {
 
     fn keep(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        self.line_feeds += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let room = (HEAD_BYTES - self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         let rest = &bytes[room..];
@@ -127,11 +131,12 @@ impl Capture {
     /// Ends the capture: what the model gets to read.
     pub(super) async fn finish(mut self) -> Shown {
         self.flush_if_open().await;
+        let lines = self.line_feeds + 1;
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if self.total as usize <= HEAD_BYTES + TAIL_BYTES {
             let mut bytes = self.head;
             bytes.extend_from_slice(&tail);
-            return Shown { text: readable(&bytes), truncated: false, total: self.total, spill: None };
+            return Shown { text: readable(&bytes), truncated: false, total: self.total, lines, spill: None };
         }
         let (head, tail) = (cut_partial(&self.head), skip_partial(&tail));
         let omitted = self.total - (head.len() + tail.len()) as u64;
@@ -147,7 +152,7 @@ impl Capture {
             Spill::NotNeeded => unreachable!("a capture longer than head and tail has tried to spill"),
         };
         let text = format!("{}\n[... {omitted} bytes omitted; {place}]\n{}", readable(head), readable(tail));
-        Shown { text, truncated: true, total: self.total, spill }
+        Shown { text, truncated: true, total: self.total, lines, spill }
     }
 
     async fn flush_if_open(&mut self) {
@@ -215,6 +220,7 @@ mod tests {
         let exact = vec![b'a'; HEAD_BYTES + TAIL_BYTES];
         let all = shown(&[&exact[..100], &exact[100..]], &inner).await;
         assert_eq!((all.text.len(), all.truncated, all.spill), (HEAD_BYTES + TAIL_BYTES, false, None));
+        assert_eq!(all.lines, 1);
         assert!(!inner.exists());
     }
 
@@ -226,6 +232,7 @@ mod tests {
         let chunks: Vec<&[u8]> = all.chunks(7777).collect();
         let shown = shown(&chunks, dir.path()).await;
         assert!(shown.truncated && shown.text.len() < HEAD_BYTES + TAIL_BYTES + 300);
+        assert_eq!((shown.total, shown.lines), (all.len() as u64, 1_000_001), "of everything, not of what is shown");
         assert!(shown.text.starts_with("0\n1\n2\n") && shown.text.ends_with("999998\n999999\n"));
         let path = shown.spill.unwrap();
         assert!(shown.text.contains(&format!("full output in {}; read it with read_file", path.display())));

@@ -1,0 +1,13 @@
+//! Session files as the family writes them: read, followed, mended, and read by pi itself.
+
+// Helpers of tests fail like tests do.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod damage;
+mod disk;
+mod follow;
+mod kit;
+mod opening;
+mod pi;
+mod reading;
+mod suite;
