@@ -13,5 +13,6 @@ mod peers;
 mod real_model;
 mod recordings;
 mod recordings_rpc;
+mod schema;
 mod stories;
 mod transcripts;
