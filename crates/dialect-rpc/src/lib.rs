@@ -423,7 +423,7 @@ impl Rpc {
                             messages::object(w.out, input);
                         });
                     }
-                } else if let Some(dialog) = ui::ask(&mut out.frames, ask.id.as_str(), &ask.kind, None) {
+                } else if let Some(dialog) = ui::ask(&mut out.frames, ask.id.as_str(), &ask.kind, ask.timeout_ms) {
                     self.dialogs.push((ask.id.clone(), dialog));
                 }
             }

@@ -61,7 +61,9 @@ pub(crate) enum Command {
     /// Check this machine: directories, configuration, model, sandbox.
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
-    #[command(after_help = "Examples:\n  tillerman schema serve > serve.schema.json")]
+    #[command(
+        after_help = "Examples:\n  tillerman schema serve > serve.schema.json\n  tillerman schema rpc > rpc.schema.json"
+    )]
     Schema(Schema),
     /// Print a completion script for your shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
@@ -337,6 +339,7 @@ pub(crate) struct Schema {
 #[derive(Clone, Copy, ValueEnum, Debug)]
 pub(crate) enum SchemaOf {
     Serve,
+    Rpc,
 }
 
 #[derive(Args, Debug)]

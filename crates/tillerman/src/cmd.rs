@@ -30,6 +30,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),
+            SchemaOf::Rpc => print(dialect_rpc::schema()),
         },
         Command::Completions(args) => completions::run(&args),
         Command::Version => print(concat!("tillerman ", env!("CARGO_PKG_VERSION"))),

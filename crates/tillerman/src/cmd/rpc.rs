@@ -30,8 +30,9 @@ use session::{Around, FILES, SessionPlan};
 
 /// It could not start.
 const FAILED: u8 = 1;
-/// stdin ended or a signal came: nobody waits for the rest of the turn, the originals end at once.
-const GRACE: Duration = Duration::ZERO;
+/// stdin ended or a signal came. The dialect stops what runs and ends by itself as soon as everything is said; this is for
+/// when that does not come about.
+const GRACE: Duration = Duration::from_secs(3);
 /// Lines of notes that are told; of more only the number.
 const NOTES_MAX: usize = 20;
 

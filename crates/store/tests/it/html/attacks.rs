@@ -39,7 +39,7 @@ const ATTACKS: [&str; 26] = [
 fn everywhere(text: &str) -> Vec<Body> {
     let fault = || Fault::new(FaultKind::Provider, text).hint(text);
     let args = format!("{{{}: {}, \"path\": {0}, \"n\": [{0}, {{{0}: 1}}]}}", quoted(text), quoted(text));
-    let ask = |id: &str, kind| Body::AskOpened(Ask { id: id.into(), turn: Some(turn()), kind });
+    let ask = |id: &str, kind| Body::AskOpened(Ask { id: id.into(), turn: Some(turn()), kind, timeout_ms: None });
     let answered = |id: &str, answer| Body::AskClosed { ask: id.into(), end: AskEnd::Answered { answer, by: None } };
     let broken = CallInput::Broken { text: text.into(), detail: text.into() };
     let image = |mime: &str, base64: &str| Part::Image(Image { mime: mime.into(), base64: base64.into() });

@@ -171,7 +171,7 @@ async fn the_answer_to_a_question_stands_with_the_call() {
     let bodies = vec![
         opened(),
         reply(vec![call("c1", "bash", "{\"command\":\"ls\"}")]),
-        Body::AskOpened(Ask { id: "a1".into(), turn: Some(turn()), kind: ask }),
+        Body::AskOpened(Ask { id: "a1".into(), turn: Some(turn()), kind: ask, timeout_ms: None }),
         Body::AskClosed { ask: "a1".into(), end: AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: None } },
         ended(result("c1", "bash", "ok")),
     ];
