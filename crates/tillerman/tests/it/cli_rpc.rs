@@ -302,3 +302,23 @@ fn cycling_stays_within_the_scope() {
     assert_eq!((&next["data"]["model"]["id"], &next["data"]["isScoped"]), (&json!("alpha-1"), &json!(true)));
     host.close();
 }
+
+#[test]
+fn extensions_are_there_before_the_first_command_and_gone_with_us() {
+    let guard = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/extensions/guard.py");
+    let place = place("", &json!({"extensions": [guard, "missing.py"]}).to_string()).env("TILLERMAN_MODEL", "tour");
+    let mut host = Host::start(&place, &["rpc"]);
+    let error = host.until("extension_error");
+    assert!(error["extensionPath"].as_str().unwrap().ends_with("/agent/missing.py"), "{error}");
+    let commands = host.ask(json!({"type": "get_commands"}))["data"]["commands"].take();
+    assert_eq!((&commands[0]["name"], &commands[0]["source"]), (&json!("guard"), &json!("extension")), "{commands}");
+    let children = || std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", host.child.id())).unwrap();
+    let running: Vec<String> = children().split_whitespace().map(str::to_owned).collect();
+    assert!(!running.is_empty(), "it is a process of its own");
+    assert_eq!(host.close().0, Some(0));
+    for pid in running {
+        assert!(!std::path::Path::new("/proc").join(&pid).exists(), "{pid} outlived us");
+    }
+    let mut host = Host::start(&place, &["rpc", "--no-extensions"]);
+    assert_eq!(host.ask(json!({"type": "get_commands"}))["data"]["commands"], json!([]));
+}
