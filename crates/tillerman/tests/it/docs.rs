@@ -81,6 +81,21 @@ fn the_examples_on_the_page_are_what_rpc_says() {
     check("rpc.md", 8, rpc);
 }
 
+/// The first screen shows some of the lines, in their order.
+#[test]
+fn the_readme_shows_what_rpc_says() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).expect("the first page");
+    let example = readme.split("$ tillerman --mode rpc --model tour\n").nth(1).expect("the example of rpc");
+    let lines: Vec<&str> = example.lines().take_while(|line| !line.is_empty()).map(str::trim_start).collect();
+    let story = format!("file src/main.rs fn main() {{}}\\n\n{}\n", lines.join("\n"));
+    let played = paused(testkit::golden::play(&story, rpc));
+    let mut told = played.lines();
+    for line in &lines {
+        assert!(told.any(|told| is_short_for(line, told)), "{line}\nis not in\n{played}");
+    }
+    assert!(lines.len() > 5, "{lines:?}");
+}
+
 #[test]
 fn a_line_with_pieces_left_out_is_recognised() {
     assert!(is_short_for("a...c", "abc") && is_short_for("abc", "abc") && is_short_for("a...", "abc"));
