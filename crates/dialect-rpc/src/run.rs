@@ -168,7 +168,8 @@ impl Run {
             Body::CallStarted { call, .. } => self.call_started(&call.id, frames),
             Body::CallEnded { result, .. } => {
                 if let Some(said) = said {
-                    self.call_ended(result, said.json, frames);
+                    let result = self.projector.worded(result);
+                    self.call_ended(&result, said.json, frames);
                 }
             }
             Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {

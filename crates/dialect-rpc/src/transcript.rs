@@ -7,10 +7,14 @@ mod names;
 mod tests;
 mod whole;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use vocab::{AssistantMessage, Body, Entry, Fault, MessageEnd, Stop, TurnEnd, Usage, UserFrom, parts_text};
+use vocab::{
+    AskKind, AssistantMessage, Body, CallEnd, CallId, CallResult, Entry, Fault, MessageEnd, Part, Stop, TurnEnd, Usage,
+    UserFrom, parts_text,
+};
 
 use crate::messages::{self, Cost, Faces};
 pub use json::iso8601;
@@ -103,6 +107,8 @@ pub struct Projector {
     model: Arc<str>,
     now_ms: i64,
     newest: Newest,
+    /// Calls of the running turn that a host was asked to run.
+    hosted: Vec<CallId>,
 }
 
 impl Projector {
@@ -252,7 +258,8 @@ impl Projector {
             }
             Body::Assistant { message, .. } => self.assistant(message, faces),
             Body::CallEnded { result, .. } => {
-                messages::tool_result(&mut out, result, at_ms);
+                let result = self.worded(result);
+                messages::tool_result(&mut out, &result, at_ms);
                 Said { text: result.text().into(), ..Said::new(Role::ToolResult, out) }
             }
             Body::Shell(shell) => {
@@ -261,6 +268,15 @@ impl Projector {
             }
             _ => return None,
         })
+    }
+
+    /// The result in this family's words: a host's tool that was aborted is said to be one.
+    pub(crate) fn worded<'a>(&self, result: &'a CallResult) -> Cow<'a, CallResult> {
+        if result.end != CallEnd::Interrupted || !self.hosted.contains(&result.call) {
+            return Cow::Borrowed(result);
+        }
+        let text = format!("Host tool \"{}\" was aborted", messages::tool_name(&result.tool));
+        Cow::Owned(CallResult { parts: vec![Part::text(text)], ..result.clone() })
     }
 
     fn assistant(&self, message: &AssistantMessage, faces: &dyn Faces) -> Said {
@@ -321,7 +337,16 @@ impl Projector {
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));
                 self.foreign.extend(names.iter().cloned());
             }
-            Body::TurnStarted { .. } | Body::User { .. } | Body::TurnEnded(_) => self.newest = Newest::None,
+            Body::TurnStarted { .. } | Body::User { .. } => self.newest = Newest::None,
+            Body::TurnEnded(_) => {
+                self.newest = Newest::None;
+                self.hosted.clear();
+            }
+            Body::AskOpened(ask) => {
+                if let AskKind::HostCall { call, .. } = &ask.kind {
+                    self.hosted.push(call.clone());
+                }
+            }
             Body::Assistant { message, .. } => {
                 self.newest = match &message.end {
                     MessageEnd::Finished(_) => Newest::Finished,

@@ -134,10 +134,11 @@ impl<'a> Importer<'a> {
     fn rows(&mut self, bytes: &[u8], scan: &Scan, last: u64) {
         let known = if last > 0 { self.seq_of.clone() } else { HashMap::new() };
         let mut previous = self.root;
-        for row in &scan.rows {
+        for at in parents_first(&scan.rows) {
+            let row = &scan.rows[at];
             let parent = match &row.parent {
                 None => self.root,
-                // A parent that is not there, comes later or is the row itself: the line before is the likeliest.
+                // A parent that is not there, or hangs on the row itself: the line before is the likeliest.
                 Some(parent) => self.seq_of.get(parent).copied().unwrap_or(previous),
             };
             if let Some(seq) = known.get(&row.name) {
@@ -245,6 +246,28 @@ impl<'a> Importer<'a> {
         }
         self.entries.into_iter().map(Arc::new).collect()
     }
+}
+
+/// The rows in their order, but none before the one that it hangs on: a line that was damaged comes again further down.
+/// Walks with a list, because a conversation is as deep as it is long.
+fn parents_first(rows: &[Row]) -> Vec<usize> {
+    let places: HashMap<&str, usize> = rows.iter().enumerate().map(|(at, row)| (&*row.name, at)).collect();
+    let (mut order, mut met) = (Vec::with_capacity(rows.len()), vec![false; rows.len()]);
+    let mut waiting = Vec::new();
+    for at in 0..rows.len() {
+        let mut next = Some(at);
+        while let Some(row) = next.filter(|row| !met[*row]) {
+            met[row] = true;
+            waiting.push(row);
+            next = rows[row].parent.as_ref().and_then(|parent| places.get(&**parent).copied());
+        }
+        if next.is_some_and(|row| waiting.contains(&row)) {
+            // A circle has no first one but that of the file.
+            waiting.sort_unstable_by_key(|row| std::cmp::Reverse(*row));
+        }
+        order.extend(waiting.drain(..).rev());
+    }
+    order
 }
 
 /// pi writes provider and id apart, its relatives in one text.

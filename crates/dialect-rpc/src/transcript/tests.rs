@@ -257,6 +257,24 @@ fn a_tool_that_nobody_knows_is_named_in_fixed_words() {
 }
 
 #[test]
+fn a_host_s_tool_that_was_aborted_is_said_to_be_one() {
+    let asked = Body::AskOpened(Ask {
+        id: "a1".into(),
+        turn: Some(turn()),
+        kind: AskKind::HostCall { call: "c1".into(), tool: "lookup".into(), input: Json::empty_object() },
+        timeout_ms: None,
+    });
+    let entries = log(vec![
+        asked,
+        result("c1", "lookup", CallEnd::Interrupted, "interrupted"),
+        result("c2", "read_file", CallEnd::Interrupted, "interrupted"),
+    ]);
+    let said = context(&entries);
+    assert!(said[0].contains(r#""text":"Host tool \"lookup\" was aborted""#), "{said:?}");
+    assert!(said[1].contains(r#""text":"interrupted""#), "{said:?}");
+}
+
+#[test]
 fn a_failed_try_is_in_the_file_but_not_live() {
     let entries = log(vec![opened(), user("x"), retrying(1, "500 oops"), says("ok"), ends(Stop::EndTurn, None)]);
     assert!(lines(&entries).contains(r#""stopReason":"error","timestamp":1794781912001,"errorMessage":"500 oops""#));
