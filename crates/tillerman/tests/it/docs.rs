@@ -150,7 +150,7 @@ fn value(expression: &str) -> Option<u64> {
 fn shown(value: u64, name: &str) -> String {
     match value {
         _ if !name.contains("BYTES") => value.to_string(),
-        _ if value % (1024 * 1024) == 0 => format!("{} MiB", value / 1024 / 1024),
+        _ if value.is_multiple_of(1024 * 1024) => format!("{} MiB", value / 1024 / 1024),
         _ => format!("{} KiB", value / 1024),
     }
 }
