@@ -268,6 +268,12 @@ export const talk = {
   },
 };
 
+/** A failed check may leave queued words or a run behind; the next one gets an agent of its own. */
+export async function renew() {
+  if (client) await stop(client);
+  client = await start();
+}
+
 /** Things RpcClient hides: what comes before its first command, and answers it does not wait for. */
 export const wire = {
   async the_response_to_prompt_precedes_its_run() {
