@@ -322,7 +322,12 @@ impl Rpc {
                     Writer::object(w.out, |w| {
                         w.text("state", state).maybe("provider", provider.as_deref());
                     });
-                    w.raw("services", b"[]");
+                    w.list("services", self.options.services.iter(), |service, out| {
+                        Writer::object(out, |w| {
+                            w.text("name", &service.name).text("state", service.state.as_str());
+                            w.maybe("hint", service.hint.as_deref());
+                        });
+                    });
                 });
             }),
             out,

@@ -87,6 +87,36 @@ pub struct Options {
     pub reminders_max: u32,
     /// Prompts that can be called by name.
     pub templates: Vec<Template>,
+    /// The model's server wants a key and there is none, as far as is known before the first call.
+    pub no_key: bool,
+    /// What stands beside the model's provider, for `get_integrations`.
+    pub services: Vec<Service>,
+}
+
+/// Something that is or could be connected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Service {
+    pub name: Arc<str>,
+    pub state: ServiceState,
+    /// What somebody could do about it.
+    pub hint: Option<Arc<str>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ServiceState {
+    Connected,
+    Unauthenticated,
+    Unavailable,
+}
+
+impl ServiceState {
+    fn as_str(self) -> &'static str {
+        match self {
+            ServiceState::Connected => "connected",
+            ServiceState::Unauthenticated => "unauthenticated",
+            ServiceState::Unavailable => "unavailable",
+        }
+    }
 }
 
 impl Options {
@@ -107,6 +137,8 @@ impl Options {
             compaction: CompactionPolicy::default(),
             reminders_max: 0,
             templates: Vec::new(),
+            no_key: false,
+            services: Vec::new(),
         }
     }
 }
@@ -148,6 +180,7 @@ impl Rpc {
         Self {
             run: Run::new(options.updates, options.reminders_max),
             retries_max: options.retry.retries_max.max(RetryPolicy::default().retries_max),
+            auth_failed: options.no_key,
             options,
             session: None,
             known: Known::default(),
@@ -163,7 +196,6 @@ impl Rpc {
             host_tools: Registered::default(),
             locale: None,
             ids_made: 0,
-            auth_failed: false,
             ready: false,
             ending: false,
             ended: false,

@@ -141,6 +141,11 @@ impl Companion {
         self.peer.events(into).await
     }
 
+    /// Resolves when it was let go because it did not read. For one that has stopped taking events for a while.
+    pub async fn let_go(&self) {
+        std::future::poll_fn(|context| self.peer.outbox.poll_closed(context)).await;
+    }
+
     /// Replaces everything it brings; the next model request offers the new tools.
     pub fn offer(&self, offers: Offers) {
         let id = self.id();

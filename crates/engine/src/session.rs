@@ -432,6 +432,11 @@ impl Session {
             },
             Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
+                // A reader that stopped is told nothing more of it; only the newest text is kept.
+                Ok(Poll::Pending) if self.ledger.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                    self.moved_at = Instant::now();
+                    Poll::Pending
+                }
                 Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },

@@ -1,7 +1,7 @@
 //! Finding session files: the newest one, one by its id. Only heads are read.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,13 +13,20 @@ use crate::head::{Head, safe};
 /// A head is looked for in so many bytes; a file that begins with more is none of ours. (pi looks at 512.)
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// The head of a file, if it is a session file.
+/// The head of a file, if it is a session file: the first line that can be read.
 pub(crate) fn head_of(path: &Path) -> Option<Head> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(HEAD_BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    lines.find_map(|line| Fields::parse(&line_text(line)).map(|fields| Head::parse(&fields)))?
+    let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD_BYTES_MAX));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+        let text = line_text(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line));
+        if let Some(fields) = Fields::parse(&text) {
+            return Head::parse(&fields);
+        }
+    }
 }
 
 fn session_files(dir: &Path) -> impl Iterator<Item = PathBuf> {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Mode, ModelInfo, Open, Preferences, Settings, Which};
+use vocab::{CompactionPolicy, Fault, FaultKind, Mode, ModelInfo, Open, Preferences, RetryPolicy, Settings, Which};
 
 use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::wiring::{Setup, Wanted};
+use crate::wiring::{CompactAt, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -56,6 +56,8 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         described,
         agent_dir,
         api_key: None,
+        compact_at: CompactAt::default(),
+        session_files: None,
         base_url: config.base_url().map(str::to_owned),
         known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
         default_context_window: config.context_window(),
@@ -93,8 +95,8 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     if let Some(rounds) = config.max_iterations() {
         settings.max_iterations = rounds;
     }
-    settings.retry = config.retry();
-    settings.compaction = config.compaction();
+    settings.retry = config.retry(RetryPolicy::default());
+    settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();
     settings.only_tools = config.only_tools().map(|names| names.iter().map(|name| tool_name(name)).collect());
     settings.system_prompt = basics.system_prompt.as_deref().map(Arc::from);

@@ -16,11 +16,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::Env;
-use vocab::{Clock, Fault, IdKind, Ids, ModelInfo, Preferences, Settings, Store};
+use vocab::{Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
-pub(crate) use catalogue::{Catalogue, Standing};
+use catalogue::Catalogue;
+pub(crate) use catalogue::Standing;
 pub(crate) use choose::Wanted;
-pub(crate) use integrations::{Integrations, Service, ServiceState};
+pub(crate) use integrations::Integrations;
 
 use crate::config::agent;
 use choose::{Chosen, choose};
@@ -39,12 +40,44 @@ pub(crate) struct Setup {
     pub(crate) agent_dir: PathBuf,
     /// Given on the command line, for the provider of the model that is chosen.
     pub(crate) api_key: Option<Secret>,
+    pub(crate) compact_at: CompactAt,
+    /// Where the files of sessions go, for peers that read them; `None`: sessions have no files.
+    pub(crate) session_files: Option<SessionFiles>,
     /// From the configuration; the environment wins.
     pub(crate) base_url: Option<String>,
     pub(crate) known_models: Vec<ModelInfo>,
     pub(crate) default_context_window: Option<u64>,
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) preferences: Arc<dyn Preferences>,
+}
+
+/// Compaction in tokens of the chosen model's window, where somebody said it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct CompactAt {
+    /// Room that is kept free.
+    pub(crate) reserve_tokens: Option<u64>,
+    /// What is kept word for word.
+    pub(crate) keep_tokens: Option<u64>,
+}
+
+impl CompactAt {
+    fn over(self, usual: CompactionPolicy, window: u64) -> CompactionPolicy {
+        let percent =
+            |tokens: u64| u8::try_from(tokens.saturating_mul(100) / window.max(1)).unwrap_or(u8::MAX).min(100);
+        CompactionPolicy {
+            threshold_pct: self.reserve_tokens.map_or(usual.threshold_pct, |it| (100 - percent(it)).max(10)),
+            keep_pct: self.keep_tokens.map_or(usual.keep_pct, |it| percent(it).min(90)),
+            ..usual
+        }
+    }
+}
+
+/// See [`Setup::session_files`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SessionFiles {
+    pub(crate) dir: PathBuf,
+    /// Somebody asked for this directory. Otherwise new files go where the last opened one is.
+    pub(crate) fixed: bool,
 }
 
 /// What was built.
@@ -75,17 +108,25 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         true => Arc::new(store::MemoryStore::new()),
         false => Arc::new(store::SqliteStore::new(setup.data.clone())),
     };
-    let tools = tools::Options {
-        protected: vec![setup.data.clone(), setup.config.clone(), setup.agent_dir.clone()],
-        secrets,
-        ..tools::Options::new(setup.data.join("spill"))
-    };
+    let mut protected = vec![setup.data.clone(), setup.config.clone()];
+    // A models file can name commands, so writing it is as good as running them.
+    protected.extend(agent::files(&setup.agent_dir));
+    let tools = tools::Options { protected, secrets, ..tools::Options::new(setup.data.join("spill")) };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
+    let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
+    let catalogue = Arc::new(catalogue);
+    let archive = Arc::new(store::FileArchive::new(store.clone(), setup.data.clone()));
+    let kept = Kept { store, archive };
+    let files = setup.session_files.filter(|_| !setup.settings.ephemeral);
+    let Kept { store, archive } = match files {
+        Some(files) => kept.with_files(files, &catalogue, &model, &setup.settings),
+        None => kept,
+    };
     let ports = Ports {
-        provider: Arc::new(catalogue),
+        provider: catalogue,
         toolbox: Arc::new(tools::Builtin::new(tools)),
-        archive: Arc::new(store::FileArchive::new(store.clone(), setup.data.clone())),
+        archive,
         store,
         preferences: setup.preferences,
         ids: Arc::new(UuidIds),
@@ -94,6 +135,9 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     };
     let mut settings = setup.settings;
     settings.model = model.into();
+    if window > 0 {
+        settings.compaction = setup.compact_at.over(settings.compaction, window);
+    }
     if thinking.is_some() {
         settings.thinking = thinking;
     }
@@ -105,6 +149,31 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations })
+}
+
+/// Where sessions are kept.
+struct Kept {
+    store: Arc<dyn Store>,
+    archive: Arc<dyn Archive>,
+}
+
+impl Kept {
+    /// The same, with a file beside every session.
+    fn with_files(self, files: SessionFiles, catalogue: &Arc<Catalogue>, model: &str, settings: &Settings) -> Kept {
+        let mirrored = sessionfile::Mirrored::new(sessionfile::Setup {
+            store: self.store,
+            archive: self.archive,
+            models: catalogue.clone(),
+            ids: Arc::new(UuidIds),
+            dir: files.dir,
+            dir_is_fixed: files.fixed,
+            model: model.into(),
+            mode: settings.mode,
+            workspace: settings.workspace.clone(),
+            note: Arc::new(host::note),
+        });
+        Kept { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored) }
+    }
 }
 
 /// The key stands in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same

@@ -65,7 +65,7 @@ pub enum Verb {
     OfferTools {
         tools: Vec<HostTool>,
     },
-    /// A command of the user's own, beside whatever runs. The model reads it and its output with the next turn,
+    /// A command of the user's own, beside whatever runs. The model reads it and its output with its next call,
     /// unless it is `aside`.
     Shell {
         command: Arc<str>,

@@ -76,7 +76,8 @@ impl Transcript {
         let mut at = self.leaf.as_ref();
         while let Some(line) = at.and_then(|name| self.line(name)) {
             path.push(line);
-            at = line.parent.as_ref();
+            // A log with a name in it twice could go round in a circle.
+            at = line.parent.as_ref().filter(|_| path.len() < self.lines.len());
         }
         path.reverse();
         path

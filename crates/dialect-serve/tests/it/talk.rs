@@ -40,7 +40,7 @@ impl Talk {
             log: String::new(),
             on: "s1",
             protocol,
-            schema: Schema::published(),
+            schema: crate::schema::published(),
             turn: None,
             calls: Vec::new(),
         };

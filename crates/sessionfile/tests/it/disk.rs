@@ -1,9 +1,10 @@
 //! A disk that is full in the middle of a line, and a writer that is killed. Both need a process of their own.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use sessionfile::side_file;
+use sessionfile::{newest, side_file};
 
 use crate::kit::*;
 
@@ -53,24 +54,35 @@ async fn writes_until_the_disk_is_full_and_then_on() {
     assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected, "each line once, in order");
 }
 
+/// A writer that has written nothing by then never will.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 const KILLED: &str = "SESSIONFILE_TEST_KILLED";
 
 /// A process is killed while it writes, twenty times; the next one goes on from whatever it left.
 #[tokio::test]
 async fn a_killed_writer_leaves_what_the_next_one_goes_on_from() {
     let home = tempfile::tempdir().unwrap();
-    for round in 0..20u64 {
+    let world = World::at(home.path());
+    let written = || newest(&world.files()).map_or(0, |file| std::fs::metadata(file).map_or(0, |it| it.len()));
+    for round in 0..20 {
+        let before = written();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "disk::writes_until_it_is_killed", "--nocapture"])
             .env(KILLED, home.path())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(15 + round * 3));
+        // Killed at another moment each time, but never before it has begun.
+        let began = Instant::now();
+        while written() == before {
+            assert!(began.elapsed() < PATIENCE, "the writer does not begin");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(round * 700));
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    let world = World::at(home.path());
     let process = world.process();
     let mut talk = Talk::resume(&process, ID).await;
     talk.log(vec![says("the last word")]).await;

@@ -7,6 +7,7 @@ mod damage;
 mod disk;
 mod follow;
 mod kit;
+mod living;
 mod opening;
 mod pi;
 mod reading;

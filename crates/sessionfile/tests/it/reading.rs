@@ -171,3 +171,50 @@ fn a_file_of_64_mib_is_read_in_reasonable_time() {
     assert_eq!((found.rows.len(), found.bad), (8 * 1024, 0));
     assert_eq!(read(&text).len(), 8 * 1024 + 2);
 }
+
+/// A file as it could be, and what could happen to it.
+fn sample() -> Vec<u8> {
+    let mut lines = vec![HEAD.to_owned()];
+    for at in 1..6 {
+        lines.push(message(&at.to_string(), &(at - 1).to_string(), "t"));
+    }
+    lines.push(
+        r#"{"type":"compaction","id":"6","parentId":"5","timestamp":"x","summary":"S","firstKeptEntryId":"3"}"#.into(),
+    );
+    lines.push(r#"{"type":"label","id":"7","parentId":"6","timestamp":"x","targetId":"2","label":"L"}"#.into());
+    lines.push(r#"{"type":"message","id":"8","parentId":"7","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"n","arguments":{}}]}}"#.into());
+    lines.join("\n").into_bytes()
+}
+
+proptest::proptest! {
+    /// Whatever was done to a file, it is refused or becomes a log that can be shown.
+    #[test]
+    fn no_damage_breaks_the_reader(
+        edits in proptest::collection::vec((0usize..2000, proptest::num::u8::ANY), 0..12),
+        cut in 0usize..2000,
+        doubled in 0usize..10,
+    ) {
+        let mut bytes = sample();
+        for (at, byte) in edits {
+            let length = bytes.len();
+            bytes[at % length] = byte;
+        }
+        bytes.truncate(bytes.len() - cut % bytes.len() / 2);
+        if let Some(line) = bytes.split(|byte| *byte == b'\n').nth(doubled).map(<[u8]>::to_vec) {
+            bytes.push(b'\n');
+            bytes.extend(line);
+        }
+        if let Ok(found) = scan(&bytes) {
+            let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into() };
+            let entries = import::whole(&bytes, &found, &Known, &defaults);
+            for (at, entry) in entries.iter().enumerate() {
+                assert_eq!(entry.seq, at as u64 + 1);
+                assert!(entry.parent < entry.seq);
+            }
+            let transcript = dialect_rpc::transcript::Transcript::new(&entries, &Known);
+            let names: std::collections::HashSet<_> = transcript.lines().iter().map(|line| &line.name).collect();
+            assert_eq!(names.len(), transcript.lines().len());
+            transcript.context();
+        }
+    }
+}

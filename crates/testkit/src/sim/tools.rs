@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use vocab::{
     CallContext, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required, SessionId, Shell,
-    Snapshot, Tool, ToolSpec, Toolbox,
+    Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
 };
 
 use super::dice::Dice;
@@ -86,6 +86,17 @@ impl Toolbox for SimTools {
     }
 }
 
+/// A list with so many open tasks and one that is done.
+pub(super) fn list(open: u64) -> Vec<TodoPhase> {
+    let task = |n: u64| TodoTask {
+        id: format!("task-{n}").into(),
+        content: format!("task {n}").into(),
+        status: if n == 0 { TodoStatus::Completed } else { TodoStatus::Pending },
+        notes: None,
+    };
+    vec![TodoPhase { id: "phase-1".into(), name: "all".into(), tasks: (0..=open).map(task).collect() }]
+}
+
 struct SimTool {
     spec: ToolSpec,
     required: Required,
@@ -139,6 +150,7 @@ impl Tool for SimTool {
         self.running.fetch_add(1, Ordering::Relaxed);
         let running = Running(self.running.clone());
         let changes = self.required > Required::ReadOnly;
+        let todos = (self.roll(5) == 0).then(|| self.roll(3));
         Box::pin(async move {
             let _running = running;
             (context.progress)("on it");
@@ -151,6 +163,7 @@ impl Tool for SimTool {
                 _ => {}
             }
             let mut outcome = Outcome::text(format!("done {}", context.call));
+            outcome.todos = todos.map(list);
             if changes {
                 outcome.edits.push(FileEdit {
                     path: "file".into(),

@@ -10,7 +10,9 @@ mod word;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use models::{CustomModel, CustomProvider, Models, Unspoken};
+#[cfg(test)]
+pub(crate) use models::CustomModel;
+pub(crate) use models::{CustomProvider, Models, Unspoken};
 pub(crate) use settings::{AgentSettings, LEVELS};
 pub(crate) use word::Word;
 
@@ -43,6 +45,11 @@ pub(crate) fn expand(path: &str, env: Env<'_>) -> PathBuf {
         _ => path.into(),
     };
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// The files that are read here, whether they exist or not.
+pub(crate) fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    MODEL_FILES.into_iter().chain([SETTINGS_FILE]).map(|name| directory.join(name))
 }
 
 pub(crate) fn models(directory: &Path, env: Env<'_>) -> Models {

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dialect_rpc::messages::{Face, Faces};
 use providers::openai::OpenAi;
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
@@ -77,11 +78,12 @@ impl Catalogue {
         if let Some(model) = models.iter().find(|model| &*model.slug == slug) {
             return Some(Ok(model));
         }
+        let mut short = models.iter().filter(|model| &*model.id == slug).peekable();
         // The server's own list wins over the short form of a described model.
+        short.peek()?;
         if self.remote.as_ref().is_some_and(|remote| remote.known().iter().any(|model| &*model.slug == slug)) {
             return None;
         }
-        let mut short = models.iter().filter(|model| &*model.id == slug);
         match (short.next(), short.next()) {
             (None, _) => None,
             (Some(model), None) => Some(Ok(model)),
@@ -155,6 +157,29 @@ impl Provider for Catalogue {
             return chat;
         }
         self.remote.as_ref().ok_or_else(|| self.unknown(&model.slug))?.chat(model)
+    }
+}
+
+/// How session files name models: by provider and id.
+impl Faces for Catalogue {
+    fn face(&self, slug: &str) -> Face {
+        match self.resolve(slug) {
+            Ok(model) => Face { provider: model.provider, id: model.id, api: model.api, prices: model.prices },
+            Err(_) => Face::guess(slug),
+        }
+    }
+}
+
+impl sessionfile::Models for Catalogue {
+    fn slug(&self, provider: &str, id: &str) -> Arc<str> {
+        let ours = self.remote.as_ref().is_some_and(|remote| &**remote.provider() == provider);
+        let described = self.custom.providers().any(|(name, _)| **name == *provider);
+        match () {
+            () if described => format!("{provider}/{id}").into(),
+            // These go by their bare ids, as everywhere outside of files.
+            () if ours || (provider == TOUR && is_built_in(id)) => id.into(),
+            () => format!("{provider}/{id}").into(),
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use dialect_rpc::{Service, ServiceState};
+
 use super::catalogue::{Catalogue, Standing};
 use crate::config::agent::Unspoken;
 
@@ -15,22 +17,6 @@ pub(crate) struct Integrations {
     pub(crate) services: Vec<Service>,
 }
 
-/// One provider beside the one in use.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Service {
-    pub(crate) name: Arc<str>,
-    pub(crate) state: ServiceState,
-    /// What somebody could do about it.
-    pub(crate) hint: Option<String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum ServiceState {
-    Connected,
-    Unauthenticated,
-    Unavailable,
-}
-
 impl Integrations {
     pub(super) fn look(catalogue: &Catalogue, model: &str, unspoken: &[Unspoken]) -> Integrations {
         let (standing, provider) = catalogue.standing(model);
@@ -39,13 +25,13 @@ impl Integrations {
         let remote = catalogue.remote().map(|remote| (remote.provider().clone(), false));
         for (name, failed) in described.chain(remote).filter(|(name, _)| Some(name) != provider.as_ref()) {
             let (state, hint) = match failed {
-                true => (ServiceState::Unauthenticated, Some("the command for its key failed".to_owned())),
+                true => (ServiceState::Unauthenticated, Some("the command for its key failed".into())),
                 false => (ServiceState::Connected, None),
             };
             services.push(Service { name, state, hint });
         }
         for Unspoken { provider, api } in unspoken {
-            let hint = Some(format!("the api {api} is not spoken"));
+            let hint = Some(format!("the api {api} is not spoken").into());
             services.push(Service { name: provider.clone(), state: ServiceState::Unavailable, hint });
         }
         Integrations { model: standing, provider, services }

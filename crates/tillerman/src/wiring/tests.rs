@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use providers::Secret;
 use providers::detect::Env;
-use vocab::{Fault, ModelInfo, Preferences, Provider, Settings};
+use vocab::{CompactionPolicy, Fault, ModelInfo, Preferences, Provider, Settings};
 
 use super::choose::{Chosen, Wanted, choose};
 use super::*;
+use dialect_rpc::ServiceState;
 
 struct Nowhere;
 
@@ -36,6 +37,8 @@ fn setup(wanted: Wanted) -> Setup {
         described: agent::models(place.path(), &|_| None),
         agent_dir: place.path().into(),
         api_key: None,
+        compact_at: CompactAt::default(),
+        session_files: None,
         base_url: None,
         known_models: vec![ModelInfo::named("gpt-one", 1000), ModelInfo::named("only", 1000)],
         default_context_window: None,
@@ -191,4 +194,17 @@ async fn a_key_from_the_command_line_goes_to_the_chosen_provider_only() {
         mock.chats().iter().map(|chat| chat.header("authorization").map(str::to_owned)).collect();
     assert_eq!(keys, [Some("Bearer sk-canary-flag".to_owned()), Some("Bearer sk-canary-lab".to_owned())]);
     assert_eq!(mock.last_chat()["model"], "alpha");
+}
+
+#[test]
+fn tokens_become_percent_of_the_window() {
+    let over = |reserve, keep, window| {
+        let at = CompactAt { reserve_tokens: reserve, keep_tokens: keep };
+        let policy = at.over(CompactionPolicy { auto: true, threshold_pct: 85, keep_pct: 20 }, window);
+        (policy.threshold_pct, policy.keep_pct)
+    };
+    assert_eq!(over(None, None, 100_000), (85, 20));
+    assert_eq!(over(Some(16_384), Some(20_000), 128_000), (88, 15));
+    assert_eq!(over(Some(u64::MAX), Some(u64::MAX), 1000), (10, 90));
+    assert_eq!(over(Some(0), Some(0), 1000), (100, 0));
 }

@@ -113,6 +113,7 @@ async fn what_it_leaves_running_holds_neither_the_result_nor_is_it_lost() {
     let done = desk.run(&format!("sleep {mark} & echo started")).await;
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert_eq!((&*done.output, done.exit_code), ("started\n", Some(0)));
+    tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!alive(&mark).is_empty(), "a server that the user started goes on");
     let Desk { tools, dir, .. } = desk;
     drop(tools);
