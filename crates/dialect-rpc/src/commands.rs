@@ -70,7 +70,7 @@ impl Rpc {
             Command::CycleModel => self.send(Verb::Models, Why::CycleModel(call), out),
             Command::SetModel { provider, model } => {
                 let name = format!("{provider}/{model}");
-                let change = Change::Model(name.as_str().into());
+                let change = Change::Model(self.known.slug_of(&provider, &model));
                 self.send(Verb::Set(change), Why::SetModel { call, name, scoped: None }, out);
             }
             other => self.set(call, other, out),

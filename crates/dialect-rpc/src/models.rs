@@ -34,6 +34,13 @@ impl Known {
         }
     }
 
+    /// What the engine calls the model that hosts call so; one that was never met is `PROVIDER/ID`.
+    pub(crate) fn slug_of(&self, provider: &str, id: &str) -> Arc<str> {
+        let is_it = |face: &Face| *face.provider == *provider && *face.id == *id;
+        let known = self.faces.iter().find(|(_, face)| is_it(face)).map(|(slug, _)| slug.clone());
+        known.unwrap_or_else(|| format!("{provider}/{id}").into())
+    }
+
     pub(crate) fn model(&self) -> Option<&Arc<ModelInfo>> {
         self.state.as_ref().map(|state| &state.model_info)
     }
