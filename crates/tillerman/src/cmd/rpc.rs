@@ -13,9 +13,11 @@ mod tests;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dialect_rpc::{Errors, Options, Rpc, Template, Updates};
+use extensions::Extensions;
 use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
@@ -91,11 +93,34 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     let unchosen = wired.integrations.model == Standing::NoProvider && flags.model.is_none();
     tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
     must_exist(&session.which, &wired).await?;
-    if !programs.is_empty() {
-        host::note("extensions are not started by this build");
-    }
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    converse(dialect, wired, frame_log).await
+    let extensions = match programs.is_empty() {
+        true => None,
+        false => Some(begin(programs, &wired).await),
+    };
+    let code = converse(dialect, &wired, frame_log).await;
+    if let Some(extensions) = extensions {
+        extensions.shutdown().await;
+    }
+    wired.engine.shutdown().await;
+    code
+}
+
+/// Starts the extensions and waits until they are there, so that the first prompt finds their tools and commands. They are
+/// the user's own programs and get the user's environment.
+async fn begin(programs: Vec<PathBuf>, wired: &Wired) -> Extensions {
+    let mut extensions = extensions::start(
+        &wired.engine,
+        extensions::Options {
+            programs,
+            workspace: wired.settings.workspace.clone(),
+            env: std::env::vars_os().collect(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            launcher: Arc::new(extensions::Grouped),
+        },
+    );
+    extensions.ready().await;
+    extensions
 }
 
 /// How the dialect starts.
@@ -125,13 +150,12 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
     }
 }
 
-async fn converse(dialect: impl Dialect, wired: Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
+async fn converse(dialect: impl Dialect, wired: &Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
     let usual = host::Options::default();
     let options = host::Options { grace: GRACE, frame_log, signals: true, deaf: output.gone(), ..usual };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
-    wired.engine.shutdown().await;
     Ok(ended.exit_code)
 }
 
@@ -170,7 +194,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     };
     let session = session::plan(flags, &around)?;
     setup.session_files = Some(SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed });
-    let programs = extensions(flags, &settings, &setup.agent_dir);
+    let programs = programs(flags, &settings, &setup.agent_dir);
     let mut notes = config.warnings;
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
@@ -193,7 +217,7 @@ fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> W
 }
 
 /// Named by flag first, then by `settings.json`, whose relative paths start at its own directory.
-fn extensions(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
+fn programs(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
     let absolute = |path: &PathBuf| match path.to_str() {
         Some(text) => agent::expand(text, &config::process_env),
         None => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
