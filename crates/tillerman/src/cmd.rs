@@ -28,6 +28,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),
+            SchemaOf::Extension => print(extensions::schema()),
         },
         Command::Completions(args) => completions::run(&args),
         Command::Version => print(concat!("tillerman ", env!("CARGO_PKG_VERSION"))),

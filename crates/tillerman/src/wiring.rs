@@ -40,6 +40,8 @@ pub(crate) struct Wired {
     pub(crate) settings: Settings,
     /// Which model, and why, in one line.
     pub(crate) reason: String,
+    /// Values that no program we start may find in its environment.
+    pub(crate) secrets: Vec<String>,
 }
 
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
@@ -52,9 +54,10 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         true => Arc::new(store::MemoryStore::new()),
         false => Arc::new(store::SqliteStore::new(setup.data.clone())),
     };
+    let secrets: Vec<String> = environment.api_key.iter().map(|key| key.expose().to_owned()).collect();
     let tools = tools::Options {
         protected: vec![setup.data.clone(), setup.config.clone()],
-        secrets: environment.api_key.iter().map(|key| key.expose().to_owned()).collect(),
+        secrets: secrets.clone(),
         ..tools::Options::new(setup.data.join("spill"))
     };
     let ports = Ports {
@@ -75,7 +78,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
     };
-    Ok(Wired { engine: Engine::new(ports.clone(), config), ports, settings, reason: notice })
+    Ok(Wired { engine: Engine::new(ports.clone(), config), ports, settings, reason: notice, secrets })
 }
 
 /// The key stands in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same
