@@ -124,6 +124,7 @@ impl Peer {
         }
     }
     /// Hands a command over if there is room; gives it back otherwise.
+    #[expect(clippy::result_large_err, reason = "the refused command goes straight back to where it came from")]
     pub fn try_submit(&self, command: Command) -> Result<(), Command> {
         match &self.commands {
             Some(commands) => commands.try_send(command).map_err(|refused| refused.into_inner()),
