@@ -61,6 +61,8 @@ pub(crate) struct Ledger {
     /// Bytes of deltas among what is held.
     held_flow_bytes: usize,
     peers: Vec<Arc<Outbox>>,
+    /// They hear what peers hear, and nobody waits for them or counts them. The flag: whether they want deltas.
+    beside: Vec<(Arc<Outbox>, bool)>,
     /// The turn whose start was told and whose end was not.
     told_turn: Option<TurnId>,
     told_compaction: Option<CompactReason>,
@@ -92,6 +94,7 @@ impl Ledger {
             held_text_bytes: 0,
             held_flow_bytes: 0,
             peers: Vec::new(),
+            beside: Vec::new(),
             told_turn: None,
             told_compaction: None,
             unsettled: false,
@@ -131,6 +134,14 @@ impl Ledger {
     }
     pub(crate) fn leave(&mut self, peer: PeerId) {
         self.peers.retain(|other| other.peer != peer);
+    }
+
+    pub(crate) fn beside(&self) -> impl Iterator<Item = &Arc<Outbox>> {
+        self.beside.iter().map(|(outbox, _)| outbox)
+    }
+    /// Who stands beside the session from now on.
+    pub(crate) fn stand_beside(&mut self, companions: Vec<(Arc<Outbox>, bool)>) {
+        self.beside = companions;
     }
 
     /// After a load found a shorter log than the summary promised, or a repair cut it.
@@ -236,6 +247,9 @@ impl Ledger {
             Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
             Outgoing::All(event) => {
                 self.remember(&event);
+                for (companion, _) in self.beside.iter().filter(|(_, deltas)| concerns_companions(&event, *deltas)) {
+                    companion.push(Told { session: self.session.clone(), event: event.clone() });
+                }
                 if let Some((last, rest)) = self.peers.split_last() {
                     for peer in rest {
                         peer.push(Told { session: self.session.clone(), event: event.clone() });
@@ -291,6 +305,15 @@ impl Ledger {
             unsettled: self.unsettled,
             senders,
         }
+    }
+}
+
+/// What is shown to people does not concern companions, and the flow only those who asked for it.
+fn concerns_companions(event: &Event, deltas: bool) -> bool {
+    match event {
+        Event::Text { .. } | Event::Thinking { .. } | Event::CallInput { .. } | Event::CallProgress { .. } => deltas,
+        Event::Notice(_) | Event::Trouble { .. } | Event::Queue(_) => false,
+        _ => true,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod commands;
 pub mod compaction;
+mod companions;
 mod desk;
 mod fork;
 mod history;
@@ -31,6 +32,7 @@ use vocab::{
 };
 
 pub use commands::{COMMANDS, SlashCommand};
+pub use companions::Companion;
 pub use desk::iso8601;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
@@ -77,6 +79,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     live: Mutex<HashMap<SessionId, Handle>>,
+    pub(crate) companions: companions::Registry,
     next_peer: AtomicU64,
     /// Set by the shutdown: no session is opened any more.
     closing: AtomicBool,
@@ -124,7 +127,7 @@ impl Peer {
         }
     }
     /// Hands a command over if there is room; gives it back otherwise.
-    #[expect(clippy::result_large_err, reason = "the refused command goes straight back to where it came from")]
+    #[allow(clippy::result_large_err)] // What comes back is what the caller had in its hands.
     pub fn try_submit(&self, command: Command) -> Result<(), Command> {
         match &self.commands {
             Some(commands) => commands.try_send(command).map_err(|refused| refused.into_inner()),
@@ -151,6 +154,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             live: Mutex::default(),
+            companions: companions::Registry::default(),
             next_peer: AtomicU64::new(1),
             closing: AtomicBool::new(false),
         };
@@ -159,7 +163,7 @@ impl Engine {
 
     /// A new controller. Must be called on a runtime.
     pub fn connect(&self, slow: Slow) -> Peer {
-        let peer = PeerId(self.shared.next_peer.fetch_add(1, Ordering::Relaxed));
+        let peer = self.shared.mint_peer();
         let outbox = Outbox::new(peer, slow);
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let desk = Desk::new(self.shared.clone(), outbox.clone());
@@ -187,6 +191,10 @@ impl Engine {
 }
 
 impl Shared {
+    fn mint_peer(&self) -> PeerId {
+        PeerId(self.next_peer.fetch_add(1, Ordering::Relaxed))
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -60,7 +60,8 @@ impl Outbox {
             return;
         }
         let cost = cost(&told.event);
-        if self.slow == Slow::Drop && inner.bytes + cost > DROP_BYTES_MAX {
+        // One event alone, however large, says nothing about how fast the peer reads.
+        if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
             let fault =
                 Fault::new(FaultKind::Unsupported, "this connection reads too slowly; attach again where it stopped");
             inner.queue.push_back(Told { session: told.session, event: Event::Gone { fault } });
@@ -117,6 +118,16 @@ impl Outbox {
         Poll::Ready(true)
     }
 
+    /// Ready when nothing is taken for this peer any more, whatever is still unread.
+    pub(crate) fn poll_closed(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut inner = self.lock();
+        if inner.closed {
+            return Poll::Ready(());
+        }
+        inner.reader = Some(context.waker().clone());
+        Poll::Pending
+    }
+
     /// The peer is gone: nothing is kept for it, nobody waits for it.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
@@ -161,6 +172,11 @@ fn cost(event: &Event) -> usize {
             vocab::Body::Assistant { message, .. } => message.blocks.iter().map(block_bytes).sum(),
             vocab::Body::Shell(shell) => shell.output.len(),
             _ => 0,
+        },
+        Event::Consult(consult) => match &consult.kind {
+            vocab::ConsultKind::Turn { parts } | vocab::ConsultKind::Result { parts, .. } => parts_bytes(parts),
+            vocab::ConsultKind::Call { input, .. } => input.as_str().len(),
+            vocab::ConsultKind::Command { args, .. } => args.len(),
         },
         _ => 0,
     };

@@ -2,6 +2,9 @@
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
 mod ask;
+mod companions;
+mod consult;
+mod dialog;
 mod inspect;
 mod join;
 mod perform;
@@ -36,6 +39,8 @@ use crate::outbox::Outbox;
 use crate::permission::Remembered;
 use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
+use companions::Beside;
+use consult::Consulting;
 use join::Catcher;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
@@ -73,6 +78,10 @@ pub(crate) enum Mail {
         outbox: Arc<Outbox>,
         event: Event,
     },
+    /// Who stands beside the sessions has changed.
+    Companions,
+    /// For the controllers that are here.
+    Trouble(Event),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
@@ -92,6 +101,8 @@ enum Work {
     Delegated {
         since: Instant,
     },
+    /// A companion is asked; its opinion comes by mail.
+    Consult(Box<Consulting>),
     Retry(Pin<Box<Sleep>>),
     Compact {
         job: Later<'static, Result<Compacted, Fault>>,
@@ -120,6 +131,8 @@ enum Happening {
     RetryDue,
     Compacted(Result<Compacted, Fault>),
     LaneDue,
+    /// Some companion's time is over.
+    BesideDue,
     Shell(usize, Result<vocab::Shell, Fault>),
     Progress(String),
     Stalled,
@@ -144,6 +157,7 @@ pub(crate) struct Session {
     tools: Vec<Arc<dyn Tool>>,
     gadgets: Vec<Gadget>,
     host_tools: Vec<(PeerId, HostTool)>,
+    beside: Beside,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     ledger: Ledger,
@@ -237,6 +251,7 @@ impl Session {
             model: Arc::new(seed.model),
             tools: seed.tools,
             host_tools: Vec::new(),
+            beside: Beside::default(),
             spec: None,
             ledger: seed.ledger,
             history: None,
@@ -277,6 +292,7 @@ impl Session {
             self.tell_settled();
             self.ledger.flush();
             self.arm_lane_timer();
+            self.arm_beside_timer();
             if self.ledger.is_settled() {
                 let busy = self.lane.is_busy();
                 for asked in self.asked_busy.drain(..) {
@@ -292,6 +308,7 @@ impl Session {
             }
         }
         self.refuse_the_rest();
+        self.say_goodbye();
         let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
         self.shared.forget(&self.id);
         for stopped in self.stopping.drain(..) {
@@ -310,7 +327,13 @@ impl Session {
                 }
                 Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
                 Mail::Stop(stopped) => self.stopping.push(stopped),
-                Mail::Join { .. } | Mail::Leave { .. } | Mail::Rebind { .. } | Mail::State(_) | Mail::Busy(_) => {}
+                Mail::Trouble(trouble) => self.shared.companions.keep_unheard(trouble),
+                Mail::Join { .. }
+                | Mail::Leave { .. }
+                | Mail::Rebind { .. }
+                | Mail::State(_)
+                | Mail::Companions
+                | Mail::Busy(_) => {}
             }
         }
     }
@@ -366,12 +389,18 @@ impl Session {
             self.lane_timer = None;
             return Poll::Ready(Happening::LaneDue);
         }
+        if self.beside.poll_timer(context).is_ready() {
+            return Poll::Ready(Happening::BesideDue);
+        }
         let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
         if runs && self.stall_timer.as_mut().poll(context).is_ready() {
+            if self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty() {
+                // Somebody thinks; that is no standstill.
+                self.moved_at = Instant::now();
+            }
             let deadline = self.moved_at + STALL;
             self.stall_timer.as_mut().reset(deadline.max(Instant::now() + Duration::from_secs(1)));
-            let waits_for_people = self.turn.as_ref().is_some_and(Turn::is_asking);
-            if deadline <= Instant::now() && !waits_for_people {
+            if deadline <= Instant::now() {
                 return Poll::Ready(Happening::Stalled);
             }
             // Register the new deadline.
@@ -396,7 +425,7 @@ impl Session {
             }
         }
         match &mut self.work {
-            Work::Nothing | Work::Delegated { .. } => Poll::Pending,
+            Work::Nothing | Work::Delegated { .. } | Work::Consult(_) => Poll::Pending,
             Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
                 Ok(polled) => polled.map(Happening::Model),
                 Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
@@ -436,9 +465,10 @@ impl Session {
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
                 if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Nothing) {
-                    self.with_turn(|turn, fx| turn.ran(outcome, since.elapsed().as_millis() as u64, fx));
+                    self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
             }
+            Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {
                 self.work = Work::Nothing;
                 self.with_turn(|turn, fx| turn.retry_due(fx));
@@ -487,6 +517,7 @@ impl Session {
             Work::Tool { since, .. } | Work::Delegated { since } => {
                 self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
             }
+            Work::Consult(consulting) => self.stop_consulting(*consulting),
             Work::Model(_) => self.estimate_usage(),
             Work::Nothing | Work::Retry(_) | Work::Compact { .. } => {}
         }

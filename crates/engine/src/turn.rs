@@ -16,7 +16,7 @@ use vocab::{
 
 use crate::reply::{ReadObject, ReplyBuilder};
 use crate::retry;
-pub use words::{Effect, SafePoint, Verdict};
+pub use words::{Effect, SafePoint, Said, Verdict};
 
 /// Text given to the model for a call that nobody allowed and nobody explained.
 pub const DENIED: &str = "denied by remote controller";
@@ -110,6 +110,13 @@ impl Turn {
     }
     pub fn is_asking(&self) -> bool {
         matches!(self.phase, Phase::Asking { .. })
+    }
+    /// The call that runs, with the canonical name of its tool.
+    pub fn running(&self) -> Option<(&CallId, &Arc<str>)> {
+        match &self.phase {
+            Phase::Running { call, tool, .. } => Some((&call.id, tool)),
+            _ => None,
+        }
     }
     /// A model swap applies from the next model call.
     pub fn set_model(&mut self, model: Arc<str>) {
@@ -355,6 +362,13 @@ impl Turn {
         }
     }
 
+    /// Other arguments for the call that is being judged; the model's own words stay in its reply.
+    pub fn amend(&mut self, input: vocab::Json) {
+        if let Phase::Judging(call) = &mut self.phase {
+            call.input = vocab::CallInput::Object(input);
+        }
+    }
+
     pub fn judged(&mut self, verdict: Verdict, fx: &mut Vec<Effect>) {
         let Phase::Judging(call) = std::mem::replace(&mut self.phase, Phase::Over) else { return };
         let id = call.id.clone();
@@ -417,17 +431,36 @@ impl Turn {
 
     /// The running tool is done.
     pub fn ran(&mut self, outcome: Outcome, duration_ms: u64, fx: &mut Vec<Effect>) {
+        self.ran_as(outcome, None, duration_ms, fx);
+    }
+
+    /// As [`Turn::ran`], with other words for the model. What the call changed is what it changed, whatever is said of it.
+    pub fn ran_as(&mut self, outcome: Outcome, said: Option<Said>, duration_ms: u64, fx: &mut Vec<Effect>) {
+        if self.log_ran(outcome, said, duration_ms, fx) {
+            self.after_call(fx);
+        }
+    }
+
+    /// The running tool is done and the turn is about to be stopped: its result is kept, nothing follows it.
+    pub fn ran_last(&mut self, outcome: Outcome, said: Option<Said>, duration_ms: u64, fx: &mut Vec<Effect>) {
+        if self.log_ran(outcome, said, duration_ms, fx) {
+            self.phase = Phase::At(SafePoint::AfterCalls);
+        }
+    }
+
+    fn log_ran(&mut self, outcome: Outcome, said: Option<Said>, duration_ms: u64, fx: &mut Vec<Effect>) -> bool {
         let (call, tool, mutation) = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Running { call, tool, mutation } => (call, tool, mutation),
             other => {
                 self.phase = other;
-                return;
+                return false;
             }
         };
         let mutation = mutation.filter(|_| !outcome.is_error);
         if let Some(target) = &mutation {
             self.mutations.push((tool.clone(), target.clone()));
         }
+        let said = said.unwrap_or(Said { parts: outcome.parts, is_error: outcome.is_error });
         let todos = outcome.todos.filter(|_| !outcome.is_error);
         fx.push(Effect::Log(Body::CallEnded {
             turn: self.id.clone(),
@@ -435,8 +468,8 @@ impl Turn {
                 call: call.id,
                 tool,
                 end: CallEnd::Ran,
-                parts: outcome.parts,
-                is_error: outcome.is_error,
+                parts: said.parts,
+                is_error: said.is_error,
                 duration_ms,
                 mutation,
                 edits: outcome.edits,
@@ -446,7 +479,7 @@ impl Turn {
         if let Some(phases) = todos {
             fx.push(Effect::Log(Body::Todos { phases }));
         }
-        self.after_call(fx);
+        true
     }
 
     /// How long the running tool has been at it; told before it is stopped.

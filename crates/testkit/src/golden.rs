@@ -45,6 +45,19 @@ pub struct Opening {
     pub resume: Option<String>,
     pub multi: bool,
     pub workspace: PathBuf,
+    args: Vec<String>,
+}
+
+impl Opening {
+    /// The value of a flag; "" for one without.
+    pub fn arg(&self, name: &str) -> Option<&str> {
+        value_of(&self.args, name)
+    }
+}
+
+fn value_of<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+    let at = args.iter().position(|arg| arg == name)?;
+    Some(args.get(at + 1).filter(|next| !next.starts_with("--")).map_or("", String::as_str))
 }
 
 /// Plays a story and returns it with fresh `<` lines.
@@ -56,6 +69,7 @@ pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect
         resume: cast.arg("--resume").map(str::to_owned),
         multi: cast.arg("--multi").is_some(),
         workspace: stage.workspace().to_owned(),
+        args: cast.args.clone(),
     };
     let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
     let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::Options::default());
@@ -161,10 +175,8 @@ impl Cast {
         }
     }
 
-    /// The value of a flag; "" for one without.
     fn arg(&self, name: &str) -> Option<&str> {
-        let at = self.args.iter().position(|arg| arg == name)?;
-        Some(self.args.get(at + 1).filter(|next| !next.starts_with("--")).map_or("", String::as_str))
+        value_of(&self.args, name)
     }
 
     fn provider(&self) -> Arc<dyn Provider> {
@@ -181,11 +193,15 @@ impl Cast {
     fn stage(&self) -> Stage {
         let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
         let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
+        let reminders = number("--reminders");
         let stage = Stage::new(StageOptions {
             provider: self.provider(),
             model: "mock/alpha".into(),
             mode: self.mode,
             tune: Box::new(move |settings| {
+                if let Some(most) = reminders {
+                    settings.reminders_max = u32::try_from(most).expect("a small number");
+                }
                 if let Some(rounds) = rounds {
                     settings.max_iterations = u32::try_from(rounds).expect("a small number");
                 }

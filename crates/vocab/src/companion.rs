@@ -12,6 +12,8 @@ pub struct Offers {
     pub tools: Vec<HostTool>,
     pub commands: Vec<CommandInfo>,
     pub hooks: Hooks,
+    /// Whether it wants the flow (running text, output of running tools) besides the log.
+    pub deltas: bool,
 }
 
 /// A slash command that lives with a companion.

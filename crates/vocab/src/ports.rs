@@ -327,7 +327,7 @@ pub struct Query {
 
 /// Sessions as files that people and other programs read.
 pub trait Archive: Send + Sync {
-    /// Writes the session to `file` (`.md` or `.jsonl`), or to a place of its own.
+    /// Writes the session to `file` (`.html`, `.md` or `.jsonl`), or to a place of its own.
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>>;
     /// Reads an exported file back and returns the id of the session it became (or already is).
     fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>>;

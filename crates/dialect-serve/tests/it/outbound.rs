@@ -204,7 +204,7 @@ fn a_permission_request_says_why_the_mode_is_not_enough() {
         reason: Some("requires danger-full-access; active mode is read-only".into()),
         ..permission_ask()
     });
-    talk.log_entry(Body::AskOpened(Ask { id: "r1".into(), turn: Some("t1".into()), kind }));
+    talk.log_entry(Body::AskOpened(Ask { id: "r1".into(), turn: Some("t1".into()), kind, timeout_ms: None }));
     talk.check(expect![[r#"
         < {"type":"permission_request","request_id":"r1","tool":"WebFetch","active_mode":"read-only","required_mode":"danger-full-access","details":{"tool_input":{"url":"http://x"},"reason":"requires danger-full-access; active mode is read-only"}}
     "#]]);

@@ -8,6 +8,7 @@ use vocab::{
     Scope,
 };
 
+use super::dialog::Dialog;
 use super::{Session, Work};
 
 pub(super) struct OpenAsk {
@@ -15,26 +16,33 @@ pub(super) struct OpenAsk {
     pub(super) entry: Arc<Entry>,
     /// The one peer that can answer, for calls of its own tools.
     pub(super) owner: Option<PeerId>,
+    /// A companion's question: it does not belong to a turn.
+    pub(super) dialog: Option<Dialog>,
 }
 
 impl Session {
     pub(super) fn open_permission(&mut self, permission: PermissionAsk) {
-        self.open_ask(AskKind::Permission(permission), None);
+        self.open_ask(AskKind::Permission(permission), None, None);
     }
 
-    /// The controller that brought the tool runs the call.
+    /// Whoever brought the tool runs the call.
     pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
-        let owner = self.host_tools.iter().find(|(_, host)| host.name == tool).map(|(owner, _)| *owner);
+        let owner = self.owner_of(&tool);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
         self.work = Work::Delegated { since: Instant::now() };
-        self.open_ask(kind, owner);
+        self.open_ask(kind, owner, None);
     }
 
-    fn open_ask(&mut self, kind: AskKind, owner: Option<PeerId>) {
+    pub(super) fn open_ask(&mut self, kind: AskKind, owner: Option<PeerId>, dialog: Option<Dialog>) {
         let id = AskId::from(self.shared.ports.ids.mint(IdKind::Ask));
-        let ask = Ask { id: id.clone(), turn: self.current_turn(), kind: kind.clone() };
+        let turn = if dialog.is_some() { None } else { self.current_turn() };
+        let timeout_ms = dialog.as_ref().and_then(|dialog| dialog.timeout_ms);
+        let ask = Ask { id: id.clone(), turn, kind: kind.clone(), timeout_ms };
+        if self.ledger.last_seq() == 0 {
+            self.log_opened();
+        }
         let entry = self.ledger.log(Body::AskOpened(ask));
-        self.asks.insert(id, OpenAsk { kind, entry, owner });
+        self.asks.insert(id, OpenAsk { kind, entry, owner, dialog });
     }
 
     /// Only the first valid answer counts; everything else is an error and changes nothing.
@@ -53,6 +61,7 @@ impl Session {
             return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to question `{id}`")));
         }
         let open = self.asks.remove(id).expect("it was just found");
+        self.moved_at = Instant::now();
         self.ledger.log(Body::AskClosed { ask: id.clone(), end: AskEnd::Answered { answer: answer.clone(), by } });
         match open.kind {
             AskKind::Permission(permission) => {
@@ -65,16 +74,20 @@ impl Session {
             AskKind::HostCall { tool, .. } => {
                 let Work::Delegated { since } = std::mem::replace(&mut self.work, Work::Nothing) else { return Ok(()) };
                 let outcome = host_outcome(&tool, answer);
-                self.with_turn(|turn, fx| turn.ran(outcome, since.elapsed().as_millis() as u64, fx));
+                self.call_ran(outcome, since.elapsed().as_millis() as u64);
             }
-            AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
+            AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
+                if let Some(dialog) = open.dialog {
+                    self.dialog_answered(dialog, answer);
+                }
+            }
         }
         Ok(())
     }
 
-    /// The turn that asked is over.
+    /// The turn that asked is over. Companions' questions stay: they are not the turn's.
     pub(super) fn withdraw_asks(&mut self) {
-        let open: Vec<AskId> = self.asks.drain().map(|(id, _)| id).collect();
+        let open: Vec<AskId> = self.asks.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect();
         for ask in open {
             self.ledger.log(Body::AskClosed { ask, end: AskEnd::Withdrawn });
         }
@@ -84,6 +97,7 @@ impl Session {
         match (self.asks.get(id).map(|open| &open.kind), self.current_turn()) {
             (Some(AskKind::HostCall { call, .. }), Some(turn)) => {
                 let call = call.clone();
+                self.moved_at = Instant::now();
                 self.ledger.emit(vocab::Event::CallProgress { turn, call, parts });
                 Ok(())
             }

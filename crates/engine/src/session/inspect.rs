@@ -21,6 +21,7 @@ impl Session {
         if self.ledger.last_seq() > 0 {
             self.load().await?;
         }
+        self.meet_companions();
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
@@ -32,7 +33,7 @@ impl Session {
             lane: self.settings.lane,
             retry: self.settings.retry,
             compaction: self.settings.compaction,
-            commands: Vec::new(),
+            commands: self.companion_commands(),
         })
     }
 

@@ -42,6 +42,7 @@ impl Session {
         // A peer that comes in again starts over; it must not be told everything twice.
         self.ledger.leave(outbox.peer);
         self.catchers.retain(|catcher| catcher.outbox.peer != outbox.peer);
+        self.introduce(&outbox);
         match after {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
             None => self.go_live(outbox, true),
@@ -56,7 +57,7 @@ impl Session {
     /// The way to a peer that is on this session, also while it still reads the past.
     pub(super) fn outbox_of(&self, peer: PeerId) -> Option<&Arc<Outbox>> {
         let catching = self.catchers.iter().map(|catcher| &catcher.outbox);
-        self.ledger.peers().iter().chain(catching).find(|outbox| outbox.peer == peer)
+        self.ledger.peers().iter().chain(catching).chain(self.ledger.beside()).find(|outbox| outbox.peer == peer)
     }
 
     /// From here on the peer gets everything. It is given what it cannot have seen: the running text so far, and,
@@ -146,8 +147,11 @@ impl Session {
         }
         // A question that nobody can answer any more is a no, never a wait for ever and never a yes.
         let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
+        // A call that a companion runs has somebody to answer it.
+        let runs_beside = |owner: Option<PeerId>| owner.is_some_and(|owner| self.companion(owner).is_some());
+        let is_orphan = |owner: Option<PeerId>| (nobody && !runs_beside(owner)) || owner == Some(peer);
         let orphaned: Vec<_> =
-            self.asks.iter().filter(|(_, ask)| nobody || ask.owner == Some(peer)).map(|(id, _)| id.clone()).collect();
+            self.asks.iter().filter(|(_, ask)| is_orphan(ask.owner)).map(|(id, _)| id.clone()).collect();
         for ask in orphaned {
             let _ = self.answer(&ask, Answer::Deny(Some(DISCONNECTED.into())), None);
         }

@@ -8,6 +8,7 @@ use vocab::{
     ModelInfo, Part, PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
+use super::consult::Point;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
 use crate::compaction::{self, Compacted, Job};
 use crate::history::History;
@@ -43,13 +44,11 @@ impl Session {
                 }
             }
             Effect::CallModel => self.call_model().await,
-            Effect::Judge(call) => {
-                let verdict = self.judge(&call);
-                self.with_turn(|turn, fx| turn.judged(verdict, fx));
-            }
+            Effect::Judge(call) => self.consider(call),
             Effect::Ask(ask) => self.open_permission(ask),
             Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
             Effect::Delegate { call, tool } => self.delegate(call, tool),
+            Effect::SafePoint(SafePoint::Start) => self.consult(Point::Turn { messages: Vec::new() }),
             Effect::SafePoint(point) => self.safe_point(point),
             Effect::WaitRetry { ms } => {
                 self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
@@ -88,6 +87,7 @@ impl Session {
 
     /// The call itself, with the history loaded.
     fn send_request(&mut self) {
+        self.meet_companions();
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
@@ -121,9 +121,16 @@ impl Session {
             description: tool.description.clone(),
             schema: tool.schema.clone(),
         });
+        let beside = self.companion_tools().map(|(_, tool)| ToolSpec {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            schema: tool.schema.clone(),
+        });
+        let mut system = prompt::system(&self.settings, &gadgets);
+        system.push_str(&self.beside.system);
         CallSpec {
-            system: prompt::system(&self.settings, &gadgets).into(),
-            tools: own.chain(hosted).collect(),
+            system: system.into(),
+            tools: own.chain(hosted).chain(beside).collect(),
             max_tokens: self.max_tokens(),
             thinking: self.settings.thinking.clone(),
         }
@@ -137,13 +144,13 @@ impl Session {
         })
     }
 
-    fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+    pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         let canonical = names::canonical(name).unwrap_or(name);
         self.offered_tools().find(|tool| &*tool.spec().name == canonical).cloned()
     }
 
-    fn judge(&self, call: &Call) -> Verdict {
-        if self.host_tools.iter().any(|(_, tool)| tool.name == call.name) {
+    pub(super) fn judge(&self, call: &Call) -> Verdict {
+        if self.owner_of(&call.name).is_some() {
             return Verdict::Delegate { tool: call.name.clone() };
         }
         let Some(tool) = self.find_tool(&call.name) else { return Verdict::Unknown };
@@ -209,7 +216,7 @@ impl Session {
         }
     }
 
-    fn safe_point(&mut self, point: SafePoint) {
+    pub(super) fn safe_point(&mut self, point: SafePoint) {
         let (items, from) = match point {
             SafePoint::BetweenCalls => {
                 let cut = self.lane.cuts_batch();
@@ -246,6 +253,7 @@ impl Session {
         self.turns += 1;
         self.log(Body::TurnEnded(end));
         self.turn = None;
+        self.forget_context();
         self.tell_state();
         self.lane_goes_on(over);
         if ended_well {
@@ -303,6 +311,10 @@ impl Session {
         }
         let parts = opening(&items, note.as_deref());
         self.reminded = 0;
+        self.meet_companions();
+        if self.wants_to_know_of_turns() {
+            self.beside.opening = parts.clone();
+        }
         self.begin_turn(turn, parts, UserFrom::Prompt);
     }
 

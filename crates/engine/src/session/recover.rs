@@ -120,9 +120,10 @@ impl Session {
         self.queued_in_log.clear();
         self.cancel_compaction(fault.clone());
         self.work = Work::Nothing;
-        self.asks.clear();
         self.fx.clear();
         let rolled_back = self.ledger.roll_back(&fault);
+        self.drop_asks();
+        self.forget_context();
         self.senders.extend(rolled_back.senders);
         self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();

@@ -30,9 +30,12 @@ impl Session {
                 let _ = reply.send(self.state());
             }
             Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Companions => self.meet_companions(),
+            Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
+                self.withdraw_dialogs(None);
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
@@ -41,6 +44,11 @@ impl Session {
     }
 
     async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
+        if let Some(result) = self.companion_verb(&outbox, tag, &verb) {
+            // A question to people is answered by its answer.
+            let Some(result) = result.transpose() else { return };
+            return self.ledger.reply(outbox, Event::Reply { tag, result });
+        }
         let result = match verb {
             // Such as one whose replay failed: it was told to come in again.
             _ if !self.is_here(outbox.peer) => {
@@ -87,6 +95,7 @@ impl Session {
             Verb::Read { after } => self.read(after).await,
             Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
             Verb::Export { file } => self.export_to(file).await,
+            Verb::Command { name, args } => self.run_command(name, args),
             Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
                 Ok(()) => return,
                 Err(fault) => Err(fault),
@@ -95,12 +104,13 @@ impl Session {
                 self.stop_shells(|_| true);
                 Ok(Reply::Done)
             }
-            Verb::Command { .. } | Verb::Ask { .. } | Verb::Show(_) | Verb::Opine { .. } => {
-                Err(Fault::new(FaultKind::Unsupported, "not yet"))
-            }
-            Verb::Open(_) | Verb::Leave | Verb::Fork { .. } | Verb::Models => {
-                Err(Fault::new(FaultKind::Internal, "this command is not for a session"))
-            }
+            Verb::Open(_)
+            | Verb::Leave
+            | Verb::Fork { .. }
+            | Verb::Models
+            | Verb::Ask { .. }
+            | Verb::Show(_)
+            | Verb::Opine { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
         };
         self.ledger.reply(outbox, Event::Reply { tag, result });
     }
@@ -242,6 +252,7 @@ impl Session {
         self.host_tools.retain(|(owner, _)| *owner != peer);
         self.host_tools.extend(tools.into_iter().map(|tool| (peer, tool)));
         self.spec = None;
+        self.tell_conflicts();
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Call, CallId, CompactReason, PermissionAsk, Required, TurnEnd};
+use vocab::{Body, Call, CallId, CompactReason, Part, PermissionAsk, Required, TurnEnd};
 
 /// What the turn wants done, in order.
 #[derive(Debug)]
@@ -85,4 +85,11 @@ pub enum Verdict {
     Delegate {
         tool: Arc<str>,
     },
+}
+
+/// What the model reads instead of a tool's own words.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Said {
+    pub parts: Vec<Part>,
+    pub is_error: bool,
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod asking;
+mod companions;
 mod forks;
 mod interrupts;
 mod lanes;

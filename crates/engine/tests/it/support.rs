@@ -60,11 +60,17 @@ pub(crate) struct Player {
     plays: Mutex<VecDeque<Play>>,
     /// What each call was sent, sketched, and the names of the tools offered with it.
     pub(crate) sent: Mutex<Vec<(String, Vec<String>)>>,
+    /// The system prompt of each call.
+    pub(crate) system: Mutex<Vec<String>>,
 }
 
 impl Player {
     pub(crate) fn new(plays: impl IntoIterator<Item = Play>) -> Arc<Self> {
-        Arc::new(Self { plays: Mutex::new(plays.into_iter().collect()), sent: Mutex::default() })
+        Arc::new(Self {
+            plays: Mutex::new(plays.into_iter().collect()),
+            sent: Mutex::default(),
+            system: Mutex::default(),
+        })
     }
     pub(crate) fn last_sent(&self) -> String {
         self.sent.lock().unwrap().last().map(|(sketch, _)| sketch.clone()).unwrap_or_default()
@@ -113,6 +119,7 @@ impl Chat for PlayerChat {
         let tools = spec.tools.iter().map(|tool| tool.name.to_string()).collect();
         let seen = format!("{}: {}", self.model, sketch(&self.messages));
         self.player.sent.lock().unwrap().push((seen, tools));
+        self.player.system.lock().unwrap().push(spec.system.to_string());
         let play = self.player.plays.lock().unwrap().pop_front().unwrap_or_else(|| say("ok"));
         Box::pin(Playing { steps: play.into_iter(), sleep: None })
     }

@@ -223,7 +223,8 @@ fn asks() -> Vec<Body> {
     kinds.push(AskKind::Input { title: title(), placeholder: none() });
     kinds.push(AskKind::Editor { title: title(), prefill: some() });
     kinds.push(AskKind::Editor { title: title(), prefill: none() });
-    let opened = |kind| Body::AskOpened(Ask { id: AskId::from("a1"), turn: Some(TurnId::from("t1")), kind });
+    let opened =
+        |kind| Body::AskOpened(Ask { id: AskId::from("a1"), turn: Some(TurnId::from("t1")), kind, timeout_ms: None });
     let mut all: Vec<Body> = kinds.into_iter().map(opened).collect();
     let answers = vec![
         Answer::Allow(Scope::Once),

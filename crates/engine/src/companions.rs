@@ -1,0 +1,222 @@
+//! The companions of this process: who stands beside every session, what each brings, and the way from a companion to
+//! the sessions. What a session does with them is the session's business (`session/companions.rs`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+use vocab::{Command, Event, Fault, FaultKind, Offers, PeerId, Reply, SessionId, Tag, Target, Told};
+
+use crate::outbox::Outbox;
+use crate::session::Mail;
+use crate::{COMMANDS_MAX, Engine, Handle, Peer, Shared, Slow};
+
+/// Troubles kept until a controller is there to read them; the oldest is forgotten for a newer one.
+const UNHEARD_MAX: usize = 32;
+
+/// One companion and what it brings now. Replaced whole when its offers change.
+pub(crate) struct Member {
+    pub(crate) peer: PeerId,
+    pub(crate) name: Arc<str>,
+    pub(crate) source: Arc<str>,
+    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) offers: Offers,
+}
+
+pub(crate) type Members = Arc<[Arc<Member>]>;
+
+#[derive(Default)]
+pub(crate) struct Registry {
+    /// Grows with every change, so that a session sees with one load whether there is news.
+    version: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    members: Vec<Arc<Member>>,
+    unheard: Vec<Event>,
+}
+
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// In order of registration, with the version they belong to.
+    pub(crate) fn members(&self) -> (u64, Members) {
+        let inner = self.lock();
+        (self.version(), inner.members.as_slice().into())
+    }
+
+    fn change(&self, step: impl FnOnce(&mut Vec<Arc<Member>>)) {
+        let mut inner = self.lock();
+        step(&mut inner.members);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Troubles that nobody has read yet, for the first one who can.
+    pub(crate) fn take_unheard(&self) -> Vec<Event> {
+        std::mem::take(&mut self.lock().unheard)
+    }
+
+    pub(crate) fn keep_unheard(&self, trouble: Event) {
+        let mut inner = self.lock();
+        if inner.unheard.len() >= UNHEARD_MAX {
+            inner.unheard.remove(0);
+        }
+        inner.unheard.push(trouble);
+    }
+}
+
+impl Shared {
+    /// Every live session is to look at the companions again.
+    async fn announce(&self) {
+        for handle in self.handles() {
+            let _ = handle.mail.send(Mail::Companions).await;
+        }
+    }
+
+    fn handles(&self) -> Vec<Handle> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Tells the controllers of every session, or keeps it until there is one.
+    fn trouble(self: &Arc<Self>, source: Arc<str>, during: Arc<str>, text: Arc<str>) {
+        let trouble = Event::Trouble { source, during, text };
+        let handles = self.handles();
+        if handles.is_empty() {
+            return self.companions.keep_unheard(trouble);
+        }
+        tokio::spawn(async move {
+            for handle in handles {
+                let _ = handle.mail.send(Mail::Trouble(trouble.clone())).await;
+            }
+        });
+    }
+}
+
+impl Engine {
+    /// A companion that stands beside every session from now on. `name` is what people and the model read, `source`
+    /// says where it comes from. Must be called on a runtime.
+    pub fn companion(&self, name: impl Into<Arc<str>>, source: impl Into<Arc<str>>, offers: Offers) -> Companion {
+        let shared = self.shared.clone();
+        let peer = shared.mint_peer();
+        // A companion that does not read is let go; no session ever waits for one.
+        let outbox = Outbox::new(peer, Slow::Drop);
+        let member =
+            Member { peer, name: name.into(), source: source.into(), outbox: outbox.clone(), offers: tidy(offers) };
+        shared.companions.change(|members| members.push(Arc::new(member)));
+        let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
+        tokio::spawn(pass_on(shared.clone(), outbox.clone(), inbox));
+        Companion { peer: Peer { commands: Some(commands), outbox }, shared }
+    }
+
+    /// Something went wrong with a program that should have become a companion, or with one that is.
+    pub fn trouble(&self, source: impl Into<Arc<str>>, during: impl Into<Arc<str>>, text: impl Into<Arc<str>>) {
+        self.shared.trouble(source.into(), during.into(), text.into());
+    }
+}
+
+/// A companion's end. Dropping it is its death: everything it had open is answered or withdrawn.
+pub struct Companion {
+    peer: Peer,
+    shared: Arc<Shared>,
+}
+
+impl Companion {
+    pub fn id(&self) -> PeerId {
+        self.peer.id()
+    }
+    /// Hands a command over; waits while too many are on their way. The target must name its session.
+    pub async fn submit(&self, command: Command) {
+        self.peer.submit(command).await;
+    }
+    /// As [`Peer::events`]. `false`: it was let go, because it did not read.
+    pub async fn events(&self, into: &mut Vec<Told>) -> bool {
+        self.peer.events(into).await
+    }
+
+    /// Resolves when it was let go because it did not read. For one that has stopped taking events for a while.
+    pub async fn let_go(&self) {
+        std::future::poll_fn(|context| self.peer.outbox.poll_closed(context)).await;
+    }
+
+    /// Replaces everything it brings; the next model request offers the new tools.
+    pub fn offer(&self, offers: Offers) {
+        let id = self.id();
+        let offers = tidy(offers);
+        self.shared.companions.change(|members| {
+            if let Some(member) = members.iter_mut().find(|member| member.peer == id) {
+                let Member { peer, name, source, outbox, .. } = &**member;
+                *member = Arc::new(Member {
+                    peer: *peer,
+                    name: name.clone(),
+                    source: source.clone(),
+                    outbox: outbox.clone(),
+                    offers,
+                });
+            }
+        });
+        let shared = self.shared.clone();
+        tokio::spawn(async move { shared.announce().await });
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        let id = self.id();
+        self.shared.companions.change(|members| members.retain(|member| member.peer != id));
+    }
+}
+
+/// A name that is offered twice is offered once: the first one.
+fn tidy(mut offers: Offers) -> Offers {
+    let mut seen = Vec::new();
+    offers.tools.retain(|tool| {
+        let new = !seen.contains(&tool.name);
+        seen.push(tool.name.clone());
+        new
+    });
+    seen.clear();
+    offers.commands.retain(|command| {
+        let new = !seen.contains(&command.name);
+        seen.push(command.name.clone());
+        new
+    });
+    offers
+}
+
+/// Brings a companion's commands to the sessions they name, until it lets go of its end.
+async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::Receiver<Command>) {
+    shared.announce().await;
+    while let Some(Command { tag, target, verb }) = commands.recv().await {
+        let id = match target {
+            Target::Session(id) => id,
+            Target::Current => {
+                let fault = Fault::new(FaultKind::Invalid, "a companion has to say which session it means");
+                reply(&outbox, SessionId::from(""), tag, Err(fault));
+                continue;
+            }
+        };
+        let handle = shared.lock().get(&id).cloned();
+        let sent = match handle {
+            Some(handle) => handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb }).await.is_ok(),
+            None => false,
+        };
+        if !sent {
+            let fault = Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"));
+            reply(&outbox, id, tag, Err(fault));
+        }
+    }
+    outbox.close();
+    shared.announce().await;
+}
+
+fn reply(outbox: &Outbox, session: SessionId, tag: Tag, result: Result<Reply, Fault>) {
+    outbox.push(Told { session, event: Event::Reply { tag, result } });
+}

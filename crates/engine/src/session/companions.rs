@@ -1,0 +1,384 @@
+//! A session and the companions beside it: who is there, the tools and commands they bring, what they show. Consultations
+//! are in `consult.rs`, their questions to people in `dialog.rs`. No companion is ever waited for without a limit.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::time::{Duration, Instant, Sleep};
+use vocab::{
+    Answer, CommandInfo, Consult, ConsultKind, Event, Fault, FaultKind, HostTool, Notice, Opinion, Part, PeerId, Reply,
+    State, Told, Verb,
+};
+
+use super::{Session, Work};
+use crate::companions::{Member, Members};
+use crate::outbox::Outbox;
+
+/// How long a companion may work on a command without asking anybody anything; then it counts as hanging.
+pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// Commands of companions running in one session; one more is refused.
+const ERRANDS_MAX: usize = 64;
+/// Status lines, widgets and titles remembered for controllers that come later; the oldest is forgotten for a newer one.
+const SHOWN_MAX: usize = 64;
+
+/// What a session keeps about companions.
+pub(super) struct Beside {
+    /// The registry's version that `members` is from.
+    seen: u64,
+    /// A controller has come: companions are beside the session from then on, so that what they say is heard.
+    met: bool,
+    members: Members,
+    next: u64,
+    errands: Vec<Errand>,
+    shown: Vec<(PeerId, Notice)>,
+    /// Names that are taken already, and how that was told.
+    conflicts: HashMap<(PeerId, Arc<str>), Event>,
+    /// How the running turn began; kept only when somebody is consulted about it.
+    pub(super) opening: Vec<Part>,
+    /// What companions add to the system prompt of the running turn.
+    pub(super) system: String,
+    timer: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+/// A command that a companion is carrying out.
+struct Errand {
+    id: u64,
+    peer: PeerId,
+    name: Arc<str>,
+    until: Instant,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self {
+            seen: 0,
+            met: false,
+            members: Arc::from([]),
+            next: 0,
+            errands: Vec::new(),
+            shown: Vec::new(),
+            conflicts: HashMap::new(),
+            opening: Vec::new(),
+            system: String::new(),
+            timer: None,
+        }
+    }
+}
+
+impl Beside {
+    pub(super) fn members(&self) -> &[Arc<Member>] {
+        &self.members
+    }
+    pub(super) fn member(&self, peer: PeerId) -> Option<&Arc<Member>> {
+        self.members.iter().find(|member| member.peer == peer)
+    }
+    pub(super) fn mint(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+    /// The companion got an answer from a person: its time starts over.
+    pub(super) fn rest(&mut self, peer: PeerId) {
+        for errand in self.errands.iter_mut().filter(|errand| errand.peer == peer) {
+            errand.until = Instant::now() + COMMAND_LIMIT;
+        }
+    }
+
+    /// Keeps what a controller that comes later has to be shown too.
+    fn keep(&mut self, peer: PeerId, notice: &Notice) {
+        let (same, cleared): (fn(&Notice, &Notice) -> bool, bool) = match notice {
+            Notice::Status { text, .. } => (
+                |old, new| matches!((old, new), (Notice::Status { key: a, .. }, Notice::Status { key: b, .. }) if a == b),
+                text.is_none(),
+            ),
+            Notice::Widget { lines, .. } => (
+                |old, new| matches!((old, new), (Notice::Widget { key: a, .. }, Notice::Widget { key: b, .. }) if a == b),
+                lines.is_none(),
+            ),
+            Notice::Title { .. } => (|old, _| matches!(old, Notice::Title { .. }), false),
+            Notice::Say { .. } | Notice::EditorText { .. } => return,
+        };
+        self.shown.retain(|(_, old)| !same(old, notice));
+        if !cleared {
+            if self.shown.len() >= SHOWN_MAX {
+                self.shown.remove(0);
+            }
+            self.shown.push((peer, notice.clone()));
+        }
+    }
+
+    pub(super) fn poll_timer(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.timer {
+            Some((_, sleep)) => sleep.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn companion(&self, peer: PeerId) -> Option<&Arc<Member>> {
+        self.beside.member(peer)
+    }
+
+    /// A controller is here. With the first one, whoever stands beside the sessions of this process learns of this one;
+    /// each is told what it would have been told before.
+    pub(super) fn introduce(&mut self, outbox: &Outbox) {
+        self.beside.met = true;
+        self.meet_companions();
+        let unheard = self.shared.companions.take_unheard().into_iter();
+        let conflicts = self.beside.conflicts.values().cloned();
+        let shown = self.beside.shown.iter().map(|(_, notice)| Event::Notice(notice.clone()));
+        for event in unheard.chain(conflicts).chain(shown) {
+            outbox.push(Told { session: self.id.clone(), event });
+        }
+    }
+
+    /// Looks who stands beside the session now, when that may have changed.
+    pub(super) fn meet_companions(&mut self) {
+        if !self.beside.met || self.shared.companions.version() == self.beside.seen {
+            return;
+        }
+        let (seen, members) = self.shared.companions.members();
+        self.beside.seen = seen;
+        let before = std::mem::replace(&mut self.beside.members, members.clone());
+        let is_in = |list: &Members, peer: PeerId| list.iter().any(|member| member.peer == peer);
+        self.ledger.stand_beside(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
+        self.spec = None;
+        for member in members.iter().filter(|member| !is_in(&before, member.peer)) {
+            let state = Event::State(Arc::new(State { last_seq: self.ledger.committed(), ..self.state() }));
+            self.ledger.reply(member.outbox.clone(), state);
+        }
+        for member in before.iter().filter(|member| !is_in(&members, member.peer)) {
+            self.companion_gone(member);
+        }
+        self.tell_conflicts();
+    }
+
+    /// Everything it had open is answered or withdrawn, and what it showed is taken away.
+    fn companion_gone(&mut self, member: &Member) {
+        let peer = member.peer;
+        let reason: Arc<str> = format!("the extension {} ended before it answered", member.name).into();
+        self.withdraw_dialogs(Some(peer));
+        let calls: Vec<_> =
+            self.asks.iter().filter(|(_, ask)| ask.owner == Some(peer)).map(|(id, _)| id.clone()).collect();
+        for ask in calls {
+            let _ = self.answer(&ask, Answer::Deny(Some(reason.clone())), None);
+        }
+        for errand in self.beside.errands.extract_if(.., |errand| errand.peer == peer).collect::<Vec<_>>() {
+            self.command_failed(&errand.name, "the extension ended before the command was done");
+        }
+        let shown: Vec<_> = self.beside.shown.extract_if(.., |(owner, _)| *owner == peer).collect();
+        for (_, notice) in shown {
+            match notice {
+                Notice::Status { key, .. } => self.ledger.emit(Event::Notice(Notice::Status { key, text: None })),
+                Notice::Widget { key, below, .. } => {
+                    self.ledger.emit(Event::Notice(Notice::Widget { key, lines: None, below }));
+                }
+                Notice::Say { .. } | Notice::Title { .. } | Notice::EditorText { .. } => {}
+            }
+        }
+        self.adviser_gone(peer);
+    }
+
+    pub(super) fn trouble(&mut self, member: &Member, during: &str, text: impl Into<Arc<str>>) -> Event {
+        let trouble = Event::Trouble { source: member.source.clone(), during: during.into(), text: text.into() };
+        self.ledger.reply(member.outbox.clone(), trouble.clone());
+        self.ledger.emit(trouble.clone());
+        trouble
+    }
+
+    /// Trouble from outside the session. Where nobody is to read it, it waits for somebody.
+    pub(super) fn tell_trouble(&mut self, trouble: Event) {
+        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+            return self.shared.companions.keep_unheard(trouble);
+        }
+        self.ledger.emit(trouble);
+    }
+
+    // ---- tools --------------------------------------------------------------------------------------------------
+
+    /// Tools of companions, as far as their names are free: the built-in ones and those of controllers come first, then
+    /// whoever was registered earlier.
+    pub(super) fn companion_tools(&self) -> impl Iterator<Item = (&Arc<Member>, &HostTool)> {
+        self.beside.members.iter().enumerate().flat_map(move |(at, member)| {
+            let earlier = &self.beside.members[..at];
+            member
+                .offers
+                .tools
+                .iter()
+                .filter(move |tool| !self.is_taken(earlier, &tool.name))
+                .map(move |it| (member, it))
+        })
+    }
+
+    fn is_taken(&self, earlier: &[Arc<Member>], name: &str) -> bool {
+        let canonical = vocab::names::canonical(name).unwrap_or(name);
+        self.offered_tools().any(|own| &*own.spec().name == canonical)
+            || self.host_tools.iter().any(|(_, tool)| &*tool.name == name)
+            || earlier.iter().any(|member| member.offers.tools.iter().any(|tool| &*tool.name == name))
+    }
+
+    /// Whose tool it is.
+    pub(super) fn owner_of(&self, name: &str) -> Option<PeerId> {
+        let hosted = self.host_tools.iter().find(|(_, tool)| &*tool.name == name).map(|(owner, _)| *owner);
+        hosted.or_else(|| self.companion_tools().find(|(_, tool)| &*tool.name == name).map(|(member, _)| member.peer))
+    }
+
+    /// Says once about each tool that cannot be offered, and each command that cannot be typed, that it is so.
+    pub(super) fn tell_conflicts(&mut self) {
+        let members = self.beside.members.clone();
+        let mut found = Vec::new();
+        for (at, member) in members.iter().enumerate() {
+            for tool in member.offers.tools.iter().filter(|tool| self.is_taken(&members[..at], &tool.name)) {
+                let text = format!("tool \"{}\" conflicts with an existing tool and is not offered", tool.name);
+                found.push((member.clone(), tool.name.clone(), text));
+            }
+            for command in &member.offers.commands {
+                let same = |other: &&Arc<Member>| other.offers.commands.iter().any(|it| it.name == command.name);
+                if let Some(first) = members[..at].iter().find(same) {
+                    let text = format!("command /{} is already brought by {}", command.name, first.name);
+                    found.push((member.clone(), format!("/{}", command.name).into(), text));
+                }
+            }
+        }
+        let before = std::mem::take(&mut self.beside.conflicts);
+        for (member, name, text) in found {
+            let key = (member.peer, name);
+            let trouble = match before.get(&key) {
+                Some(told) => told.clone(),
+                None => self.trouble(&member, "register", text),
+            };
+            self.beside.conflicts.insert(key, trouble);
+        }
+    }
+
+    // ---- commands -----------------------------------------------------------------------------------------------
+
+    pub(super) fn companion_commands(&self) -> Vec<CommandInfo> {
+        let mut commands: Vec<CommandInfo> = Vec::new();
+        for command in self.beside.members.iter().flat_map(|member| &member.offers.commands) {
+            if !commands.iter().any(|other| other.name == command.name) {
+                commands.push(command.clone());
+            }
+        }
+        commands
+    }
+
+    /// Hands a command to the companion that brought it; nothing waits for it, whatever the session is doing.
+    pub(super) fn run_command(&mut self, name: Arc<str>, args: Arc<str>) -> Result<Reply, Fault> {
+        self.meet_companions();
+        let has = |member: &&Arc<Member>| member.offers.commands.iter().any(|command| command.name == name);
+        let Some(member) = self.beside.members.iter().find(has).cloned() else {
+            return Err(Fault::new(FaultKind::UnknownCommand, format!("unknown command: /{name}")));
+        };
+        if self.beside.errands.len() >= ERRANDS_MAX {
+            return Err(Fault::new(FaultKind::QueueFull, format!("{ERRANDS_MAX} commands of extensions are running")));
+        }
+        let id = self.beside.mint();
+        let errand = Errand { id, peer: member.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
+        self.beside.errands.push(errand);
+        let kind = ConsultKind::Command { name, args };
+        self.ledger.reply(member.outbox.clone(), Event::Consult(Consult { id, kind }));
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn command_done(&mut self, id: u64, peer: PeerId, opinion: &Opinion) -> bool {
+        let Some(at) = self.beside.errands.iter().position(|errand| errand.id == id && errand.peer == peer) else {
+            return false;
+        };
+        let errand = self.beside.errands.swap_remove(at);
+        if let Opinion::Failed(text) = opinion {
+            self.command_failed(&errand.name, text);
+        }
+        true
+    }
+
+    fn command_failed(&mut self, name: &str, text: &str) {
+        let source = format!("command:{name}").into();
+        self.ledger.emit(Event::Trouble { source, during: "command".into(), text: text.into() });
+    }
+
+    // ---- what a companion may do --------------------------------------------------------------------------------
+
+    /// `None`: the verb is treated like anybody's. A companion works for the user, it is not the user: it neither
+    /// answers for one nor changes what a session may do.
+    pub(super) fn companion_verb(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: vocab::Tag,
+        verb: &Verb,
+    ) -> Option<Result<Option<Reply>, Fault>> {
+        let peer = outbox.peer;
+        let known = self.beside.member(peer).is_some();
+        match verb {
+            Verb::Ask { .. } | Verb::Show(_) | Verb::Opine { .. } if !known => {
+                Some(Err(Fault::new(FaultKind::Unsupported, "only a companion does that")))
+            }
+            Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
+            Verb::Show(notice) => {
+                self.beside.keep(peer, notice);
+                self.ledger.emit(Event::Notice(notice.clone()));
+                Some(Ok(Some(Reply::Done)))
+            }
+            Verb::Opine { consult, opinion } => Some(self.opine(peer, *consult, opinion.clone()).map(Some)),
+            Verb::Answer { ask, .. } if known && self.asks.get(ask).is_some_and(|open| open.owner != Some(peer)) => {
+                Some(Err(Fault::new(
+                    FaultKind::Invalid,
+                    format!("question `{ask}` is for people, not for a companion"),
+                )))
+            }
+            Verb::Prompt { .. }
+            | Verb::Answer { .. }
+            | Verb::Progress { .. }
+            | Verb::Interrupt
+            | Verb::Read { .. }
+            | Verb::Inspect => None,
+            _ if known => Some(Err(Fault::new(FaultKind::Unsupported, "a companion cannot do that"))),
+            _ => None,
+        }
+    }
+
+    // ---- time ---------------------------------------------------------------------------------------------------
+
+    /// Sets the timer for whoever has to answer first.
+    pub(super) fn arm_beside_timer(&mut self) {
+        if self.beside.members.is_empty() {
+            return;
+        }
+        let consult = match &self.work {
+            Work::Consult(consulting) => Some(consulting.until),
+            _ => None,
+        };
+        let errands = self.beside.errands.iter().map(|errand| errand.until);
+        let dialogs = self.asks.values().filter_map(|ask| ask.dialog.as_ref()?.until);
+        let due = errands.chain(dialogs).chain(consult).min();
+        match (&self.beside.timer, due) {
+            (Some((at, _)), Some(due)) if *at == due => {}
+            (_, Some(due)) => self.beside.timer = Some((due, Box::pin(tokio::time::sleep_until(due)))),
+            (_, None) => self.beside.timer = None,
+        }
+    }
+
+    pub(super) fn beside_due(&mut self) {
+        self.beside.timer = None;
+        let now = Instant::now();
+        self.dialogs_due(now);
+        self.consult_due(now);
+        let asking = self.askers();
+        for errand in self.beside.errands.iter_mut().filter(|it| it.until <= now && asking.contains(&it.peer)) {
+            errand.until = now + COMMAND_LIMIT;
+        }
+        for errand in self.beside.errands.extract_if(.., |errand| errand.until <= now).collect::<Vec<_>>() {
+            self.command_failed(&errand.name, &format!("no answer for {} s", COMMAND_LIMIT.as_secs()));
+        }
+    }
+
+    /// The session ends; companions forget it.
+    pub(super) fn say_goodbye(&mut self) {
+        for outbox in self.ledger.beside() {
+            let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed");
+            outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault } });
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Consultations: companions that hook a point of a turn are asked one after the other, in order of registration, each
+//! under a time limit. The session goes on listening meanwhile, so that an interrupt works. Only what comes of a
+//! consultation is in the log.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tokio::time::{Duration, Instant};
+use vocab::{
+    Body, Call, CallId, CallInput, Consult, ConsultKind, Event, Fault, FaultKind, Hooks, Opinion, Outcome, Part,
+    PeerId, Reply, UserFrom,
+};
+
+use super::{Session, Work};
+use crate::companions::Member;
+use crate::turn::{SafePoint, Said, Verdict};
+
+/// How long a companion may think. Then a call is denied, and everything else goes on without it. The time does not
+/// run while the companion waits for a person.
+pub(super) const CONSULT_LIMIT: Duration = Duration::from_secs(5);
+/// Text one companion may add to a turn; more is refused.
+const CONTEXT_BYTES_MAX: usize = 256 * 1024;
+
+/// One companion is being asked.
+pub(super) struct Consulting {
+    id: u64,
+    adviser: Arc<Member>,
+    pub(super) until: Instant,
+    point: Point,
+    left: VecDeque<PeerId>,
+}
+
+/// Where the turn stands, with what was said about it so far.
+pub(super) enum Point {
+    Turn { messages: Vec<Arc<str>> },
+    Call { call: Call, tool: Arc<str> },
+    Result { call: CallId, tool: Arc<str>, outcome: Outcome, said: Option<Said>, duration_ms: u64 },
+}
+
+impl Point {
+    fn is_hooked(&self, hooks: Hooks) -> bool {
+        match self {
+            Point::Turn { .. } => hooks.before_turn,
+            Point::Call { .. } => hooks.before_call,
+            Point::Result { .. } => hooks.after_call,
+        }
+    }
+    fn name(&self) -> &'static str {
+        match self {
+            Point::Turn { .. } => "before_turn",
+            Point::Call { .. } => "before_call",
+            Point::Result { .. } => "after_call",
+        }
+    }
+    fn kind(&self, opening: &[Part]) -> ConsultKind {
+        match self {
+            Point::Turn { .. } => ConsultKind::Turn { parts: opening.to_vec() },
+            Point::Call { call, tool } => {
+                ConsultKind::Call { call: call.id.clone(), tool: tool.clone(), input: call.input.json() }
+            }
+            Point::Result { call, tool, outcome, said, .. } => {
+                let (parts, is_error) = match said {
+                    Some(said) => (&said.parts, said.is_error),
+                    None => (&outcome.parts, outcome.is_error),
+                };
+                ConsultKind::Result { call: call.clone(), tool: tool.clone(), parts: parts.clone(), is_error }
+            }
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn wants_to_know_of_turns(&self) -> bool {
+        self.beside.members().iter().any(|member| member.offers.hooks.before_turn)
+    }
+
+    /// A call the model wants: companions see it first, so that what is judged is what would run.
+    pub(super) fn consider(&mut self, call: Call) {
+        self.meet_companions();
+        let tool = match self.owner_of(&call.name) {
+            Some(_) => Some(call.name.clone()),
+            None => self.find_tool(&call.name).map(|tool| tool.spec().name.clone()),
+        };
+        match tool {
+            Some(tool) => self.consult(Point::Call { call, tool }),
+            None => self.judge_now(&call),
+        }
+    }
+
+    fn judge_now(&mut self, call: &Call) {
+        let verdict = self.judge(call);
+        self.with_turn(|turn, fx| turn.judged(verdict, fx));
+    }
+
+    /// A tool is done: companions may put its result in other words.
+    pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
+        let Some((call, tool)) = self.turn.as_ref().and_then(|turn| turn.running()) else { return };
+        let (call, tool) = (call.clone(), tool.clone());
+        self.consult(Point::Result { call, tool, outcome, said: None, duration_ms });
+    }
+
+    pub(super) fn consult(&mut self, point: Point) {
+        self.meet_companions();
+        let hooked = self.beside.members().iter().filter(|member| point.is_hooked(member.offers.hooks));
+        let left = hooked.map(|member| member.peer).collect();
+        self.consult_next(point, left);
+    }
+
+    fn consult_next(&mut self, point: Point, mut left: VecDeque<PeerId>) {
+        while let Some(peer) = left.pop_front() {
+            // One that went meanwhile is not asked.
+            let Some(adviser) = self.companion(peer).cloned() else { continue };
+            let id = self.beside.mint();
+            let kind = point.kind(&self.beside.opening);
+            self.ledger.reply(adviser.outbox.clone(), Event::Consult(Consult { id, kind }));
+            let until = Instant::now() + CONSULT_LIMIT;
+            self.work = Work::Consult(Box::new(Consulting { id, adviser, until, point, left }));
+            return;
+        }
+        self.work = Work::Nothing;
+        self.consulted(point);
+    }
+
+    /// Everybody was heard.
+    fn consulted(&mut self, point: Point) {
+        match point {
+            Point::Turn { messages } => {
+                let turn = self.current_turn();
+                for message in messages {
+                    let parts = vec![Part::Text(message)];
+                    self.log(Body::User { turn: turn.clone(), parts, from: UserFrom::Companion });
+                }
+                self.beside.opening = Vec::new();
+                self.safe_point(SafePoint::Start);
+            }
+            Point::Call { call, .. } => {
+                if let CallInput::Object(input) = &call.input {
+                    let input = input.clone();
+                    self.with_turn(|turn, _| turn.amend(input));
+                }
+                self.judge_now(&call);
+            }
+            Point::Result { outcome, said, duration_ms, .. } => {
+                self.with_turn(|turn, fx| turn.ran_as(outcome, said, duration_ms, fx));
+            }
+        }
+    }
+
+    pub(super) fn opine(&mut self, peer: PeerId, id: u64, opinion: Opinion) -> Result<Reply, Fault> {
+        if self.command_done(id, peer, &opinion) {
+            return Ok(Reply::Done);
+        }
+        let awaited = |work: &Work| matches!(work, Work::Consult(it) if it.id == id && it.adviser.peer == peer);
+        if !awaited(&self.work) {
+            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open consultation {id}"))
+                .hint("it was answered, its time was over, or the turn ended"));
+        }
+        self.take_opinion(opinion);
+        Ok(Reply::Done)
+    }
+
+    fn take_opinion(&mut self, opinion: Opinion) {
+        let Work::Consult(consulting) = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let Consulting { adviser, mut point, left, .. } = *consulting;
+        self.moved_at = Instant::now();
+        let failed: Option<Arc<str>> = match (&mut point, opinion) {
+            (_, Opinion::Fine) => None,
+            (Point::Call { tool, .. }, Opinion::Veto(reason)) => {
+                let verdict = Verdict::Deny { tool: tool.clone(), reason: reason.to_string() };
+                return self.with_turn(|turn, fx| turn.judged(verdict, fx));
+            }
+            (Point::Call { call, .. }, Opinion::Input(input)) => {
+                call.input = CallInput::Object(input);
+                None
+            }
+            (Point::Turn { messages }, Opinion::Context { system, message }) => {
+                self.add_context(messages, system, message)
+            }
+            (Point::Result { said, .. }, Opinion::Result { parts, is_error }) => {
+                *said = Some(Said { parts, is_error });
+                None
+            }
+            (_, Opinion::Failed(text)) => Some(text),
+            (_, _) => Some("the answer does not fit the question".into()),
+        };
+        let Some(text) = failed else { return self.consult_next(point, left) };
+        self.trouble(&adviser, point.name(), text.clone());
+        match &point {
+            // Who hooks calls may be there to forbid them: without its word nothing runs.
+            Point::Call { tool, .. } => {
+                let reason =
+                    format!("not run: the extension {} was to be asked first and failed: {text}", adviser.name);
+                let verdict = Verdict::Deny { tool: tool.clone(), reason };
+                self.with_turn(|turn, fx| turn.judged(verdict, fx));
+            }
+            Point::Turn { .. } | Point::Result { .. } => self.consult_next(point, left),
+        }
+    }
+
+    fn add_context(
+        &mut self,
+        messages: &mut Vec<Arc<str>>,
+        system: Option<Arc<str>>,
+        message: Option<Arc<str>>,
+    ) -> Option<Arc<str>> {
+        let bytes = system.as_ref().map_or(0, |text| text.len()) + message.as_ref().map_or(0, |text| text.len());
+        if bytes > CONTEXT_BYTES_MAX {
+            return Some(format!("{bytes} bytes of context are too many; {CONTEXT_BYTES_MAX} are the limit").into());
+        }
+        if let Some(system) = system.filter(|text| !text.trim().is_empty()) {
+            let _ = write!(self.beside.system, "\n\n{system}");
+            self.spec = None;
+        }
+        messages.extend(message.filter(|text| !text.trim().is_empty()));
+        None
+    }
+
+    pub(super) fn consult_due(&mut self, now: Instant) {
+        let asking = self.askers();
+        let Work::Consult(consulting) = &mut self.work else { return };
+        if consulting.until > now {
+            return;
+        }
+        if asking.contains(&consulting.adviser.peer) {
+            consulting.until = now + CONSULT_LIMIT;
+            return;
+        }
+        self.take_opinion(Opinion::Failed(format!("no answer within {} s", CONSULT_LIMIT.as_secs()).into()));
+    }
+
+    /// A person answered the companion: its time to think starts over.
+    pub(super) fn adviser_rests(&mut self, peer: PeerId) {
+        self.beside.rest(peer);
+        if let Work::Consult(consulting) = &mut self.work
+            && consulting.adviser.peer == peer
+        {
+            consulting.until = Instant::now() + CONSULT_LIMIT;
+        }
+    }
+
+    pub(super) fn adviser_gone(&mut self, peer: PeerId) {
+        if matches!(&self.work, Work::Consult(consulting) if consulting.adviser.peer == peer) {
+            self.take_opinion(Opinion::Failed("it ended before it answered".into()));
+        }
+    }
+
+    /// The turn is stopped in mid-consultation. A tool that ran did run: its result is kept.
+    pub(super) fn stop_consulting(&mut self, consulting: Consulting) {
+        if let Point::Result { outcome, said, duration_ms, .. } = consulting.point {
+            self.with_turn(|turn, fx| turn.ran_last(outcome, said, duration_ms, fx));
+        }
+    }
+
+    /// What companions said for one turn goes with it.
+    pub(super) fn forget_context(&mut self) {
+        self.beside.opening = Vec::new();
+        if !self.beside.system.is_empty() {
+            self.beside.system.clear();
+            self.spec = None;
+        }
+    }
+}

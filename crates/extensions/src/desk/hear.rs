@@ -1,0 +1,417 @@
+//! Frames of the extension: answers to what we asked, and what it wants itself.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use vocab::{
+    Answer, AskKind, CommandInfo, Delivery, Hooks, HostTool, Json, Notice, NoticeLevel, Opinion, Part, SessionId, Verb,
+};
+use wire::Line;
+
+use super::{Answering, Asked, Asking, Desk, OFFERS_MAX, Out, REQUESTS_MAX};
+use crate::frames::{
+    self, About, CallOpinion, CommandDef, Commands, EVENTS, Empty, Envelope, HOOKS, HookNames, INVALID_PARAMS, Log,
+    METHOD_NOT_FOUND, Prompt, REFUSED, Registration, ResultOpinion, RpcError, ToolDef, ToolProgress, ToolResult, Tools,
+    TurnOpinion, Ui,
+};
+
+/// Why a frame of theirs was not carried out.
+struct Refused {
+    code: i64,
+    message: String,
+}
+
+impl Refused {
+    fn params(what: impl Into<String>) -> Self {
+        Self { code: INVALID_PARAMS, message: what.into() }
+    }
+}
+
+/// What a method leads to.
+enum Done {
+    /// Answered with nothing.
+    Now,
+    /// The engine's reply is the answer.
+    Later(SessionId, Verb, Answering),
+}
+
+impl Desk {
+    pub(crate) fn hear(&mut self, line: Line<'_>, out: &mut Out) {
+        let bytes = match line {
+            Line::Whole(bytes) => bytes,
+            Line::TooLong { limit } => return self.bad_frame(format!("a frame is longer than {limit} bytes"), out),
+        };
+        if bytes.trim_ascii().is_empty() {
+            return;
+        }
+        let text = match wire::check(bytes) {
+            Ok(text) => wire::replace_lone_surrogates(text),
+            Err(error) => return self.bad_frame(format!("not JSON: {error}: {}", start_of(bytes)), out),
+        };
+        let envelope: Envelope<'_> = match serde_json::from_str(&text) {
+            Ok(envelope) => envelope,
+            Err(error) => return self.bad_frame(format!("not a JSON-RPC frame: {error}: {}", start_of(bytes)), out),
+        };
+        if envelope.jsonrpc.as_deref().is_some_and(|version| version != "2.0") {
+            return self.bad_frame("`jsonrpc` must be \"2.0\"".into(), out);
+        }
+        match (envelope.method.as_deref(), envelope.id) {
+            (Some(method), id) => self.wants_something(method, id, envelope.params, out),
+            (None, Some(id)) => self.answered(id, envelope.result, envelope.error, out),
+            (None, None) => self.bad_frame(format!("neither `method` nor `id`: {}", start_of(bytes)), out),
+        }
+    }
+
+    // ---- answers ------------------------------------------------------------------------------------------------
+
+    fn answered(&mut self, id: &RawValue, result: Option<&RawValue>, error: Option<RpcError>, out: &mut Out) {
+        let number: Option<u64> = id.get().parse().ok();
+        let Some(asked) = number.and_then(|id| self.asked.remove(&id)) else {
+            // One that we took back, unless we never asked it.
+            if number.is_none_or(|id| id == 0 || id > self.next_id) {
+                self.bad_frame(format!("an answer to a request that was never made: {}", id.get()), out);
+            }
+            return;
+        };
+        let text = result.map_or("null", |result| result.get());
+        match asked {
+            Asked::Initialize => self.register(text, error, out),
+            Asked::Shutdown => out.may_end = true,
+            Asked::Tool { session, ask, .. } => {
+                let answer = match error {
+                    Some(error) => failed_tool(&error.message),
+                    None => tool_answer(text).unwrap_or_else(|what| {
+                        self.bad_frame(format!("the answer to tool/call {what}"), out);
+                        failed_tool("the extension gave no result that can be read")
+                    }),
+                };
+                self.command(session, Verb::Answer { ask, answer }, out);
+            }
+            Asked::Turn { session, consult } => {
+                self.opine(session, consult, opinion(error, || turn_opinion(text)), out);
+            }
+            Asked::Call { session, consult } => {
+                self.opine(session, consult, opinion(error, || call_opinion(text)), out);
+            }
+            Asked::Result { session, consult, parts, is_error } => {
+                let opinion = opinion(error, || result_opinion(text, parts, is_error));
+                self.opine(session, consult, opinion, out);
+            }
+            Asked::Command { session, consult } => {
+                self.opine(session, consult, opinion(error, || Ok(Opinion::Fine)), out);
+            }
+        }
+    }
+
+    fn opine(&mut self, session: SessionId, consult: u64, opinion: Opinion, out: &mut Out) {
+        self.command(session, Verb::Opine { consult, opinion }, out);
+    }
+
+    fn register(&mut self, text: &str, error: Option<RpcError>, out: &mut Out) {
+        if let Some(error) = error {
+            out.stop = Some(format!("it refused to start: {}", error.message));
+            return;
+        }
+        let registration: Registration<'_> = match read(text) {
+            Ok(registration) => registration,
+            Err(refused) => {
+                out.stop = Some(format!("the answer to initialize {}", refused.message));
+                return;
+            }
+        };
+        if let Some(name) = registration.name.filter(|name| !name.trim().is_empty()) {
+            self.name = name.trim().chars().take(NAME_CHARS_MAX).collect();
+        }
+        for event in &registration.events {
+            match EVENTS.iter().position(|known| known == event) {
+                Some(at) => self.wanted[at] = true,
+                None => out.troubles.push(("register", format!("there is no event `{event}`"))),
+            }
+        }
+        self.offers.deltas = self.wants("text_delta") || self.wants("thinking_delta");
+        let set = self
+            .set_tools(registration.tools)
+            .and_then(|()| self.set_commands(registration.commands))
+            .and_then(|()| self.set_hooks(&registration.hooks));
+        if let Err(refused) = set {
+            out.stop = Some(format!("the answer to initialize: {}", refused.message));
+            return;
+        }
+        self.registered = true;
+        out.offers = true;
+    }
+
+    fn set_tools(&mut self, tools: Vec<ToolDef<'_>>) -> Result<(), Refused> {
+        if tools.len() > OFFERS_MAX {
+            return Err(Refused::params(format!("{} tools are too many; {OFFERS_MAX} are the limit", tools.len())));
+        }
+        let one = |tool: ToolDef<'_>| {
+            let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            if tool.name.is_empty() || tool.name.len() > NAME_CHARS_MAX || !tool.name.chars().all(usable) {
+                let text = format!("`{}` is no name for a tool: letters, digits, `_` and `-`, at most 64", tool.name);
+                return Err(Refused::params(text));
+            }
+            let schema = match tool.parameters {
+                None => Json::trusted(r#"{"type":"object","properties":{}}"#),
+                Some(schema) => wire::read_object(schema.get())
+                    .map_err(|what| Refused::params(format!("the parameters of `{}`: {what}", tool.name)))?,
+            };
+            Ok(HostTool { name: tool.name.into(), description: tool.description.into(), schema })
+        };
+        self.offers.tools = tools.into_iter().map(one).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn set_commands(&mut self, commands: Vec<CommandDef>) -> Result<(), Refused> {
+        if commands.len() > OFFERS_MAX {
+            return Err(Refused::params(format!(
+                "{} commands are too many; {OFFERS_MAX} are the limit",
+                commands.len()
+            )));
+        }
+        let one = |command: CommandDef| {
+            let name = command.name.trim_start_matches('/').to_lowercase();
+            if name.is_empty() || name.len() > NAME_CHARS_MAX || name.contains(char::is_whitespace) {
+                return Err(Refused::params(format!("`{}` is no name for a command", command.name)));
+            }
+            let source: Arc<str> = self.source.as_str().into();
+            Ok(CommandInfo { name: name.into(), description: command.description.map(Arc::from), source })
+        };
+        self.offers.commands = commands.into_iter().map(one).collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn set_hooks(&mut self, names: &[String]) -> Result<(), Refused> {
+        if let Some(unknown) = names.iter().find(|name| !HOOKS.contains(&name.as_str())) {
+            let text = format!("there is no hook `{unknown}` (there is: {})", HOOKS.join(", "));
+            return Err(Refused::params(text));
+        }
+        let has = |name: &str| names.iter().any(|it| it == name);
+        self.offers.hooks =
+            Hooks { before_turn: has("before_turn"), before_call: has("before_call"), after_call: has("after_call") };
+        Ok(())
+    }
+
+    // ---- wishes -------------------------------------------------------------------------------------------------
+
+    fn wants_something(&mut self, method: &str, id: Option<&RawValue>, params: Option<&RawValue>, out: &mut Out) {
+        if let Some(id) = id
+            && !id.get().starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit())
+        {
+            return self.bad_frame(format!("the id of a request must be a string or a number: {}", id.get()), out);
+        }
+        let params = params.map_or("{}", |params| params.get());
+        let done = match self.registered {
+            true => self.carry_out(method, params, out),
+            false => Err(Refused { code: REFUSED, message: "answer `initialize` first".into() }),
+        };
+        match (done, id) {
+            (Ok(Done::Now), Some(id)) => frames::result(&mut out.bytes, id, Empty {}),
+            (Ok(Done::Now), None) => {}
+            (Ok(Done::Later(..)), Some(id)) if self.asking.len() >= REQUESTS_MAX => {
+                let text = format!("{REQUESTS_MAX} requests are open already");
+                frames::error(&mut out.bytes, id, REFUSED, text);
+            }
+            (Ok(Done::Later(session, verb, answer)), id) => {
+                let is_question = matches!(verb, Verb::Ask { .. });
+                if is_question && id.is_none() {
+                    return self
+                        .bad_frame(format!("`{method}` is a request: without an `id` nobody hears the answer"), out);
+                }
+                let tag = self.command(session, verb, out);
+                if let Some(id) = id {
+                    self.asking.insert(tag, Asking { id: id.to_owned(), answer });
+                }
+            }
+            (Err(refused), Some(id)) => frames::error(&mut out.bytes, id, refused.code, refused.message),
+            (Err(refused), None) => self.bad_frame(format!("{method}: {}", refused.message), out),
+        }
+    }
+
+    fn carry_out(&mut self, method: &str, params: &str, out: &mut Out) -> Result<Done, Refused> {
+        match method {
+            "tools/set" => {
+                self.set_tools(read::<Tools<'_>>(params)?.tools)?;
+                out.offers = true;
+                Ok(Done::Now)
+            }
+            "commands/set" => {
+                self.set_commands(read::<Commands>(params)?.commands)?;
+                out.offers = true;
+                Ok(Done::Now)
+            }
+            "hooks/set" => {
+                self.set_hooks(&read::<HookNames>(params)?.hooks)?;
+                out.offers = true;
+                Ok(Done::Now)
+            }
+            "log" => {
+                out.log.push(read::<Log>(params)?.message);
+                Ok(Done::Now)
+            }
+            "tool/progress" => {
+                let progress: ToolProgress = read(params)?;
+                // Of a call that is over: it cannot know that yet.
+                let Some(Asked::Tool { session, ask, .. }) = self.asked.get(&progress.id) else { return Ok(Done::Now) };
+                let (session, ask) = (session.clone(), ask.clone());
+                let verb = Verb::Progress { ask, parts: progress.content.parts() };
+                Ok(Done::Later(session, verb, Answering::Nothing))
+            }
+            "session/prompt" => {
+                let session = self.session(params)?;
+                let prompt: Prompt = read(params)?;
+                let delivery = match prompt.deliver.as_deref().unwrap_or("prompt") {
+                    "prompt" => Delivery::Enqueue,
+                    "steer" => Delivery::Steer,
+                    "followUp" => Delivery::FollowUp,
+                    other => {
+                        return Err(Refused::params(format!("`deliver` is prompt, steer or followUp, not `{other}`")));
+                    }
+                };
+                let verb = Verb::Prompt { parts: vec![Part::text(prompt.text)], delivery };
+                Ok(Done::Later(session, verb, Answering::Nothing))
+            }
+            // Taking a question back: its time limit does that.
+            "$/cancel" => Ok(Done::Now),
+            _ => self.ui(method, params),
+        }
+    }
+
+    fn ui(&mut self, method: &str, params: &str) -> Result<Done, Refused> {
+        let Some(what) = method.strip_prefix("ui/").filter(|_| frames::UI.contains(&method)) else {
+            return Err(Refused { code: METHOD_NOT_FOUND, message: format!("there is no method `{method}`") });
+        };
+        let session = self.session(params)?;
+        let ui: Ui = read(params)?;
+        let timeout_ms = ui.timeout_ms;
+        let need = |text: Option<String>, name: &str| -> Result<Arc<str>, Refused> {
+            text.map(Arc::from).ok_or_else(|| Refused::params(format!("`{name}` is missing")))
+        };
+        let arcs = |lines: Vec<String>| lines.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
+        let ask = |kind, answer| Ok(Done::Later(session.clone(), Verb::Ask { kind, timeout_ms }, answer));
+        let show = |notice| Ok(Done::Later(session.clone(), Verb::Show(notice), Answering::Nothing));
+        match what {
+            "select" => {
+                let options = ui.options.ok_or_else(|| Refused::params("`options` is missing"))?;
+                let kind = AskKind::Select { title: need(ui.title, "title")?, options: arcs(options) };
+                ask(kind, Answering::Text)
+            }
+            "confirm" => {
+                let message = ui.message.unwrap_or_default().into();
+                ask(AskKind::Confirm { title: need(ui.title, "title")?, message }, Answering::Confirmed)
+            }
+            "input" => {
+                let placeholder = ui.placeholder.map(Arc::from);
+                ask(AskKind::Input { title: need(ui.title, "title")?, placeholder }, Answering::Text)
+            }
+            "editor" => {
+                let prefill = ui.prefill.map(Arc::from);
+                ask(AskKind::Editor { title: need(ui.title, "title")?, prefill }, Answering::Text)
+            }
+            "notify" => {
+                let level = match ui.level.as_deref().unwrap_or("info") {
+                    "info" => NoticeLevel::Info,
+                    "warning" => NoticeLevel::Warning,
+                    "error" => NoticeLevel::Error,
+                    other => return Err(Refused::params(format!("`level` is info, warning or error, not `{other}`"))),
+                };
+                show(Notice::Say { text: need(ui.message, "message")?, level })
+            }
+            "setStatus" => show(Notice::Status { key: need(ui.key, "key")?, text: ui.text.map(Arc::from) }),
+            "setWidget" => {
+                let below = match ui.placement.as_deref().unwrap_or("aboveEditor") {
+                    "aboveEditor" => false,
+                    "belowEditor" => true,
+                    other => {
+                        let text = format!("`placement` is aboveEditor or belowEditor, not `{other}`");
+                        return Err(Refused::params(text));
+                    }
+                };
+                show(Notice::Widget { key: need(ui.key, "key")?, lines: ui.lines.map(arcs), below })
+            }
+            "setTitle" => show(Notice::Title { text: need(ui.title, "title")? }),
+            "setEditorText" => show(Notice::EditorText { text: need(ui.text, "text")? }),
+            _ => Err(Refused { code: METHOD_NOT_FOUND, message: format!("there is no method `{method}`") }),
+        }
+    }
+
+    fn session(&self, params: &str) -> Result<SessionId, Refused> {
+        match read::<About>(params)?.session {
+            Some(session) => Ok(SessionId::from(session)),
+            None => self.sessions.last().cloned().ok_or_else(|| Refused {
+                code: REFUSED,
+                message: "no session is open; wait for `session_start`".into(),
+            }),
+        }
+    }
+}
+
+/// Characters of a name.
+const NAME_CHARS_MAX: usize = 64;
+
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
+    serde_json::from_str(text).map_err(|error| Refused::params(format!("cannot be read: {error}")))
+}
+
+/// What the engine is told about an answer that is an error, or none that can be read.
+fn opinion(error: Option<RpcError>, read: impl FnOnce() -> Result<Opinion, String>) -> Opinion {
+    match error {
+        Some(error) => Opinion::Failed(error.message.into()),
+        None => read().unwrap_or_else(|what| Opinion::Failed(what.into())),
+    }
+}
+
+fn turn_opinion(text: &str) -> Result<Opinion, String> {
+    let said: Option<TurnOpinion> = read(text).map_err(|refused| refused.message)?;
+    Ok(match said.unwrap_or_default() {
+        TurnOpinion { system: None, message: None } => Opinion::Fine,
+        TurnOpinion { system, message } => {
+            Opinion::Context { system: system.map(Arc::from), message: message.map(Arc::from) }
+        }
+    })
+}
+
+fn call_opinion(text: &str) -> Result<Opinion, String> {
+    let said: Option<CallOpinion<'_>> = read(text).map_err(|refused| refused.message)?;
+    Ok(match said.unwrap_or_default() {
+        CallOpinion { block: true, reason, .. } => {
+            Opinion::Veto(reason.unwrap_or_else(|| "blocked by an extension".into()).into())
+        }
+        CallOpinion { input: Some(input), .. } => {
+            Opinion::Input(wire::read_object(input.get()).map_err(|what| format!("`input`: {what}"))?)
+        }
+        _ => Opinion::Fine,
+    })
+}
+
+fn result_opinion(text: &str, parts: Vec<Part>, is_error: bool) -> Result<Opinion, String> {
+    let said: Option<ResultOpinion> = read(text).map_err(|refused| refused.message)?;
+    Ok(match said.unwrap_or_default() {
+        ResultOpinion { content: None, is_error: None } => Opinion::Fine,
+        said => Opinion::Result {
+            parts: said.content.map_or(parts, frames::Content::parts),
+            is_error: said.is_error.unwrap_or(is_error),
+        },
+    })
+}
+
+fn tool_answer(text: &str) -> Result<Answer, String> {
+    let result: ToolResult<'_> = read(text).map_err(|refused| refused.message)?;
+    Ok(Answer::Result {
+        parts: result.content.parts(),
+        is_error: result.is_error,
+        details: result.details.map(|details| Json::trusted(details.get())),
+    })
+}
+
+fn failed_tool(message: &str) -> Answer {
+    Answer::Result { parts: vec![Part::text(message)], is_error: true, details: None }
+}
+
+/// Enough of a bad frame to recognise it.
+fn start_of(bytes: &[u8]) -> String {
+    const SHOWN_CHARS: usize = 80;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN_CHARS)]);
+    text.chars().take(SHOWN_CHARS).collect()
+}

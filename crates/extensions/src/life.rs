@@ -1,0 +1,306 @@
+//! The life of one extension, from its start to its end: the only place here that waits.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{Companion, Engine};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+use vocab::Told;
+use wire::Lines;
+
+use crate::desk::{Desk, FRAME_BYTES_MAX, Out};
+use crate::launch::{Launcher, Started};
+use crate::{Program, START_LIMIT, program};
+
+/// Unsent bytes at which neither events nor frames are taken any more, until the extension reads.
+const UNSENT_BYTES_MAX: usize = 256 * 1024;
+/// Lines of stderr and of the log that are kept to be shown when it fails; older ones go.
+const TAIL_LINES: usize = 50;
+/// A longer line is cut.
+const TAIL_LINE_CHARS: usize = 500;
+/// How long an extension may take over `shutdown`; then it is ended.
+const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
+/// How long its exit and its last words are waited for once its stdout has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+const READ_BYTES: usize = 64 * 1024;
+
+pub(crate) struct Birth {
+    pub(crate) path: PathBuf,
+    pub(crate) workspace: PathBuf,
+    pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) version: String,
+    pub(crate) launcher: Arc<dyn Launcher>,
+    /// Resolves when the one before in the list is registered or has failed.
+    pub(crate) before: oneshot::Receiver<()>,
+    pub(crate) done: oneshot::Sender<()>,
+    pub(crate) stopped: watch::Receiver<bool>,
+}
+
+/// Runs until the extension ends or has to.
+pub(crate) async fn live(engine: Engine, birth: Birth) {
+    let source = birth.path.display().to_string();
+    let launched = async {
+        let argv = program::argv(&birth.path)?;
+        let program = Program { argv, cwd: birth.workspace.clone(), env: birth.env };
+        birth.launcher.launch(&program).await.map_err(|error| format!("cannot be started: {error}"))
+    };
+    let started = match launched.await {
+        Ok(started) => started,
+        Err(text) => {
+            engine.trouble(source, "start", format!("{}: {text}", birth.path.display()));
+            // Whoever waits for this one waits for those before it, too.
+            let _ = birth.before.await;
+            return;
+        }
+    };
+    let mut desk = Desk::new(program::name(&birth.path), source.clone());
+    let mut out = Out::default();
+    desk.greet(&birth.version, &birth.workspace, &mut out);
+    let mut life = Life {
+        engine,
+        source,
+        desk,
+        out,
+        companion: None,
+        lines: Lines::new(FRAME_BYTES_MAX),
+        tail: Tail::default(),
+        before: Some(birth.before),
+        done: Some(birth.done),
+    };
+    life.run(started, birth.stopped).await;
+}
+
+/// Why it is over.
+enum Over {
+    /// We asked for it.
+    Asked,
+    /// Its stdout has ended.
+    Silent,
+    Failed(String),
+}
+
+struct Life {
+    engine: Engine,
+    source: String,
+    desk: Desk,
+    out: Out,
+    /// Once it is registered.
+    companion: Option<Companion>,
+    lines: Lines,
+    tail: Tail,
+    before: Option<oneshot::Receiver<()>>,
+    done: Option<oneshot::Sender<()>>,
+}
+
+impl Life {
+    async fn run(&mut self, mut started: Started, mut stopped: watch::Receiver<bool>) {
+        let during = |life: &Life| if life.companion.is_some() { "run" } else { "start" };
+        let over = self.talk(&mut started, &mut stopped).await;
+        let at = during(self);
+        let text = match over {
+            Over::Asked => None,
+            Over::Failed(text) => Some(text),
+            Over::Silent => {
+                let how = tokio::time::timeout(LAST_WORDS, started.process.ended()).await;
+                Some(how.unwrap_or_else(|_| "closed its stdout".into()))
+            }
+        };
+        if text.is_some() {
+            self.read_last_words(&mut started).await;
+        }
+        // First its death, then the words about it: whoever reads them finds everything answered.
+        self.companion = None;
+        if let Some(text) = text {
+            let tail = self.tail.text();
+            let during = if at == "start" { "start" } else { "crash" };
+            self.engine.trouble(self.source.clone(), during, format!("{} {text}{tail}", self.desk.name));
+        }
+        if let Some(before) = self.before.take() {
+            let _ = before.await;
+        }
+        self.done = None;
+        drop(started.input);
+        started.process.end().await;
+    }
+
+    async fn talk(&mut self, started: &mut Started, stopped: &mut watch::Receiver<bool>) -> Over {
+        let mut deadline = Instant::now() + START_LIMIT;
+        let mut ending = false;
+        let (mut heard, mut errors) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
+        let mut errors_open = true;
+        let mut told: Vec<Told> = Vec::new();
+        loop {
+            if let Some(over) = self.settle(ending).await {
+                return over;
+            }
+            let starting = self.companion.is_none();
+            let has_room = self.out.bytes.len() < UNSENT_BYTES_MAX;
+            let companion = self.companion.as_ref();
+            tokio::select! {
+                changed = stopped.changed(), if !ending => {
+                    if starting || changed.is_err() {
+                        return Over::Asked;
+                    }
+                    ending = true;
+                    deadline = Instant::now() + SHUTDOWN_LIMIT;
+                    self.desk.shut_down(&mut self.out);
+                }
+                written = started.input.write(&self.out.bytes), if !self.out.bytes.is_empty() => match written {
+                    Ok(count @ 1..) => drop(self.out.bytes.drain(..count)),
+                    // It reads no more; what it says and how it ends tells why.
+                    _ => self.out.bytes.clear(),
+                },
+                read = started.output.read(&mut heard), if has_room => match read {
+                    Ok(count @ 1..) => {
+                        let (desk, out) = (&mut self.desk, &mut self.out);
+                        self.lines.feed(&heard[..count], |line| desk.hear(line, out));
+                    }
+                    _ if ending => return Over::Asked,
+                    _ => return Over::Silent,
+                },
+                read = started.errors.read(&mut errors), if errors_open => match read {
+                    Ok(count @ 1..) => self.tail.push(&errors[..count]),
+                    _ => errors_open = false,
+                },
+                more = next_events(companion, &mut told), if has_room && !starting => {
+                    for told in told.drain(..) {
+                        self.desk.tell(&told, &mut self.out);
+                    }
+                    if !more {
+                        return Over::Failed(DEAF.into());
+                    }
+                }
+                () = let_go(companion), if !has_room && !starting => return Over::Failed(DEAF.into()),
+                () = sleep_until(deadline), if starting || ending => {
+                    if ending {
+                        return Over::Asked;
+                    }
+                    return Over::Failed(format!("did not answer `initialize` within {} s", START_LIMIT.as_secs()));
+                }
+            }
+        }
+    }
+
+    /// Carries out what the desk wants.
+    async fn settle(&mut self, ending: bool) -> Option<Over> {
+        for line in self.out.log.drain(..) {
+            self.tail.push(line.as_bytes());
+            self.tail.push(b"\n");
+        }
+        for (during, text) in self.out.troubles.drain(..) {
+            self.engine.trouble(self.source.clone(), during, text);
+        }
+        if let Some(text) = self.out.stop.take() {
+            return Some(Over::Failed(text));
+        }
+        if std::mem::take(&mut self.out.offers) {
+            self.register().await;
+        }
+        if let Some(companion) = &self.companion {
+            for command in self.out.commands.drain(..) {
+                companion.submit(command).await;
+            }
+        }
+        (ending && self.out.may_end).then_some(Over::Asked)
+    }
+
+    async fn register(&mut self) {
+        let offers = self.desk.offers.clone();
+        if let Some(companion) = &self.companion {
+            return companion.offer(offers);
+        }
+        // In the order of the list: that is the order in which they are consulted.
+        if let Some(before) = self.before.take() {
+            let _ = before.await;
+        }
+        self.companion = Some(self.engine.companion(self.desk.name.as_str(), self.source.as_str(), offers));
+        self.done = None;
+    }
+
+    async fn read_last_words(&mut self, started: &mut Started) {
+        let mut buffer = vec![0; READ_BYTES];
+        let until = Instant::now() + LAST_WORDS;
+        while let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(until, started.errors.read(&mut buffer)).await {
+            self.tail.push(&buffer[..count]);
+        }
+    }
+}
+
+const DEAF: &str = "was stopped: it does not read its stdin";
+
+async fn let_go(companion: Option<&Companion>) {
+    match companion {
+        Some(companion) => companion.let_go().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_events(companion: Option<&Companion>, told: &mut Vec<Told>) -> bool {
+    match companion {
+        Some(companion) => companion.events(told).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The last lines of what it wrote to stderr.
+#[derive(Default)]
+struct Tail {
+    lines: VecDeque<String>,
+    /// A line that has not ended, as far as it is kept.
+    partial: Vec<u8>,
+}
+
+impl Tail {
+    fn push(&mut self, mut bytes: &[u8]) {
+        while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
+            self.keep(&bytes[..at]);
+            let line = std::mem::take(&mut self.partial);
+            self.add(&line);
+            bytes = &bytes[at + 1..];
+        }
+        self.keep(bytes);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = (4 * TAIL_LINE_CHARS).saturating_sub(self.partial.len());
+        self.partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn add(&mut self, line: &[u8]) {
+        if self.lines.len() >= TAIL_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(String::from_utf8_lossy(line).chars().take(TAIL_LINE_CHARS).collect());
+    }
+
+    /// What there is, behind a line break.
+    fn text(&mut self) -> String {
+        if !self.partial.is_empty() {
+            let line = std::mem::take(&mut self.partial);
+            self.add(&line);
+        }
+        self.lines.iter().flat_map(|line| ["\n", line]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_bounded_in_lines_and_in_line_length() {
+        let mut tail = Tail::default();
+        for n in 0..1000 {
+            tail.push(format!("line {n}\n").as_bytes());
+        }
+        tail.push(&vec![b'x'; 1_000_000]);
+        assert!(tail.partial.len() <= 4 * TAIL_LINE_CHARS);
+        let text = tail.text();
+        assert!(text.starts_with("\nline 951\n") && text.lines().count() == TAIL_LINES + 1, "{text}");
+    }
+}
