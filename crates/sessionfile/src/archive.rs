@@ -111,6 +111,7 @@ impl Shared {
             model: model.clone(),
             mode: *mode,
             at_ms: found.head.at_ms,
+            parent: None,
         });
         setup.store.append(&lease, entries, true).await?;
         setup.store.release(lease).await

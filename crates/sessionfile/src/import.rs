@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dialect_rpc::transcript::Name;
-use vocab::{Body, CompactReason, Compaction, Entry, Mode, Part, TurnId, Usage, UserFrom};
+use vocab::{Body, CompactReason, Compaction, Entry, Json, Mode, Part, TurnId, Usage, UserFrom};
 
 use crate::Models;
 use crate::content::{self, Said};
 use crate::fields::{Fields, line_text, parse_iso};
 use crate::read::{NAMELESS, Row, Scan};
+
+/// Bytes of messages kept as they stood, per run of entries; of a longer one the rest is told in our words only.
+const RAW_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What a file does not say.
 pub struct Defaults {
@@ -35,7 +38,7 @@ pub fn whole(bytes: &[u8], scan: &Scan, models: &dyn Models, defaults: &Defaults
             forked_from: None,
         },
     );
-    let root = importer.push(1, head.at_ms, Body::Imported { names: Vec::new() });
+    let root = importer.push(1, head.at_ms, Body::Imported { names: Vec::new(), raws: Vec::new() });
     importer.root = root;
     importer.run_from = root as usize - 1;
     if let Some(title) = &head.title {
@@ -85,6 +88,8 @@ struct Importer<'a> {
     run_from: usize,
     /// Which reply made a call: the newest of that id.
     made_by: HashMap<String, TurnId>,
+    /// Bytes of messages that the current run keeps as they stood.
+    raw_bytes: usize,
 }
 
 impl<'a> Importer<'a> {
@@ -97,6 +102,7 @@ impl<'a> Importer<'a> {
             seq_of: HashMap::new(),
             run_from: 0,
             made_by: HashMap::new(),
+            raw_bytes: 0,
         }
     }
 
@@ -119,7 +125,7 @@ impl<'a> Importer<'a> {
             false => self.announce(parent, at_ms),
         };
         let seq = self.push(parent, at_ms, body);
-        if let Some(Body::Imported { names }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
+        if let Some(Body::Imported { names, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
             names.push((seq, name.clone()));
         }
         self.seq_of.insert(name, seq);
@@ -128,7 +134,7 @@ impl<'a> Importer<'a> {
 
     fn announce(&mut self, parent: u64, at_ms: i64) -> u64 {
         self.run_from = self.entries.len();
-        self.push(parent, at_ms, Body::Imported { names: Vec::new() })
+        self.push(parent, at_ms, Body::Imported { names: Vec::new(), raws: Vec::new() })
     }
 
     fn rows(&mut self, bytes: &[u8], scan: &Scan, last: u64) {
@@ -158,7 +164,12 @@ impl<'a> Importer<'a> {
         let here = at_ms.unwrap_or_else(|| self.entries.last().map_or(0, |entry| entry.at_ms));
         let body = match row.kind.as_str() {
             "message" => return self.message(row, &fields.object("message")?, parent, here),
-            "custom_message" => Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Companion },
+            "custom_message" => {
+                let body = Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Companion };
+                let seq = self.add(parent, here, row.name.clone(), body);
+                self.keep_raw(seq, content::custom(fields, here));
+                return Some(seq);
+            }
             "model_change" => Body::Model { model: model_change(fields, self.models)? },
             "thinking_level_change" => {
                 let level = fields.text("thinkingLevel").filter(|level| level != "off");
@@ -222,10 +233,25 @@ impl<'a> Importer<'a> {
                     true => parent,
                     false => self.announce(parent, at_ms),
                 };
-                return Some(self.add(parent, here, name, Body::Assistant { turn: Some(turn), message }));
+                let seq = self.add(parent, here, name, Body::Assistant { turn: Some(turn), message });
+                self.keep_raw(seq, content::raw(fields));
+                return Some(seq);
             }
         };
-        Some(self.add(parent, at_ms, name, body))
+        let seq = self.add(parent, at_ms, name, body);
+        self.keep_raw(seq, content::raw(fields));
+        Some(seq)
+    }
+
+    /// Keeps a message as it stands in the file, as long as the run it belongs to does not become a burden.
+    fn keep_raw(&mut self, seq: u64, json: Json) {
+        if let Some(Body::Imported { raws, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
+            let kept: usize = if raws.is_empty() { 0 } else { self.raw_bytes };
+            if kept + json.as_str().len() <= RAW_BYTES_MAX {
+                self.raw_bytes = kept + json.as_str().len();
+                raws.push((seq, json));
+            }
+        }
     }
 
     /// When an entry of this import was made, if it is one that a reply is dated by.

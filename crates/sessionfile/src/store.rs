@@ -60,11 +60,6 @@ impl Mirrored {
     pub fn dir(&self) -> PathBuf {
         self.shared.lock().dir.clone()
     }
-
-    /// What the head of a session that is still to be written names as its parent.
-    pub fn set_parent(&self, session: &SessionId, parent: &str) {
-        self.shared.lock().parents.insert(session.clone(), parent.to_owned());
-    }
 }
 
 impl Shared {
@@ -220,6 +215,9 @@ impl Store for Mirrored {
     }
 
     fn create(&self, new: NewSession) -> Lease {
+        if let Some(parent) = &new.parent {
+            self.shared.lock().parents.insert(new.id.clone(), parent.to_string());
+        }
         self.shared.open_mirror(&new.id, new.at_ms);
         self.shared.setup.store.create(new)
     }

@@ -20,9 +20,10 @@
 //! | `name KIND ID` | what the next session, turn, call or ask is called instead of `s1`, `t1` ... |
 //! | `> LINE` | is sent; `> EOF` closes the input |
 //! | `wait MS` | lets time pass |
+//! | `clock real` | for the caller: time is not paused, because a process takes its own ([`in_real_time`]) |
 //! | `< LINE`, `exit N` | what came back |
 //!
-//! The last two are made anew by [`play`]; the caller compares the result with the file. Time is paused: a line is sent
+//! The `<` and `exit` lines are made anew by [`play`]; the caller compares the result with the file. Time is paused: a line is sent
 //! when everything before it has settled.
 
 use std::path::PathBuf;
@@ -45,6 +46,8 @@ pub struct Opening {
     pub resume: Option<String>,
     pub multi: bool,
     pub workspace: PathBuf,
+    /// For what stands beside the dialect.
+    pub engine: engine::Engine,
     args: Vec<String>,
 }
 
@@ -60,6 +63,11 @@ fn value_of<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
     Some(args.get(at + 1).filter(|next| !next.starts_with("--")).map_or("", String::as_str))
 }
 
+/// Whether a story asks for real time.
+pub fn in_real_time(story: &str) -> bool {
+    story.lines().any(|line| line.split_whitespace().eq(["clock", "real"]))
+}
+
 /// Plays a story and returns it with fresh `<` lines.
 pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect>) -> String {
     let cast = Cast::read(story);
@@ -69,6 +77,7 @@ pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect
         resume: cast.arg("--resume").map(str::to_owned),
         multi: cast.arg("--multi").is_some(),
         workspace: stage.workspace().to_owned(),
+        engine: stage.engine.clone(),
         args: cast.args.clone(),
     };
     let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
@@ -152,7 +161,7 @@ impl Cast {
 
     fn take(&mut self, word: &str, rest: &str) {
         match word {
-            "" | "#" | ">" | "<" | "wait" | "exit" => {}
+            "" | "#" | ">" | "<" | "wait" | "exit" | "clock" => {}
             "args" => self.args.extend(rest.split_whitespace().map(str::to_owned)),
             "file" => {
                 let (name, content) = rest.split_once(' ').unwrap_or((rest, ""));

@@ -23,7 +23,7 @@
 //! | `shell`, `shell-aside CMD` | a command of the user's own, to its end; the clock stands still meanwhile |
 //! | `shell-start CMD`, `abort-shell` | one that runs on until it is aborted |
 //! | `todos A, B` | the controller sets a list of open tasks |
-//! | `interrupt`, `abort-retry`, `take-back`, `slash NAME ARGS`, `wait MS`, `leave` | |
+//! | `interrupt`, `abort-retry`, `take-back`, `clear-queue`, `slash NAME ARGS`, `wait MS`, `leave` | |
 //! | `! CODE` | the step before was refused so |
 //! | `\| ...`, `~ ...` | the log at the end; each model call: which model, the messages as U A R, and the last of them |
 //!
@@ -57,6 +57,8 @@ pub enum Step {
     AbortRetry,
     /// Takes the first waiting message back.
     TakeBack,
+    /// Takes everything back that waits.
+    ClearQueue,
     Slash {
         name: String,
         args: String,
@@ -89,6 +91,7 @@ impl Step {
             "interrupt" => Step::Interrupt,
             "abort-retry" => Step::AbortRetry,
             "take-back" => Step::TakeBack,
+            "clear-queue" => Step::ClearQueue,
             "slash" => {
                 let (name, args) = rest.split_once(' ').unwrap_or((rest, ""));
                 Step::Slash { name: name.into(), args: args.into() }

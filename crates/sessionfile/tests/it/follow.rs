@@ -195,8 +195,7 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
 async fn who_begins_a_session_may_name_its_parent() {
     let world = World::new();
     let process = world.process();
-    let mut talk = Talk::begin(&process, ID);
-    process.set_parent(&ID.into(), "as/given.jsonl");
+    let mut talk = Talk::begin_from(&process, ID, Some("as/given.jsonl"));
     talk.log(vec![opened(), user("a"), says("1")]).await;
     assert_eq!(lines(&talk.file())[0]["parentSession"], "as/given.jsonl");
 }

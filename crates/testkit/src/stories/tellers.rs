@@ -51,6 +51,7 @@ impl EngineTeller {
             Step::Interrupt => Verb::Interrupt,
             Step::AbortRetry => Verb::AbortRetry,
             Step::TakeBack => Verb::Queue(QueueVerb::TakeBack(self.items.first().cloned().expect("an item waits"))),
+            Step::ClearQueue => Verb::Queue(QueueVerb::Clear),
             Step::Slash { name, args } => Verb::Slash { name: name.clone(), args: args.clone() },
             Step::Shell { command, aside, .. } => Verb::Shell { command: command.as_str().into(), aside: *aside },
             Step::AbortShell => Verb::AbortShell,
@@ -102,7 +103,9 @@ impl Teller for EngineTeller {
 
     fn take<'a>(&'a mut self, step: &'a Step) -> Later<'a, Vec<String>> {
         Box::pin(async move {
-            match (self.verb(step), step) {
+            // Where the mode allows a call by itself there is nothing to answer.
+            let unasked = matches!(step, Step::Allow | Step::Deny(_)) && self.asks.is_empty();
+            match ((!unasked).then(|| self.verb(step)).flatten(), step) {
                 (Some(verb), step) => {
                     let tag = self.actor.send(verb).await;
                     match step {

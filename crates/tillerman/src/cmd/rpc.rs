@@ -90,7 +90,9 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let templates = templates::load(&setup.agent_dir, flags);
     let wired = wiring::build(setup).await?;
-    tell(&wired.notes, std::slice::from_ref(&wired.reason));
+    // Hosts show stderr to people as trouble: a model that was chosen on purpose is none.
+    let unchosen = wired.integrations.model == Standing::NoProvider && flags.model.is_none();
+    tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
     must_exist(&session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
     let extensions = match programs.is_empty() {

@@ -7,7 +7,7 @@
 
 mod compare;
 mod exceptions;
-mod extension;
+pub(crate) mod extension;
 mod peer_model;
 
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
 use vocab::{Mode, RetryPolicy, Store};
 
-use crate::golden::paused;
+use crate::golden::{paused, real_time};
 use crate::recordings::{Recording, recordings};
 use compare::Rules;
 
@@ -93,11 +93,6 @@ fn the_recorded_conversations_hold() {
     for (exception, used) in exceptions::TABLE.iter().zip(used) {
         assert!(all.is_empty() || used > 0, "nothing needs the exception `{}` any more", exception.name);
     }
-}
-
-fn real_time<F: Future>(story: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime can be built").block_on(story)
 }
 
 async fn replay(name: &str, records: Vec<Record>) -> Result<(), String> {
