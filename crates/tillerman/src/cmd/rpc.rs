@@ -14,16 +14,15 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use dialect_rpc::{Errors, Options, Rpc, Template, Updates};
-use extensions::Extensions;
 use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
 
 use crate::args::Basics;
+use crate::beside;
 use crate::config;
 use crate::config::agent::{self, AgentSettings};
 use crate::setup::{self, Prepared};
@@ -95,33 +94,11 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
     must_exist(&session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    let extensions = match programs.is_empty() {
-        true => None,
-        false => Some(begin(programs, &wired).await),
-    };
+    let beside = beside::start(&wired, programs).await;
     let code = converse(dialect, &wired, frame_log).await;
-    if let Some(extensions) = extensions {
-        extensions.shutdown().await;
-    }
+    beside.shutdown().await;
     wired.engine.shutdown().await;
     code
-}
-
-/// Starts the extensions and waits until they are there, so that the first prompt finds their tools and commands. They are
-/// the user's own programs and get the user's environment.
-async fn begin(programs: Vec<PathBuf>, wired: &Wired) -> Extensions {
-    let mut extensions = extensions::start(
-        &wired.engine,
-        extensions::Options {
-            programs,
-            workspace: wired.settings.workspace.clone(),
-            env: std::env::vars_os().collect(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            launcher: Arc::new(extensions::Grouped),
-        },
-    );
-    extensions.ready().await;
-    extensions
 }
 
 /// How the dialect starts.
@@ -178,9 +155,11 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         system_prompt,
         append_system_prompt,
         no_session: flags.no_session,
+        extensions: flags.extensions.iter().map(|path| expand(path)).collect(),
+        no_extensions: flags.no_extensions,
         ..Basics::default()
     };
-    let Prepared { mut setup, config, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
+    let Prepared { mut setup, config, extensions, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
     let settings = agent::settings(&setup.agent_dir);
     settle::settle(&mut setup.settings, flags, &config, &settings);
     setup.compact_at = settle::compact_at(&config, &settings);
@@ -196,7 +175,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     let session = session::plan(flags, &around)?;
     let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed };
     setup.session_files = (!flags.no_session).then_some(files);
-    let programs = programs(flags, &settings, &setup.agent_dir);
+    let programs = programs(extensions, flags, &settings, &setup.agent_dir);
     let mut notes = config.warnings;
     notes.extend(setup.described.unspoken.iter().map(agent::Unspoken::note));
     notes.extend(settings.notes);
@@ -219,24 +198,24 @@ fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> W
     }
 }
 
-/// Named by flag first, then by `settings.json`, whose relative paths start at its own directory.
-fn programs(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
-    let absolute = |path: &PathBuf| match path.to_str() {
-        Some(text) => agent::expand(text, &config::process_env),
-        None => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-    };
-    let mut paths: Vec<PathBuf> = flags.extensions.iter().map(absolute).collect();
+/// What flags and our own configuration name, then what `settings.json` does; its relative paths start at its directory.
+fn programs(mut named: Vec<PathBuf>, flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
     if !flags.no_extensions {
         // `join` keeps what is absolute already.
         let own = |text: &String| match text.starts_with('~') {
             true => agent::expand(text, &config::process_env),
             false => agent_dir.join(text),
         };
-        paths.extend(settings.extensions.iter().map(own));
+        named.extend(settings.extensions.iter().map(own));
     }
     let mut seen = std::collections::HashSet::new();
-    paths.retain(|path| seen.insert(path.clone()));
-    paths
+    named.retain(|path| seen.insert(path.clone()));
+    named
+}
+
+/// A path that is no text is taken as it is.
+fn expand(path: &Path) -> PathBuf {
+    path.to_str().map_or_else(|| path.to_owned(), |text| agent::expand(text, &config::process_env))
 }
 
 /// Whether hosts want to be told of titles.
