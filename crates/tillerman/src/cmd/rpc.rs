@@ -13,16 +13,15 @@ mod tests;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use dialect_rpc::{Errors, Options, Rpc, Template, Updates};
-use extensions::Extensions;
 use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
 
 use crate::args::Basics;
+use crate::beside;
 use crate::config;
 use crate::config::agent::{self, AgentSettings};
 use crate::setup::{self, Prepared};
@@ -94,33 +93,11 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
     must_exist(&session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    let extensions = match programs.is_empty() {
-        true => None,
-        false => Some(begin(programs, &wired).await),
-    };
+    let beside = beside::start(&wired, programs).await;
     let code = converse(dialect, &wired, frame_log).await;
-    if let Some(extensions) = extensions {
-        extensions.shutdown().await;
-    }
+    beside.shutdown().await;
     wired.engine.shutdown().await;
     code
-}
-
-/// Starts the extensions and waits until they are there, so that the first prompt finds their tools and commands. They are
-/// the user's own programs and get the user's environment.
-async fn begin(programs: Vec<PathBuf>, wired: &Wired) -> Extensions {
-    let mut extensions = extensions::start(
-        &wired.engine,
-        extensions::Options {
-            programs,
-            workspace: wired.settings.workspace.clone(),
-            env: std::env::vars_os().collect(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            launcher: Arc::new(extensions::Grouped),
-        },
-    );
-    extensions.ready().await;
-    extensions
 }
 
 /// How the dialect starts.
@@ -179,7 +156,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         no_session: flags.no_session,
         ..Basics::default()
     };
-    let Prepared { mut setup, config, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
+    let Prepared { mut setup, config, extensions, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
     let settings = agent::settings(&setup.agent_dir);
     settle::settle(&mut setup.settings, flags, &config, &settings);
     setup.compact_at = settle::compact_at(&config, &settings);
@@ -194,7 +171,8 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     };
     let session = session::plan(flags, &around)?;
     setup.session_files = Some(SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed });
-    let programs = programs(flags, &settings, &setup.agent_dir);
+    let mut programs = programs(flags, &settings, &setup.agent_dir);
+    programs.extend(extensions.into_iter().filter(|_| !flags.no_extensions));
     let mut notes = config.warnings;
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
@@ -229,7 +207,9 @@ fn programs(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<Pa
             true => agent::expand(text, &config::process_env),
             false => agent_dir.join(text),
         };
-        paths.extend(settings.extensions.iter().map(own));
+        // Those in TypeScript are parts of pi, not programs: nobody could start them.
+        let programs = settings.extensions.iter().filter(|text| !text.ends_with(".ts"));
+        paths.extend(programs.map(own));
     }
     let mut seen = std::collections::HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
