@@ -206,7 +206,9 @@ fn programs(mut named: Vec<PathBuf>, flags: &Flags, settings: &AgentSettings, ag
             true => agent::expand(text, &config::process_env),
             false => agent_dir.join(text),
         };
-        named.extend(settings.extensions.iter().map(own));
+        // Those in TypeScript are parts of pi, not programs: nobody could start them.
+        let programs = settings.extensions.iter().filter(|text| !text.ends_with(".ts"));
+        named.extend(programs.map(own));
     }
     let mut seen = std::collections::HashSet::new();
     named.retain(|path| seen.insert(path.clone()));
