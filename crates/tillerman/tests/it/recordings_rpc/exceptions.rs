@@ -221,7 +221,8 @@ fn each_object(value: &mut Value, change: &mut impl FnMut(&mut Value) -> bool) -
     changed
 }
 
-fn plain_read(records: &mut [Record]) -> usize {
+#[allow(clippy::ptr_arg, reason = "all exceptions have one type")]
+fn plain_read(records: &mut Vec<Record>) -> usize {
     each_out(records, |frame| {
         each_object(frame, &mut |it| {
             if it["text"] == "1tk|alpha beta\n2lb|" {
