@@ -24,9 +24,11 @@ for line in sys.stdin:
 fn a_repl_has_their_commands_questions_and_status_lines() {
     let place = Place::new();
     std::fs::create_dir(place.file("build")).unwrap();
-    let typed = "/guard status\ncall bash {\"command\":\"rm -rf build\"} then say \"as you like\"\nn\n/exit\n";
+    let typed = "/help\n/guard status\ncall bash {\"command\":\"rm -rf build\"} then say \"as you like\"\nn\n/exit\n";
     let ran = place.run_with(&["repl", "-e", &example("guard.py")], typed);
-    for wanted in ["guard is on; 0 stopped", "Delete? rm -rf build [y/n]", "guard on, 1 stopped"] {
+    for wanted in
+        ["/guard - guard on | off", "guard is on; 0 stopped", "Delete? rm -rf build [y/n]", "guard on, 1 stopped"]
+    {
         assert!(ran.out.contains(wanted) || ran.err.contains(wanted), "{wanted}: {}\n--\n{}", ran.out, ran.err);
     }
     assert!(ran.out.contains("as you like"), "{}", ran.out);
