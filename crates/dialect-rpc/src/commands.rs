@@ -42,7 +42,7 @@ impl Rpc {
             Command::FollowUp(text) => self.queue(call, text, Delivery::FollowUp, out),
             Command::Abort => self.send(Verb::Interrupt, Why::Abort(call), out),
             Command::AbortAndPrompt(text) => self.stop_then(Then::Prompt(call, text), out),
-            Command::NewSession => self.move_then(Then::New(call), out),
+            Command::NewSession { parent } => self.move_then(Then::New(call, parent), out),
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
             Command::Branch { entry } => self.move_then(Then::Branch(call, entry), out),
             Command::Clone => self.move_then(Then::Clone(call), out),

@@ -166,6 +166,8 @@ pub struct Rpc {
     host_calls: Vec<AskId>,
     host_tools: Registered,
     locale: Option<Arc<str>>,
+    /// What the next new session is said to come from.
+    parent: Option<Arc<str>>,
     ids_made: u64,
     /// The model's server refused our key the last time it was asked.
     auth_failed: bool,
@@ -196,6 +198,7 @@ impl Rpc {
             host_calls: Vec::new(),
             host_tools: Registered::default(),
             locale: None,
+            parent: None,
             ids_made: 0,
             ready: false,
             ending: false,
@@ -223,6 +226,7 @@ impl Rpc {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             family: Some(Family::Rpc),
+            parent: self.parent.take(),
             ..Open::new(which)
         };
         self.send(Verb::Open(open), why, out);

@@ -10,7 +10,7 @@ use crate::messages::{Face, Faces};
 
 /// Levels of thinking, from none to most.
 pub(crate) const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
-/// Levels that a model which can reason is given; the last of [`LEVELS`] is for those that ask for it by name.
+/// Levels of a model that can reason; the last of [`LEVELS`] is clamped to the one before it.
 const LEVELS_USUAL: usize = 5;
 
 /// The engine's last word about the session.
@@ -64,10 +64,7 @@ impl Known {
     /// The level that will be in force when this one is asked for; `None` for a word that is no level.
     pub(crate) fn clamp(&self, level: &str) -> Option<&'static str> {
         let wanted = LEVELS.iter().position(|known| *known == level)?;
-        let levels = self.levels();
-        // One that is asked for by name is taken by name, where the model reasons at all.
-        let most = if levels.len() > 1 { LEVELS.len() } else { 1 };
-        Some(LEVELS[wanted.min(most - 1)])
+        Some(LEVELS[wanted.min(self.levels().len() - 1)])
     }
 }
 

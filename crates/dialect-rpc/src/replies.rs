@@ -72,7 +72,7 @@ pub(crate) enum ReadFor {
 /// What follows when nothing runs any more.
 pub(crate) enum Then {
     Prompt(Call, Text),
-    New(Call),
+    New(Call, Option<String>),
     Switch(Call, String),
     Branch(Call, String),
     Clone(Call),
@@ -124,6 +124,9 @@ impl Rpc {
             (Why::Read(call, ReadFor::Branch { .. }), Err(fault)) => self.not_moved(&call, fault, out),
             (Why::HostTools(call, _), Err(fault)) if fault.kind == FaultKind::Invalid => {
                 self.fail(&call, &format!("RPC host {}", fault.message), out);
+            }
+            (Why::Exported(call), Err(fault)) if fault.kind == FaultKind::NothingToDo => {
+                self.fail(&call, "Nothing to export yet - start a conversation first", out);
             }
             (why, result) => self.answered(why, result, out),
         }
@@ -292,7 +295,10 @@ impl Rpc {
         for then in std::mem::take(&mut self.thens) {
             match then {
                 Then::Prompt(call, text) => self.prompt(call, text, out),
-                Then::New(call) => self.go_to(Which::New, call, None, out),
+                Then::New(call, parent) => {
+                    self.parent = parent.map(Into::into);
+                    self.go_to(Which::New, call, None, out);
+                }
                 Then::Switch(call, path) => self.go_to(Which::Path(PathBuf::from(path)), call, None, out),
                 Then::Branch(call, entry) => {
                     self.send(Verb::Read { after: 0 }, Why::Read(call, ReadFor::Branch { entry }), out);

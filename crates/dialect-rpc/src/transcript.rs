@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use vocab::{
-    AskKind, AssistantMessage, Body, CallEnd, CallId, CallResult, Entry, Fault, MessageEnd, Part, Stop, TurnEnd, Usage,
-    UserFrom, parts_text,
+    AskKind, AssistantMessage, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry, Fault, Json, MessageEnd,
+    Part, Stop, TurnEnd, Usage, UserFrom, parts_text,
 };
 
 use crate::messages::{self, Cost, Faces};
@@ -89,6 +89,9 @@ enum Newest {
     Waiting(String),
 }
 
+/// Characters of arguments that do not fit which are shown again.
+const ARGS_CHARS_MAX: usize = 4000;
+
 /// Turns entries into lines, in order. Fed from the first entry on it also knows every line's name and parent; fed from
 /// the middle of a log the messages are still right.
 #[derive(Default)]
@@ -101,6 +104,8 @@ pub struct Projector {
     taken: HashSet<Name>,
     /// Names that a foreign file has given to entries still to come.
     foreign: HashMap<u64, Name>,
+    /// Messages of that file which are told as they stood there.
+    raws: HashMap<u64, Json>,
     /// The first entry's line waits for the second entry: an imported session has its own first lines.
     opened: Option<Arc<str>>,
     opened_ms: i64,
@@ -109,6 +114,8 @@ pub struct Projector {
     newest: Newest,
     /// Calls of the running turn that a host was asked to run.
     hosted: Vec<CallId>,
+    /// What the newest assistant message called.
+    called: Vec<Call>,
 }
 
 impl Projector {
@@ -196,7 +203,9 @@ impl Projector {
         let named = self.foreign.contains_key(&entry.seq);
         match &entry.body {
             Body::User { .. } | Body::Assistant { .. } | Body::CallEnded { .. } | Body::Shell(_) => {
-                self.said(entry, faces).map(LineKind::Message)
+                let said = self.said(entry, faces);
+                let raw = self.raws.remove(&entry.seq);
+                said.map(|said| raw.map_or(said.clone(), |raw| said.as_it_stood(&raw))).map(LineKind::Message)
             }
             Body::Retrying { fault, .. } => {
                 let said = self.error(fault, faces, true);
@@ -270,12 +279,25 @@ impl Projector {
         })
     }
 
-    /// The result in this family's words: a host's tool that was aborted is said to be one.
+    /// The result in this family's words: a host's tool that was aborted is said to be one, and arguments that do not
+    /// fit are shown with what is wrong with them.
     pub(crate) fn worded<'a>(&self, result: &'a CallResult) -> Cow<'a, CallResult> {
-        if result.end != CallEnd::Interrupted || !self.hosted.contains(&result.call) {
-            return Cow::Borrowed(result);
-        }
-        let text = format!("Host tool \"{}\" was aborted", messages::tool_name(&result.tool));
+        let tool = messages::tool_name(&result.tool);
+        let text = match result.end {
+            CallEnd::Interrupted if self.hosted.contains(&result.call) => format!("Host tool \"{tool}\" was aborted"),
+            CallEnd::Invalid => {
+                let said = result.text();
+                let detail = said.strip_prefix("invalid tool arguments: ").unwrap_or(&said);
+                let call = self.called.iter().find(|call| call.id == result.call);
+                let args = call.map(|call| match &call.input {
+                    CallInput::Object(json) => json.as_str().to_owned(),
+                    CallInput::Broken { text, .. } => text.to_string(),
+                });
+                let args: String = args.unwrap_or_default().chars().take(ARGS_CHARS_MAX).collect();
+                format!("Validation failed for tool \"{tool}\":\n  - {detail}\n\nReceived arguments:\n{args}")
+            }
+            _ => return Cow::Borrowed(result),
+        };
         Cow::Owned(CallResult { parts: vec![Part::text(text)], ..result.clone() })
     }
 
@@ -333,7 +355,8 @@ impl Projector {
                 }
             }
             Body::Model { model } => self.model = model.clone(),
-            Body::Imported { names } => {
+            Body::Imported { names, raws } => {
+                self.raws.extend(raws.iter().cloned());
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));
                 self.foreign.extend(names.iter().cloned());
             }
@@ -348,6 +371,7 @@ impl Projector {
                 }
             }
             Body::Assistant { message, .. } => {
+                self.called = message.calls().cloned().collect();
                 self.newest = match &message.end {
                     MessageEnd::Finished(_) => Newest::Finished,
                     MessageEnd::Interrupted => Newest::Interrupted,
@@ -370,6 +394,13 @@ impl Projector {
 }
 
 impl Said {
+    /// In the words of the file it came from.
+    fn as_it_stood(self, raw: &Json) -> Self {
+        let mut json = Vec::new();
+        messages::object(&mut json, raw);
+        Said { json: Said::new(self.role, json).json, ..self }
+    }
+
     fn new(role: Role, json: Vec<u8>) -> Self {
         Said {
             role,

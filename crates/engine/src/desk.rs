@@ -245,6 +245,7 @@ impl Desk {
             model: summary.model,
             mode: summary.mode,
             at_ms: self.shared.ports.clock.now_ms(),
+            parent: None,
         };
         let lease = store.create(new);
         store.append(&lease, kept, true).await?;

@@ -12,6 +12,7 @@ use crate::find::head_of;
 use crate::import::{self, Defaults};
 use crate::read::{Refused, Scan, scan};
 use crate::store::{Mirrored, Shared};
+use crate::tail::Tail;
 
 impl Archive for Mirrored {
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
@@ -77,12 +78,24 @@ impl Shared {
         let session = found.head.id.clone();
         match self.setup.store.summary(&session).await? {
             None => self.adopt(&bytes, &found).await?,
-            // Whoever has it open here follows the file already.
-            Some(_) if self.is_open(&session) => {}
-            Some(_) => self.take_more(&bytes, &found).await?,
+            // Whoever has it open here follows a file already.
+            Some(_) if self.is_open(&session) => return Ok(session),
+            Some(_) => {
+                self.take_more(&bytes, &found).await?;
+                self.tell_damage(&file, &bytes, &found);
+            }
         }
         self.bind(&session, &file);
         Ok(session)
+    }
+
+    /// Lines that nobody can read; a torn end is told by whoever mends it.
+    fn tell_damage(&self, file: &Path, bytes: &[u8], found: &Scan) {
+        if found.bad > 0
+            && let Ok(Scan { bad: bad @ 1.., .. }) = scan(&bytes[..Tail::of(bytes).whole])
+        {
+            self.note(&format!("{bad} line(s) of {} could not be read and were left out", file.display()));
+        }
     }
 
     async fn adopt(&self, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
@@ -98,6 +111,7 @@ impl Shared {
             model: model.clone(),
             mode: *mode,
             at_ms: found.head.at_ms,
+            parent: None,
         });
         setup.store.append(&lease, entries, true).await?;
         setup.store.release(lease).await

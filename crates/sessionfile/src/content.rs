@@ -34,6 +34,24 @@ pub(crate) fn message(fields: &Fields<'_>, models: &dyn Models) -> Option<(Said,
     Some((said, fields.integer("timestamp")))
 }
 
+/// A message as it stands, except that an old role has its new name.
+pub(crate) fn raw(fields: &Fields<'_>) -> Json {
+    let renamed = fields.text("role").filter(|role| role == "hookMessage").map(|_| "\"custom\"");
+    fields.write(|key| renamed.filter(|_| key == "role"))
+}
+
+/// A message that its program put beside the conversation, as that program would show it.
+pub(crate) fn custom(fields: &Fields<'_>, at_ms: i64) -> Json {
+    let mut text = String::from("{\"role\":\"custom\"");
+    for key in ["customType", "content", "display", "details", "attribution"] {
+        if let Some(raw) = fields.raw(key) {
+            text.push_str(&format!(",\"{key}\":{raw}"));
+        }
+    }
+    text.push_str(&format!(",\"timestamp\":{at_ms}}}"));
+    Json::trusted(text)
+}
+
 /// Content is a plain text or a list of blocks.
 pub(crate) fn parts(fields: &Fields<'_>) -> Vec<Part> {
     if let Some(text) = fields.text("content") {

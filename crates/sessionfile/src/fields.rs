@@ -2,21 +2,38 @@
 //! value never costs the whole line.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::fmt;
 
-use serde::de::DeserializeOwned;
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use vocab::Json;
 
-/// The members of one object; of a key that is there twice the last counts, as in JavaScript.
-pub(crate) struct Fields<'a>(HashMap<String, &'a RawValue>);
+/// The members of one object in their order; of a key that is there twice the last counts, as in JavaScript.
+pub(crate) struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok().map(Fields)
+        serde_json::from_str(text).ok()
     }
     pub(crate) fn raw(&self, key: &str) -> Option<&'a str> {
-        self.0.get(key).map(|raw| raw.get())
+        self.0.iter().rev().find(|(known, _)| known == key).map(|(_, raw)| raw.get())
+    }
+    /// The whole object again, with other values where `instead` has some.
+    pub(crate) fn write(&self, instead: impl Fn(&str) -> Option<&'static str>) -> Json {
+        let mut out = vec![b'{'];
+        for (at, (key, raw)) in self.0.iter().enumerate() {
+            if self.0[at + 1..].iter().any(|(later, _)| later == key) {
+                continue;
+            }
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            wire::escape_into(key, &mut out);
+            out.push(b':');
+            out.extend_from_slice(instead(key).unwrap_or(raw.get()).as_bytes());
+        }
+        out.push(b'}');
+        Json::trusted(String::from_utf8(out).expect("text between text is text"))
     }
     fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         serde_json::from_str(self.raw(key)?).ok()
@@ -47,6 +64,26 @@ impl<'a> Fields<'a> {
     }
     pub(crate) fn is_null(&self, key: &str) -> bool {
         self.raw(key) == Some("null")
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Fields(members))
+            }
+        }
+        from.deserialize_map(Collect)
     }
 }
 

@@ -5,12 +5,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dialect_rpc::transcript::Name;
-use vocab::{Body, CompactReason, Compaction, Entry, Mode, Part, TurnId, Usage, UserFrom};
+use vocab::{Body, CompactReason, Compaction, Entry, Json, Mode, Part, TurnId, Usage, UserFrom};
 
 use crate::Models;
 use crate::content::{self, Said};
 use crate::fields::{Fields, line_text, parse_iso};
 use crate::read::{NAMELESS, Row, Scan};
+
+/// Bytes of messages kept as they stood, per run of entries; of a longer one the rest is told in our words only.
+const RAW_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What a file does not say.
 pub struct Defaults {
@@ -35,7 +38,7 @@ pub fn whole(bytes: &[u8], scan: &Scan, models: &dyn Models, defaults: &Defaults
             forked_from: None,
         },
     );
-    let root = importer.push(1, head.at_ms, Body::Imported { names: Vec::new() });
+    let root = importer.push(1, head.at_ms, Body::Imported { names: Vec::new(), raws: Vec::new() });
     importer.root = root;
     importer.run_from = root as usize - 1;
     if let Some(title) = &head.title {
@@ -85,6 +88,8 @@ struct Importer<'a> {
     run_from: usize,
     /// Which reply made a call: the newest of that id.
     made_by: HashMap<String, TurnId>,
+    /// Bytes of messages that the current run keeps as they stood.
+    raw_bytes: usize,
 }
 
 impl<'a> Importer<'a> {
@@ -97,6 +102,7 @@ impl<'a> Importer<'a> {
             seq_of: HashMap::new(),
             run_from: 0,
             made_by: HashMap::new(),
+            raw_bytes: 0,
         }
     }
 
@@ -119,7 +125,7 @@ impl<'a> Importer<'a> {
             false => self.announce(parent, at_ms),
         };
         let seq = self.push(parent, at_ms, body);
-        if let Some(Body::Imported { names }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
+        if let Some(Body::Imported { names, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
             names.push((seq, name.clone()));
         }
         self.seq_of.insert(name, seq);
@@ -128,16 +134,17 @@ impl<'a> Importer<'a> {
 
     fn announce(&mut self, parent: u64, at_ms: i64) -> u64 {
         self.run_from = self.entries.len();
-        self.push(parent, at_ms, Body::Imported { names: Vec::new() })
+        self.push(parent, at_ms, Body::Imported { names: Vec::new(), raws: Vec::new() })
     }
 
     fn rows(&mut self, bytes: &[u8], scan: &Scan, last: u64) {
         let known = if last > 0 { self.seq_of.clone() } else { HashMap::new() };
         let mut previous = self.root;
-        for row in &scan.rows {
+        for at in parents_first(&scan.rows) {
+            let row = &scan.rows[at];
             let parent = match &row.parent {
                 None => self.root,
-                // A parent that is not there, comes later or is the row itself: the line before is the likeliest.
+                // A parent that is not there, or hangs on the row itself: the line before is the likeliest.
                 Some(parent) => self.seq_of.get(parent).copied().unwrap_or(previous),
             };
             if let Some(seq) = known.get(&row.name) {
@@ -157,7 +164,12 @@ impl<'a> Importer<'a> {
         let here = at_ms.unwrap_or_else(|| self.entries.last().map_or(0, |entry| entry.at_ms));
         let body = match row.kind.as_str() {
             "message" => return self.message(row, &fields.object("message")?, parent, here),
-            "custom_message" => Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Companion },
+            "custom_message" => {
+                let body = Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Companion };
+                let seq = self.add(parent, here, row.name.clone(), body);
+                self.keep_raw(seq, content::custom(fields, here));
+                return Some(seq);
+            }
             "model_change" => Body::Model { model: model_change(fields, self.models)? },
             "thinking_level_change" => {
                 let level = fields.text("thinkingLevel").filter(|level| level != "off");
@@ -221,10 +233,25 @@ impl<'a> Importer<'a> {
                     true => parent,
                     false => self.announce(parent, at_ms),
                 };
-                return Some(self.add(parent, here, name, Body::Assistant { turn: Some(turn), message }));
+                let seq = self.add(parent, here, name, Body::Assistant { turn: Some(turn), message });
+                self.keep_raw(seq, content::raw(fields));
+                return Some(seq);
             }
         };
-        Some(self.add(parent, at_ms, name, body))
+        let seq = self.add(parent, at_ms, name, body);
+        self.keep_raw(seq, content::raw(fields));
+        Some(seq)
+    }
+
+    /// Keeps a message as it stands in the file, as long as the run it belongs to does not become a burden.
+    fn keep_raw(&mut self, seq: u64, json: Json) {
+        if let Some(Body::Imported { raws, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
+            let kept: usize = if raws.is_empty() { 0 } else { self.raw_bytes };
+            if kept + json.as_str().len() <= RAW_BYTES_MAX {
+                self.raw_bytes = kept + json.as_str().len();
+                raws.push((seq, json));
+            }
+        }
     }
 
     /// When an entry of this import was made, if it is one that a reply is dated by.
@@ -245,6 +272,28 @@ impl<'a> Importer<'a> {
         }
         self.entries.into_iter().map(Arc::new).collect()
     }
+}
+
+/// The rows in their order, but none before the one that it hangs on: a line that was damaged comes again further down.
+/// Walks with a list, because a conversation is as deep as it is long.
+fn parents_first(rows: &[Row]) -> Vec<usize> {
+    let places: HashMap<&str, usize> = rows.iter().enumerate().map(|(at, row)| (&*row.name, at)).collect();
+    let (mut order, mut met) = (Vec::with_capacity(rows.len()), vec![false; rows.len()]);
+    let mut waiting = Vec::new();
+    for at in 0..rows.len() {
+        let mut next = Some(at);
+        while let Some(row) = next.filter(|row| !met[*row]) {
+            met[row] = true;
+            waiting.push(row);
+            next = rows[row].parent.as_ref().and_then(|parent| places.get(&**parent).copied());
+        }
+        if next.is_some_and(|row| waiting.contains(&row)) {
+            // A circle has no first one but that of the file.
+            waiting.sort_unstable_by_key(|row| std::cmp::Reverse(*row));
+        }
+        order.extend(waiting.drain(..).rev());
+    }
+    order
 }
 
 /// pi writes provider and id apart, its relatives in one text.

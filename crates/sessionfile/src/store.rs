@@ -60,11 +60,6 @@ impl Mirrored {
     pub fn dir(&self) -> PathBuf {
         self.shared.lock().dir.clone()
     }
-
-    /// What the head of a session that is still to be written names as its parent.
-    pub fn set_parent(&self, session: &SessionId, parent: &str) {
-        self.shared.lock().parents.insert(session.clone(), parent.to_owned());
-    }
 }
 
 impl Shared {
@@ -129,18 +124,17 @@ impl Shared {
 
     fn open_mirror(&self, session: &SessionId, created_ms: i64) -> Arc<tokio::sync::Mutex<Mirror>> {
         let path = self.place_for(session, created_ms);
-        let mut places = self.lock();
         let head = Head {
             version: VERSION,
             id: session.clone(),
             at_ms: created_ms,
             cwd: None,
-            parent: places.parents.get(session).cloned(),
+            parent: None,
             title: None,
             model: None,
         };
         let mirror = Arc::new(tokio::sync::Mutex::new(Mirror::new(path, head)));
-        places.mirrors.insert(session.clone(), mirror.clone());
+        self.lock().mirrors.insert(session.clone(), mirror.clone());
         mirror
     }
 
@@ -174,7 +168,7 @@ impl Shared {
                     Err(fault) => return self.failed(&mut mirror, &fault.to_string()),
                 }
             }
-            self.name_parent(&mut mirror, &entries);
+            self.name_parent(&mut mirror, &lease.session, &entries);
             let (shared, batch) = (self.clone(), entries.clone());
             let written = tokio::task::spawn_blocking(move || {
                 mirror.take(&batch, &*shared.setup.models);
@@ -203,8 +197,12 @@ impl Shared {
         }
     }
 
-    /// A fork names the file that it came from.
-    fn name_parent(&self, mirror: &mut Mirror, entries: &[Arc<Entry>]) {
+    /// A fork names the file that it came from; who began a session may name another.
+    fn name_parent(&self, mirror: &mut Mirror, session: &SessionId, entries: &[Arc<Entry>]) {
+        let given = self.lock().parents.get(session).cloned();
+        if given.is_some() {
+            return mirror.set_parent(given);
+        }
         if let Some(Body::Opened { forked_from: Some((from, _)), .. }) = entries.first().map(|entry| &entry.body) {
             mirror.set_parent(self.known_path(from).map(|path| path.to_string_lossy().into_owned()));
         }
@@ -217,6 +215,9 @@ impl Store for Mirrored {
     }
 
     fn create(&self, new: NewSession) -> Lease {
+        if let Some(parent) = &new.parent {
+            self.shared.lock().parents.insert(new.id.clone(), parent.to_string());
+        }
         self.shared.open_mirror(&new.id, new.at_ms);
         self.shared.setup.store.create(new)
     }

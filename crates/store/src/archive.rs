@@ -179,6 +179,7 @@ async fn adopt(store: &dyn Store, file: &Path, id: &SessionId, entries: Vec<Arc<
         model: model.clone(),
         mode: *mode,
         at_ms: entries[0].at_ms,
+        parent: None,
     };
     let lease = store.create(new);
     store.append(&lease, entries, true).await?;

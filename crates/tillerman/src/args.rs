@@ -166,6 +166,12 @@ pub(crate) struct Basics {
     /// Append every frame, both directions and timed, to a file.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) log_frames: Option<PathBuf>,
+    /// Start this extension beside the conversation; may be given more than once (docs/extensions.md).
+    #[arg(short = 'e', long = "extension", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) extensions: Vec<PathBuf>,
+    /// Start only the extensions given with -e, none from the configuration.
+    #[arg(long)]
+    pub(crate) no_extensions: bool,
 }
 
 fn mode(text: &str) -> Result<Mode, String> {
@@ -340,6 +346,8 @@ pub(crate) struct Schema {
 pub(crate) enum SchemaOf {
     Serve,
     Rpc,
+    /// What an extension and its host say to each other.
+    Extension,
 }
 
 #[derive(Args, Debug)]

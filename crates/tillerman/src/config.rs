@@ -9,6 +9,7 @@ mod models;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod trust;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -173,7 +174,10 @@ impl Config {
     }
 
     /// Takes a setting over, unless its source has no say in it.
-    fn put(&mut self, key: &'static Key, setting: Setting, from: &Source, default: Mode) {
+    fn put(&mut self, key: &'static Key, mut setting: Setting, from: &Source, default: Mode) {
+        if key.name == "extensions" {
+            setting = trust::placed(setting, from);
+        }
         if matches!(from, Source::Workspace(_)) {
             let refused = match (key.workspace, &setting) {
                 (Workspace::Free, _) => None,
@@ -186,6 +190,15 @@ impl Config {
                     })
                 }
                 (Workspace::Tighten, _) => Some("a workspace cannot choose it".to_owned()),
+                (Workspace::Trusted, _) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
+                    // Beside the user's own, not instead of them.
+                    setting = trust::joined(self.texts(key.name), setting);
+                    None
+                }
+                (Workspace::Trusted, _) => Some(
+                    "nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
+                        .to_owned(),
+                ),
             };
             if let Some(why) = refused {
                 return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name));
@@ -275,11 +288,18 @@ impl Config {
     pub(crate) fn idle_timeout_s(&self) -> Option<u64> {
         self.count("idle_timeout_s")
     }
-    pub(crate) fn only_tools(&self) -> Option<&[String]> {
-        match self.get("tools.only") {
-            Some(Setting::Texts(names)) => Some(names),
+    fn texts(&self, name: &str) -> Option<&[String]> {
+        match self.get(name) {
+            Some(Setting::Texts(texts)) => Some(texts),
             _ => None,
         }
+    }
+    pub(crate) fn only_tools(&self) -> Option<&[String]> {
+        self.texts("tools.only")
+    }
+    /// Absolute where the file that named them is known.
+    pub(crate) fn extensions(&self) -> impl Iterator<Item = PathBuf> {
+        self.texts("extensions").unwrap_or_default().iter().map(PathBuf::from)
     }
     pub(crate) fn models(&self) -> &[ModelEntry] {
         match self.get("models") {

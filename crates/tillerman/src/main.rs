@@ -2,6 +2,7 @@
 //! is only which of it a command line asks for.
 
 mod args;
+mod beside;
 mod cmd;
 mod config;
 mod leash_hook;

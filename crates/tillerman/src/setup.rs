@@ -17,6 +17,8 @@ pub(crate) struct Prepared {
     pub(crate) home: Home,
     /// Which session, and what was asked for by flag: these win over what a resumed session remembers.
     pub(crate) open: Open,
+    /// Programs to start beside the conversation.
+    pub(crate) extensions: Vec<PathBuf>,
 }
 
 pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, Fault> {
@@ -64,7 +66,22 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         preferences: Arc::new(UserFile(home.config_file())),
     };
-    Ok(Prepared { setup, config, home, open })
+    let extensions = extensions(&config, basics);
+    Ok(Prepared { setup, config, home, open, extensions })
+}
+
+/// Those of the configuration first, then those of the command line, each once.
+fn extensions(config: &Config, basics: &Basics) -> Vec<PathBuf> {
+    let configured = config.extensions().filter(|_| !basics.no_extensions);
+    // From where we stand now: an extension itself starts in the workspace.
+    let given = basics.extensions.iter().map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    let mut all: Vec<PathBuf> = Vec::new();
+    for path in configured.chain(given) {
+        if !all.contains(&path) {
+            all.push(path);
+        }
+    }
+    all
 }
 
 fn workspace(asked: Option<&Path>) -> Result<PathBuf, Fault> {

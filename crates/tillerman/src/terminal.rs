@@ -16,8 +16,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Event, Fault, Mode, Open, Part, Reply, Required,
-    SessionId, Stop, Tag, Target, Told, TurnEnd, Verb,
+    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Event, Fault, FaultKind, Mode, Open, Part, Reply,
+    Required, SessionId, Stop, Tag, Target, Told, TurnEnd, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -25,7 +25,7 @@ use answer::Heard;
 pub(crate) use face::{Face, Want};
 pub(crate) use json::{JsonLines, stop_name};
 pub(crate) use paint::{Paint, clean};
-pub(crate) use people::{CHOICES, MARK_ANSWER, MARK_PROMPT, People, Side};
+pub(crate) use people::{CHOICES, MARK_ANSWER, MARK_LINE, MARK_PROMPT, People, Side};
 
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
@@ -96,6 +96,10 @@ pub(crate) struct Terminal<F> {
     session: Option<SessionId>,
     /// The mode the person is working in, which goes with them into another session.
     mode: Option<Mode>,
+    /// Lines typed so far for a text of several lines.
+    draft: Vec<String>,
+    /// A command that nobody may know: name and arguments as typed.
+    trying: Option<(String, String)>,
 }
 
 impl<F: Face> Terminal<F> {
@@ -114,6 +118,8 @@ impl<F: Face> Terminal<F> {
             one_shot,
             session: None,
             mode: None,
+            draft: Vec::new(),
+            trying: None,
         }
     }
 
@@ -154,6 +160,10 @@ impl<F: Face> Terminal<F> {
         }
         self.phase = Phase::Idle;
         self.face.want(Want::Prompt, &mut out.frames);
+        // A question that is not the turn's is still there; the next line is its answer.
+        if let Some(ask) = self.asks.front() {
+            self.face.ask(ask, &mut out.frames);
+        }
     }
 
     // ---- lines --------------------------------------------------------------------------------------------------
@@ -169,8 +179,7 @@ impl<F: Face> Terminal<F> {
             Phase::Idle => match line.strip_prefix('/').filter(|rest| !rest.is_empty()) {
                 Some(rest) => {
                     let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                    let (name, args) = (name.to_lowercase(), args.trim().to_owned());
-                    self.busy_with(Verb::Slash { name, args }, out);
+                    self.slash(name.to_lowercase(), args.trim().to_owned(), out);
                 }
                 None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
             },
@@ -183,21 +192,40 @@ impl<F: Face> Terminal<F> {
         }
     }
 
+    /// What is not built in may be an extension's; what is nobody's is answered like any unknown command.
+    fn slash(&mut self, name: String, args: String, out: &mut Out) {
+        if engine::COMMANDS.iter().any(|command| command.name == name) {
+            return self.busy_with(Verb::Slash { name, args }, out);
+        }
+        let verb = Verb::Command { name: name.as_str().into(), args: args.as_str().into() };
+        self.trying = Some((name, args));
+        self.busy_with(verb, out);
+    }
+
     fn answered(&mut self, ask: &Ask, line: &str, out: &mut Out) {
-        match answer::read(&ask.kind, line) {
+        let heard = match &ask.kind {
+            AskKind::Editor { prefill, .. } => answer::edit(&mut self.draft, prefill.as_deref(), line),
+            kind => answer::read(kind, line),
+        };
+        match heard {
             Heard::Answer(answer) => {
                 self.asks.pop_front();
                 self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
-                self.show_next_ask(out);
+                if !self.asks.is_empty() {
+                    self.show_next_ask(out);
+                } else if self.phase == Phase::Idle {
+                    self.face.want(Want::Prompt, &mut out.frames);
+                }
             }
             Heard::Explain => {
                 self.face.explain(ask, &mut out.frames);
-                self.face.want(Want::Answer, &mut out.frames);
+                self.face.want(Want::answer_to(ask), &mut out.frames);
             }
             Heard::Unclear(how) => {
                 self.face.notice(how, &mut out.frames);
-                self.face.want(Want::Answer, &mut out.frames);
+                self.face.want(Want::answer_to(ask), &mut out.frames);
             }
+            Heard::More => self.face.want(Want::answer_to(ask), &mut out.frames),
         }
     }
 
@@ -233,8 +261,11 @@ impl<F: Face> Terminal<F> {
             Some(answer) => self.answer_unasked(ask, answer, out),
             None => {
                 self.asks.push_back(ask.clone());
-                if self.asks.len() == 1 {
-                    self.show_next_ask(out);
+                match (self.asks.len(), self.phase) {
+                    // A line is wanted already; it will be the answer.
+                    (1, Phase::Idle) => self.face.ask(ask, &mut out.frames),
+                    (1, _) => self.show_next_ask(out),
+                    _ => {}
                 }
             }
         }
@@ -247,9 +278,10 @@ impl<F: Face> Terminal<F> {
     }
 
     fn show_next_ask(&mut self, out: &mut Out) {
+        self.draft.clear();
         if let Some(ask) = self.asks.front() {
             self.face.ask(ask, &mut out.frames);
-            self.face.want(Want::Answer, &mut out.frames);
+            self.face.want(Want::answer_to(ask), &mut out.frames);
         }
     }
 
@@ -259,7 +291,13 @@ impl<F: Face> Terminal<F> {
         self.asks.retain(|ask| ask.id != *id);
         if shown && !self.interrupting {
             self.face.notice("the question is settled", &mut out.frames);
-            self.show_next_ask(out);
+            match (self.asks.front(), self.phase) {
+                (Some(ask), Phase::Idle) => self.face.ask(ask, &mut out.frames),
+                _ => self.show_next_ask(out),
+            }
+        }
+        if shown {
+            self.draft.clear();
         }
     }
 
@@ -294,8 +332,18 @@ impl<F: Face> Terminal<F> {
                 }
                 self.idle(OK, out);
             }
+            // An extension has the command; it works beside the conversation.
+            Ok(Reply::Done) => {
+                self.trying = None;
+                self.idle(OK, out);
+            }
             // The turn's end is what ends the wait.
             Ok(_) => self.pending = None,
+            Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
+                if let Some((name, args)) = self.trying.take() {
+                    self.busy_with(Verb::Slash { name, args }, out);
+                }
+            }
             Err(fault) => {
                 self.face.fault(fault, &mut out.frames);
                 self.idle(NOT_STARTED, out);
@@ -339,9 +387,12 @@ impl<F: Face> Terminal<F> {
             Stop::Interrupted => INTERRUPTED,
             Stop::Error => FAILED,
         };
-        self.asks.clear();
+        self.asks.retain(|ask| ask.turn.is_none());
         self.face.turn_ended(end, code, &mut out.frames);
-        self.idle(code, out);
+        // A turn that an extension began ends beside a line that is wanted already.
+        if self.phase != Phase::Idle {
+            self.idle(code, out);
+        }
     }
 }
 

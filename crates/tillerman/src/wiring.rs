@@ -92,6 +92,8 @@ pub(crate) struct Wired {
     /// The models that are gone round, where somebody said so.
     pub(crate) scope: Vec<Arc<str>>,
     pub(crate) integrations: Integrations,
+    /// Values that no program we start may find in its environment.
+    pub(crate) secrets: Vec<String>,
 }
 
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
@@ -111,7 +113,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     let mut protected = vec![setup.data.clone(), setup.config.clone()];
     // A models file can name commands, so writing it is as good as running them.
     protected.extend(agent::files(&setup.agent_dir));
-    let tools = tools::Options { protected, secrets, ..tools::Options::new(setup.data.join("spill")) };
+    let tools = tools::Options { protected, secrets: secrets.clone(), ..tools::Options::new(setup.data.join("spill")) };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
     let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
@@ -148,7 +150,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, secrets })
 }
 
 /// Where sessions are kept.

@@ -15,10 +15,11 @@ mod follow;
 mod follow_up;
 pub(crate) mod own;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use vocab::Tool;
+use vocab::{Required, Tool};
 
 use background::Registry;
 
@@ -95,6 +96,12 @@ impl Shell {
         let spare = control.into_spare().await;
         *self.spare.lock().expect("no code panics while it holds the spare") = spare;
     }
+}
+
+/// Our own environment as a program of the user's may have it: without secrets, and without a terminal to page on.
+pub fn clean_environment(secrets: Vec<String>) -> Vec<(OsString, OsString)> {
+    let options = Options { secrets, ..Options::new("", "", "") };
+    environment::clean(std::env::vars_os(), &options, Required::DangerFullAccess)
 }
 
 /// The shell tools of one session.

@@ -278,6 +278,8 @@ pub struct NewSession {
     pub model: Arc<str>,
     pub mode: Mode,
     pub at_ms: i64,
+    /// What it is said to come from; only a session's own file tells it on.
+    pub parent: Option<Arc<str>>,
 }
 
 /// The right to append to one session. Older epochs are refused.

@@ -405,7 +405,12 @@ fn names_do_not_depend_on_numbers_or_prices_and_repeat_nowhere() {
 #[test]
 fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making() {
     let names = vec![(3, "cafe0001".into()), (4, "cafe0002".into())];
-    let entries = log(vec![opened(), Body::Imported { names }, Body::Model { model: "mock/mock-1".into() }, user("a")]);
+    let entries = log(vec![
+        opened(),
+        Body::Imported { names, raws: Vec::new() },
+        Body::Model { model: "mock/mock-1".into() },
+        user("a"),
+    ]);
     let transcript = Transcript::new(&entries, &Known);
     let shown: Vec<_> = transcript.lines().iter().map(|line| (line.name.to_string(), line.parent.as_deref())).collect();
     assert_eq!(shown, [("cafe0001".to_owned(), None), ("cafe0002".to_owned(), Some("cafe0001"))]);

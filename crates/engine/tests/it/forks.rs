@@ -19,8 +19,14 @@ async fn fork(actor: &mut Actor, at: Option<u64>) -> Result<(SessionId, String),
 /// Writes a log that another process left behind.
 async fn left_behind(stage: &Stage, id: &str, bodies: Vec<Body>) {
     let workspace = stage.workspace().to_owned();
-    let new =
-        NewSession { id: id.into(), workspace: workspace.clone(), model: "m1".into(), mode: Mode::Prompt, at_ms: 1 };
+    let new = NewSession {
+        id: id.into(),
+        workspace: workspace.clone(),
+        model: "m1".into(),
+        mode: Mode::Prompt,
+        at_ms: 1,
+        parent: None,
+    };
     let lease = stage.store.create(new);
     let opened = Body::Opened { workspace, model: "m1".into(), mode: Mode::Prompt, forked_from: None };
     let entry = |(at, body): (usize, Body)| {
@@ -183,24 +189,24 @@ async fn what_points_at_entries_points_at_the_copies() {
         usage: Usage::default(),
     };
     let bodies = vec![
-        Body::Imported { names: vec![(4, "aaaa".into()), (5, "bbbb".into()), (99, "gone".into())] }, // 2
-        started("t1"),                                                                               // 3
-        user("t1", "one", UserFrom::Prompt),                                                         // 4
-        assistant("t1", "eins", &[]),                                                                // 5
-        ended("t1"),                                                                                 // 6
-        Body::Title { title: "a title".into() },                                                     // 7
-        started("t2"),                                                                               // 8
-        user("t2", "two", UserFrom::Prompt),                                                         // 9
-        assistant("t2", "zwei", &[]),                                                                // 10
-        ended("t2"),                                                                                 // 11
-        Body::Compacted(compaction),                                                                 // 12
-        Body::Label { target: 4, label: Some("start".into()) },                                      // 13
-        Body::Label { target: 7, label: Some("of a title, which is not copied".into()) },            // 14
-        Body::BranchSummary { from: Some(3), summary: "elsewhere".into() },                          // 15
-        shell("ls"),                                                                                 // 16
-        todos("left"),                                                                               // 17
-        started("t3"),                                                                               // 18
-        user("t3", "three", UserFrom::Prompt),                                                       // 19
+        Body::Imported { names: vec![(4, "aaaa".into()), (5, "bbbb".into()), (99, "gone".into())], raws: Vec::new() }, // 2
+        started("t1"),                                                                    // 3
+        user("t1", "one", UserFrom::Prompt),                                              // 4
+        assistant("t1", "eins", &[]),                                                     // 5
+        ended("t1"),                                                                      // 6
+        Body::Title { title: "a title".into() },                                          // 7
+        started("t2"),                                                                    // 8
+        user("t2", "two", UserFrom::Prompt),                                              // 9
+        assistant("t2", "zwei", &[]),                                                     // 10
+        ended("t2"),                                                                      // 11
+        Body::Compacted(compaction),                                                      // 12
+        Body::Label { target: 4, label: Some("start".into()) },                           // 13
+        Body::Label { target: 7, label: Some("of a title, which is not copied".into()) }, // 14
+        Body::BranchSummary { from: Some(3), summary: "elsewhere".into() },               // 15
+        shell("ls"),                                                                      // 16
+        todos("left"),                                                                    // 17
+        started("t3"),                                                                    // 18
+        user("t3", "three", UserFrom::Prompt),                                            // 19
     ];
     left_behind(&stage, "old", bodies).await;
     let mut actor = on(&stage, "old").await;
@@ -225,7 +231,10 @@ async fn what_points_at_entries_points_at_the_copies() {
     "#]]
     .assert_eq(&log_of(&stage, copy.as_str()).await);
     let entries = stage.store.read(&copy, 0, usize::MAX).await.unwrap().entries;
-    assert_eq!(entries[1].body, Body::Imported { names: vec![(4, "aaaa".into()), (5, "bbbb".into())] });
+    assert_eq!(
+        entries[1].body,
+        Body::Imported { names: vec![(4, "aaaa".into()), (5, "bbbb".into())], raws: Vec::new() }
+    );
     assert!(matches!(&entries[10].body, Body::Compacted(it) if it.first_kept == 8), "the second prompt is 8 there");
     assert!(matches!(&entries[12].body, Body::BranchSummary { from: None, .. }));
     let mut there = on(&stage, copy.as_str()).await;

@@ -352,7 +352,7 @@ pub(crate) fn line(body: &Body) -> String {
             let open = open_tasks(phases).count();
             format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
         }
-        Body::Imported { names } => format!("imported {} names", names.len()),
+        Body::Imported { names, .. } => format!("imported {} names", names.len()),
         Body::Label { target, label } => format!("label {target} {label:?}"),
         Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
         Body::Recovered { text } => format!("recovered: {text}"),

@@ -64,6 +64,31 @@ async fn forty_torn_tails_are_cut_kept_and_gone_on_from() {
 }
 
 #[tokio::test]
+async fn a_line_damaged_in_the_middle_is_told_left_alone_and_not_missed() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, ID);
+    talk.log(vec![opened(), user("a"), says("1"), user("b"), says("2")]).await;
+    let path = talk.file();
+    talk.end().await;
+    let damaged = std::fs::read_to_string(&path).unwrap().replacen(r#""text":"1""#, r#""text":"1"#, 1);
+    std::fs::write(&path, &damaged).unwrap();
+    let later = world.process();
+    later.import(&path).await.unwrap();
+    assert!(world.notes()[0].starts_with("1 line(s) of "), "{:?}", world.notes());
+    let mut talk = Talk::resume(&later, ID).await;
+    talk.log(vec![user("c")]).await;
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.starts_with(&damaged), "nothing is rewritten");
+    assert_eq!(now.matches(r#""text":"1""#).count(), 1, "the lost line is there again");
+    assert_eq!(texts(&world.context(ID).await), ["a", "1", "b", "2", "c"]);
+    // Somebody without our store reads everything from the file alone.
+    let stranger = World::new();
+    stranger.process().import(&path).await.unwrap();
+    assert_eq!(texts(&stranger.context(ID).await), ["a", "1", "b", "2", "c"]);
+}
+
+#[tokio::test]
 async fn a_whole_line_without_its_end_is_a_line() {
     let world = World::new();
     let process = world.process();

@@ -192,6 +192,29 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
 }
 
 #[tokio::test]
+async fn who_begins_a_session_may_name_its_parent() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin_from(&process, ID, Some("as/given.jsonl"));
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    assert_eq!(lines(&talk.file())[0]["parentSession"], "as/given.jsonl");
+}
+
+#[tokio::test]
+async fn a_file_of_another_session_is_not_written_to() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, "a/b");
+    let mut other = Talk::begin(&process, "a_b");
+    assert_eq!(talk.file(), other.file(), "two ids that look alike in a file name");
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    let before = std::fs::read(talk.file()).unwrap();
+    other.log(vec![opened(), user("b"), says("2")]).await;
+    assert_eq!(std::fs::read(talk.file()).unwrap(), before);
+    assert!(world.notes()[0].contains("belongs to session a/b"), "{:?}", world.notes());
+}
+
+#[tokio::test]
 async fn a_deleted_session_takes_its_file_along() {
     let world = World::new();
     let process = world.process();

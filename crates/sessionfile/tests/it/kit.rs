@@ -116,12 +116,17 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn begin(mirrored: &Mirrored, id: &str) -> Self {
+        Self::begin_from(mirrored, id, None)
+    }
+
+    pub(crate) fn begin_from(mirrored: &Mirrored, id: &str, parent: Option<&str>) -> Self {
         let new = NewSession {
             id: id.into(),
             workspace: "/work".into(),
             model: "mock/mock-1".into(),
             mode: Mode::Prompt,
             at_ms: NOON,
+            parent: parent.map(Into::into),
         };
         Self { mirrored: mirrored.clone(), lease: mirrored.create(new), seq: 0, leaf: 0 }
     }

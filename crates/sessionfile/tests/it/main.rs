@@ -1,7 +1,7 @@
 //! Session files as the family writes them: read, followed, mended, and read by pi itself.
 
 // Helpers of tests fail like tests do.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod damage;
 mod disk;

@@ -1,20 +1,24 @@
-//! Real pi reads what we wrote, and we read what real pi wrote. `PI_PACKAGE` names the directory of its npm package.
+//! Real pi reads what we wrote, and we read what real pi wrote. Skipped with a word where it is not installed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use vocab::Archive;
 
 use crate::kit::*;
 
-/// The package, and a node to run it with.
+/// The package's session manager, if it is installed and there is a node to run it: where `PI_PACKAGE` says, or where
+/// the tests of the binary keep it.
 fn package() -> Option<PathBuf> {
-    let path = PathBuf::from(std::env::var_os("PI_PACKAGE")?).join("dist/core/session-manager.js");
+    let kept =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers/pi-0.73.1/node_modules/@mariozechner/pi-coding-agent");
+    let package = std::env::var_os("PI_PACKAGE").map_or(kept, PathBuf::from);
+    let path = package.join("dist/core/session-manager.js");
     let node = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
     (path.is_file() && node).then_some(path)
 }
 
-fn node(script: &str, args: &[&std::path::Path]) -> serde_json::Value {
+fn node(script: &str, args: &[&Path]) -> serde_json::Value {
     let output = Command::new("node").args(["--input-type=module", "-e", script, "--"]).args(args).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -29,7 +33,7 @@ const manager = SessionManager.open(file);
 #[tokio::test]
 async fn pi_reads_our_file_and_we_read_what_it_appends() {
     let Some(module) = package() else {
-        return eprintln!("skipped: PI_PACKAGE does not name an installed pi, or there is no node");
+        return println!("SKIP pi is not installed (PI_PACKAGE names its directory), or there is no node");
     };
     let world = World::new();
     let process = world.process();
@@ -74,7 +78,7 @@ async fn pi_reads_our_file_and_we_read_what_it_appends() {
 #[tokio::test]
 async fn we_open_a_session_that_pi_began() {
     let Some(module) = package() else {
-        return eprintln!("skipped: PI_PACKAGE does not name an installed pi, or there is no node");
+        return println!("SKIP pi is not installed (PI_PACKAGE names its directory), or there is no node");
     };
     let world = World::new();
     let script = r#"

@@ -74,7 +74,10 @@ fn lifecycle() -> Vec<Body> {
                     .collect(),
             }],
         },
-        Body::Imported { names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())] },
+        Body::Imported {
+            names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())],
+            raws: vec![(2, Json::trusted(r#"{"role":"custom","x":[1,2]}"#))],
+        },
         Body::Label { target: 2, label: Some(ODD.into()) },
         Body::Label { target: 2, label: None },
         Body::BranchSummary { from: Some(1), summary: ODD.into() },

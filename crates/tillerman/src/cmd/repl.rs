@@ -10,6 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::args;
+use crate::beside;
 use crate::setup::Prepared;
 use crate::terminal::{Answers, INTERRUPT_LINE, Talk, Terminal, Want};
 use crate::wiring;
@@ -40,7 +41,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let edited = streams.stdin_terminal && streams.stdout_terminal;
     let saved = edited.then(editor::Screen::save).flatten();
-    let Prepared { setup, open, home, .. } = prepare(&args.basics, args.continues)?;
+    let Prepared { setup, open, home, extensions, .. } = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics)?;
     if edited {
         // The editor opens the terminal itself; a second reader would take every other line from it.
@@ -48,6 +49,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     }
     let (input, output) = host::take()?;
     let wired = wiring::build(setup).await?;
+    let beside = beside::start(&wired, extensions).await;
     let (typed, lines) = mpsc::channel(LINES_MAX);
     let (wish, wishes) = mpsc::channel(LINES_MAX);
     if edited {
@@ -65,6 +67,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let output = marked::Marked::new(output, wish);
     let ended = host::pump(terminal, &wired.engine, reader, output, options).await;
     wired.engine.shutdown().await;
+    beside.shutdown().await;
     if let Some(screen) = saved {
         screen.restore();
     }
@@ -107,5 +110,6 @@ pub(super) fn prompt_of(want: Want) -> &'static str {
     match want {
         Want::Prompt => "> ",
         Want::Answer => crate::terminal::CHOICES,
+        Want::Line => ": ",
     }
 }

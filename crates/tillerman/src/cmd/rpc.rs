@@ -21,6 +21,7 @@ use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
 
 use crate::args::Basics;
+use crate::beside;
 use crate::config;
 use crate::config::agent::{self, AgentSettings};
 use crate::setup::{self, Prepared};
@@ -87,13 +88,16 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let templates = templates::load(&setup.agent_dir, flags);
     let wired = wiring::build(setup).await?;
-    tell(&wired.notes, std::slice::from_ref(&wired.reason));
+    // Hosts show stderr to people as trouble: a model that was chosen on purpose is none.
+    let unchosen = wired.integrations.model == Standing::NoProvider && flags.model.is_none();
+    tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
     must_exist(&session.which, &wired).await?;
-    if !programs.is_empty() {
-        host::note("extensions are not started by this build");
-    }
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    converse(dialect, wired, frame_log).await
+    let beside = beside::start(&wired, programs).await;
+    let code = converse(dialect, &wired, frame_log).await;
+    beside.shutdown().await;
+    wired.engine.shutdown().await;
+    code
 }
 
 /// How the dialect starts.
@@ -123,13 +127,12 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
     }
 }
 
-async fn converse(dialect: impl Dialect, wired: Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
+async fn converse(dialect: impl Dialect, wired: &Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
     let usual = host::Options::default();
     let options = host::Options { grace: GRACE, frame_log, signals: true, deaf: output.gone(), ..usual };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
-    wired.engine.shutdown().await;
     Ok(ended.exit_code)
 }
 
@@ -153,7 +156,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         no_session: flags.no_session,
         ..Basics::default()
     };
-    let Prepared { mut setup, config, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
+    let Prepared { mut setup, config, extensions, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
     let settings = agent::settings(&setup.agent_dir);
     settle::settle(&mut setup.settings, flags, &config, &settings);
     setup.compact_at = settle::compact_at(&config, &settings);
@@ -168,7 +171,8 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     };
     let session = session::plan(flags, &around)?;
     setup.session_files = Some(SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed });
-    let programs = extensions(flags, &settings, &setup.agent_dir);
+    let mut programs = programs(flags, &settings, &setup.agent_dir);
+    programs.extend(extensions.into_iter().filter(|_| !flags.no_extensions));
     let mut notes = config.warnings;
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
@@ -191,7 +195,7 @@ fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> W
 }
 
 /// Named by flag first, then by `settings.json`, whose relative paths start at its own directory.
-fn extensions(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
+fn programs(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
     let absolute = |path: &PathBuf| match path.to_str() {
         Some(text) => agent::expand(text, &config::process_env),
         None => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
@@ -203,7 +207,9 @@ fn extensions(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<
             true => agent::expand(text, &config::process_env),
             false => agent_dir.join(text),
         };
-        paths.extend(settings.extensions.iter().map(own));
+        // Those in TypeScript are parts of pi, not programs: nobody could start them.
+        let programs = settings.extensions.iter().filter(|text| !text.ends_with(".ts"));
+        paths.extend(programs.map(own));
     }
     let mut seen = std::collections::HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));

@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use vocab::{Fault, FaultKind, Mode, Part, Which};
 
 use crate::args;
+use crate::beside;
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
 use crate::terminal::{Answers, Face, JsonLines, Paint, People, Side, Talk, Terminal};
@@ -63,8 +64,9 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let frame_log = frame_log(&args.basics)?;
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
-    let Prepared { setup, open, .. } = prepared;
+    let Prepared { setup, open, extensions, .. } = prepared;
     let wired = wiring::build(setup).await?;
+    let beside = beside::start(&wired, extensions).await;
     let answers = match () {
         () if args.yes => Answers::AllowAll,
         () if streams.person() && !args.json => Answers::Person,
@@ -76,10 +78,12 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let input: Box<dyn AsyncRead + Send + Unpin> =
         if answers == Answers::Person { Box::new(input) } else { Box::new(nothing) };
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
-    match args.json {
+    let code = match args.json {
         true => converse(Terminal::new(talk, JsonLines), wired, input, output, options).await,
         false => converse(Terminal::new(talk, streams.people(false)), wired, input, output, options).await,
-    }
+    };
+    beside.shutdown().await;
+    code
 }
 
 async fn converse<F: Face>(

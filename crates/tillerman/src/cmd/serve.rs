@@ -8,6 +8,7 @@ use host::FrameLog;
 use vocab::{Fault, FaultKind, Mode};
 
 use crate::args;
+use crate::beside;
 use crate::setup::{self, Prepared};
 use crate::wiring;
 
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &args::Serve) -> anyhow::Result<u8> {
 }
 
 async fn start(args: &args::Serve) -> Result<u8, Fault> {
-    let Prepared { mut setup, config, open, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
+    let Prepared { mut setup, config, open, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     setup.settings.retry.server_wait_ms_max = setup.settings.retry.server_wait_ms_max.min(SERVER_WAIT_MS_MAX);
     for warning in &config.warnings {
         host::note(warning);
@@ -35,6 +36,7 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let wired = wiring::build(setup).await?;
     host::note(&wired.reason);
+    let beside = beside::start(&wired, extensions).await;
     let dialect = Serve::new(Options {
         which: open.which,
         workspace: open.workspace,
@@ -51,6 +53,7 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         host::Options { grace: grace.unwrap_or(usual.grace), frame_log, signals: true, deaf: output.gone(), ..usual };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     wired.engine.shutdown().await;
+    beside.shutdown().await;
     Ok(ended.exit_code)
 }
 

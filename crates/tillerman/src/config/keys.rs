@@ -29,6 +29,8 @@ pub(super) enum Workspace {
     Tighten,
     /// A stranger's file must not choose where prompts and keys are sent.
     Never,
+    /// It names programs: counts only where the user has said that the directory is trusted.
+    Trusted,
 }
 
 pub(crate) struct Key {
@@ -81,6 +83,14 @@ pub(crate) const KEYS: &[Key] = &[
     count("compaction.threshold_pct", 10, 100, "How full, in percent, before that happens."),
     count("compaction.keep_pct", 0, 90, "Percent of the window kept word for word."),
     key("tools.only", Kind::Texts, "Offer only these tools."),
+    Key {
+        workspace: Workspace::Trusted,
+        ..key("extensions", Kind::Texts, "Programs to start beside every conversation; paths from where the file is.")
+    },
+    Key {
+        workspace: Workspace::Never,
+        ..key("trusted_workspaces", Kind::Texts, "Directories whose own settings may start extensions.")
+    },
 ];
 
 /// A checked value.

@@ -7,16 +7,16 @@ pub(crate) enum Heard {
     Answer(Answer),
     /// `?`: tell me more.
     Explain,
+    /// The text goes on in the next line.
+    More,
     /// Neither; what would have been understood.
     Unclear(&'static str),
 }
 
 pub(crate) fn read(kind: &AskKind, line: &str) -> Heard {
     let line = line.trim();
-    if line == "?" {
-        return Heard::Explain;
-    }
     match kind {
+        AskKind::Permission(_) if line == "?" => Heard::Explain,
         AskKind::Permission(_) => permission(line),
         AskKind::Confirm { .. } => confirm(line),
         AskKind::Select { options, .. } => {
@@ -27,10 +27,34 @@ pub(crate) fn read(kind: &AskKind, line: &str) -> Heard {
                 None => Heard::Unclear("type one of the numbers, or nothing to cancel"),
             }
         }
-        AskKind::Input { .. } | AskKind::Editor { .. } if line.is_empty() => Heard::Answer(Answer::Dismissed),
-        AskKind::Input { .. } | AskKind::Editor { .. } => Heard::Answer(Answer::Text(line.into())),
-        AskKind::HostCall { .. } => Heard::Answer(Answer::Dismissed),
+        AskKind::Input { .. } if line.is_empty() => Heard::Answer(Answer::Dismissed),
+        AskKind::Input { .. } => Heard::Answer(Answer::Text(line.into())),
+        // Read line by line, see [`edit`].
+        AskKind::Editor { .. } | AskKind::HostCall { .. } => Heard::Answer(Answer::Dismissed),
     }
+}
+
+/// Lines of a text; the lines beyond are not taken.
+const DRAFT_LINES_MAX: usize = 10_000;
+/// Ends a text of several lines.
+pub(crate) const END_OF_TEXT: &str = ".";
+
+/// One more line of a text. A lone dot ends it; a dot alone keeps the text as it was, and cancels where there is none.
+pub(crate) fn edit(draft: &mut Vec<String>, prefill: Option<&str>, line: &str) -> Heard {
+    let lines = line.split(super::LINE_JOIN);
+    if line.trim() != END_OF_TEXT {
+        let room = DRAFT_LINES_MAX.saturating_sub(draft.len());
+        draft.extend(lines.take(room).map(str::to_owned));
+        return match room {
+            0 => Heard::Unclear("the text is too long; a lone `.` ends it"),
+            _ => Heard::More,
+        };
+    }
+    Heard::Answer(match (std::mem::take(draft), prefill) {
+        (draft, _) if !draft.is_empty() => Answer::Text(draft.join("\n").into()),
+        (_, Some(prefill)) => Answer::Text(prefill.into()),
+        (_, None) => Answer::Dismissed,
+    })
 }
 
 fn permission(line: &str) -> Heard {

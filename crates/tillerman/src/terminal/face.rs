@@ -1,13 +1,25 @@
 //! How a conversation looks. One face is for people, one prints JSON lines; both are told the same things.
 
-use vocab::{Answer, Ask, Body, Event, Fault, Opened, SlashReply, TurnEnd};
+use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SlashReply, TurnEnd};
 use wire::FrameBuf;
 
 /// What the next line will be taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
     Prompt,
+    /// To a permission question.
     Answer,
+    /// To a dialog of an extension.
+    Line,
+}
+
+impl Want {
+    pub(crate) fn answer_to(ask: &Ask) -> Want {
+        match ask.kind {
+            AskKind::Permission(_) => Want::Answer,
+            _ => Want::Line,
+        }
+    }
 }
 
 pub(crate) trait Face: Send {

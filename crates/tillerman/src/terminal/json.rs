@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Answer, Ask, AskKind, Body, CallEnd, CallInput, CallResult, Event, Fault, Opened, SlashReply, Stop, TurnEnd, Usage,
+    Answer, Ask, AskKind, Body, CallEnd, CallInput, CallResult, Event, Fault, Notice, Opened, SlashReply, Stop,
+    TurnEnd, Usage,
 };
 use wire::{FrameBuf, escape_into};
 
@@ -169,7 +170,13 @@ impl Face for JsonLines {
             Event::CompactionFailed { fault, .. } => {
                 line!(out, "notice", "text": format!("summarising failed: {}", fault.message));
             }
-            Event::CallInput { .. }
+            Event::Notice(Notice::Say { text, .. }) => line!(out, "notice", "text": &**text),
+            Event::Trouble { source, during, text } => {
+                line!(out, "trouble", "source": &**source, "during": &**during, "text": &**text);
+            }
+            // There is no screen to put the rest on.
+            Event::Notice(_)
+            | Event::CallInput { .. }
             | Event::CallProgress { .. }
             | Event::State(_)
             | Event::CompactionStarted { .. }
@@ -177,8 +184,6 @@ impl Face for JsonLines {
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Notice(_)
-            | Event::Trouble { .. }
             | Event::Consult(_)
             | Event::Queue(_)
             | Event::ItemEnded { .. }

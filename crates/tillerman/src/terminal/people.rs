@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use vocab::{
-    Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, Fault, Opened, PermissionAsk, SlashReply,
-    Stop, TurnEnd,
+    Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, Fault, Notice, NoticeLevel, Opened,
+    PermissionAsk, SlashReply, Stop, TurnEnd,
 };
 use wire::FrameBuf;
 
@@ -17,6 +17,7 @@ use super::show::{self, DIFF_LINES_MAX};
 /// Bytes in the output that ask a line editor for the next line. [`clean`] keeps them out of everything else.
 pub(crate) const MARK_PROMPT: u8 = 0x05;
 pub(crate) const MARK_ANSWER: u8 = 0x06;
+pub(crate) const MARK_LINE: u8 = 0x11;
 
 /// What can be typed at a permission question.
 pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
@@ -256,6 +257,27 @@ impl People {
         self.fresh = false;
     }
 
+    /// What an extension shows. A terminal that scrolls has no place of its own for it: it becomes lines.
+    fn shown(&mut self, notice: &Notice, out: &mut FrameBuf) {
+        let mark = |text: &str| format!("· {}", clean(text));
+        let lines: Vec<String> = match notice {
+            Notice::Say { text, level } => {
+                let paint = |line: &str| match level {
+                    NoticeLevel::Info => self.paint.cyan(line),
+                    NoticeLevel::Warning => self.paint.yellow(line),
+                    NoticeLevel::Error => self.paint.red(line),
+                };
+                text.lines().map(|line| paint(&mark(line))).collect()
+            }
+            Notice::Status { text: Some(text), .. } => vec![self.paint.dim(&mark(text))],
+            Notice::Widget { lines: Some(lines), .. } => lines.iter().map(|it| self.paint.dim(&mark(it))).collect(),
+            Notice::EditorText { text } => vec![self.paint.dim(&mark(&format!("to type: {text}")))],
+            // What goes away was lines that have scrolled by, and the title is the terminal's own.
+            Notice::Status { text: None, .. } | Notice::Widget { lines: None, .. } | Notice::Title { .. } => return,
+        };
+        self.block(&lines, out);
+    }
+
     fn stopped(&self, end: &TurnEnd) -> Option<String> {
         let why = match end.stop {
             Stop::EndTurn | Stop::Error => return None,
@@ -340,14 +362,18 @@ impl Face for People {
                 self.block(&[self.paint.yellow(&line)], out);
             }
             Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
+            Event::Notice(notice) => self.shown(notice, out),
+            Event::Trouble { source, during, text } => {
+                let line = format!("{} ({}): {}", clean(source), clean(during), clean(text));
+                let lines: Vec<String> = line.lines().map(|line| self.paint.red(line)).collect();
+                self.block(&lines, out);
+            }
             Event::CallInput { .. }
             | Event::State(_)
             | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Notice(_)
-            | Event::Trouble { .. }
             | Event::Consult(_)
             | Event::Queue(_)
             | Event::ItemEnded { .. }
@@ -373,10 +399,24 @@ impl Face for People {
             AskKind::Select { title, options } => {
                 let mut lines = vec![self.paint.bold(&clean(title))];
                 lines.extend(options.iter().enumerate().map(|(at, it)| format!("  {}. {}", at + 1, clean(it))));
+                lines.push(self.paint.dim("a number chooses, an empty line cancels"));
                 self.block(&lines, out);
             }
-            AskKind::Confirm { title, message } => self.question(&format!("{title}: {message}"), out),
-            AskKind::Input { title, .. } | AskKind::Editor { title, .. } => self.question(title, out),
+            AskKind::Confirm { title, message } => self.question(&format!("{title} {message} [y/n]"), out),
+            AskKind::Input { title, placeholder } => {
+                let example = placeholder.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+                self.question(&format!("{title}{example}"), out);
+            }
+            AskKind::Editor { title, prefill } => {
+                let mut lines = vec![self.paint.bold(&clean(title))];
+                if let Some(prefill) = prefill {
+                    lines.extend(clean(prefill).lines().map(|line| self.paint.dim(&format!("  {line}"))));
+                    lines.push(self.paint.dim("a lone `.` ends the text; typed first, it keeps what is above"));
+                } else {
+                    lines.push(self.paint.dim("a lone `.` ends the text; typed first, it cancels"));
+                }
+                self.block(&lines, out);
+            }
             AskKind::HostCall { .. } => {}
         }
     }
@@ -451,7 +491,11 @@ impl Face for People {
 
     fn want(&mut self, want: Want, out: &mut FrameBuf) {
         if self.marks {
-            out.raw(&[if want == Want::Prompt { MARK_PROMPT } else { MARK_ANSWER }]);
+            out.raw(&[match want {
+                Want::Prompt => MARK_PROMPT,
+                Want::Answer => MARK_ANSWER,
+                Want::Line => MARK_LINE,
+            }]);
         } else if want == Want::Answer && self.inline() {
             out.raw(CHOICES.as_bytes());
             self.fresh = false;

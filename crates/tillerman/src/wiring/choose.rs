@@ -270,7 +270,7 @@ fn usual_missing(wanted: &Wanted, server: &str, infos: &[ModelInfo]) -> Option<S
     let (provider, model) = wanted.usual.as_ref()?;
     let provider = provider.as_deref()?;
     let elsewhere = provider != server && wanted.model.is_none();
-    let described = infos.iter().any(|info| &*info.provider == provider && &*info.id == &**model);
+    let described = infos.iter().any(|info| *info.provider == *provider && *info.id == **model);
     (elsewhere && !described).then(|| format!("settings.json asks for {provider}/{model}, which is not here"))
 }
 

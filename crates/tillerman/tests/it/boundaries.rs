@@ -76,7 +76,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" => &[],
         "wire" | "engine" | "tools" | "providers" | "tour" | "store" => &["vocab"],
-        "host" => &["vocab", "wire", "engine"],
+        "host" | "extensions" => &["vocab", "wire", "engine"],
         "sessionfile" => &["vocab", "wire", "dialect-rpc"],
         "client" => &["vocab", "wire", "dialect-acp"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],

@@ -4,6 +4,7 @@
 mod boundaries;
 mod cli;
 mod cli_help;
+mod cli_rpc;
 mod cli_run;
 mod cli_sessions;
 mod docs;

@@ -173,12 +173,20 @@ export const orders = {
   async nothing_to_export_is_said() {
     await client.newSession();
     await assert.rejects(client.exportHtml(path.join(home, "none.html")), { message: "Nothing to export yet - start a conversation first" });
+    await stop(client);
   },
 };
+
+/** A failed check may leave queued words or a run behind; the next one gets an agent of its own. */
+export async function renew() {
+  if (client) await stop(client);
+  client = await start();
+}
 
 /** Failures of the model and the size of the context. */
 export const replies = {
   async a_server_error_is_retried_without_a_user_message() {
+    client = await start();
     const since = client.events.length;
     await client.prompt("E500:1 once");
     const events = await settled(since, (event) => event.type === "auto_retry_end");

@@ -246,7 +246,8 @@ export const talk = {
     const events = await rest(since);
     const ended = last(events, "tool_execution_end");
     assert.equal(ended.isError, true);
-    assert.match(textOf(ended.result), /begun/);
+    // pi repeats the output so far; ours was told as updates, and the result says how it ended.
+    assert.match(textOf(ended.result), /begun|interrupted/);
     assert.deepEqual(order(events).slice(-6), ["turn_end", "turn_start", "message_start:assistant", "message_end:assistant", "turn_end", "agent_end"]);
     const message = assistant(events);
     assert.deepEqual([message.stopReason, message.content], ["aborted", []]);
@@ -267,6 +268,12 @@ export const talk = {
     await stop(client);
   },
 };
+
+/** A failed check may leave queued words or a run behind; the next one gets an agent of its own. */
+export async function renew() {
+  if (client) await stop(client);
+  client = await start();
+}
 
 /** Things RpcClient hides: what comes before its first command, and answers it does not wait for. */
 export const wire = {

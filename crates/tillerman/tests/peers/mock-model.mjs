@@ -34,7 +34,7 @@ function script(messages) {
   const text = textOf(messages.findLast((message) => message.role === "user"));
   const first = messages[0];
   const system = first?.role === "system" || first?.role === "developer" ? textOf(first) : "";
-  if (/<conversation>/.test(text) || /summari[sz]ation assistant/i.test(system)) return "SUMMARY";
+  if (/<conversation>/.test(text) || /^Summarise this conversation/.test(text) || /summari[sz]ation assistant/i.test(system)) return "SUMMARY";
   // Lines end at LF alone: the other separators of Unicode are text here as on the wires.
   return text.split("\n").findLast((line) => DIRECTIVE.test(line)) ?? "TEXT";
 }

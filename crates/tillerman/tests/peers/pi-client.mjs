@@ -2,8 +2,8 @@
 // npm package. One line per check: `ok NAME` or `FAIL NAME: why`; exit code 1 when one failed.
 // Arguments are parts of names; without any, all checks run. The settings are environment variables, see world.mjs.
 import { close } from "./world.mjs";
-import { talk, wire } from "./checks-talk.mjs";
-import { orders, replies } from "./checks-orders.mjs";
+import { renew as renewTalk, talk, wire } from "./checks-talk.mjs";
+import { orders, renew as renewOrders, replies } from "./checks-orders.mjs";
 import { files } from "./checks-files.mjs";
 
 /** Above the 30 s after which RpcClient itself gives up on a request. */
@@ -25,7 +25,7 @@ function limited(work) {
   });
 }
 
-for (const group of [talk, wire, orders, replies, files]) {
+for (const [group, renew] of [[talk, renewTalk], [wire], [orders, renewOrders], [replies, renewOrders], [files]]) {
   if (wanted.length > 0 && !Object.keys(group).some((name) => wanted.some((part) => name.includes(part)))) continue;
   for (const [name, work] of Object.entries(group)) {
     if (slow >= SLOW_FAILURES_MAX) break;
@@ -39,6 +39,7 @@ for (const group of [talk, wire, orders, replies, files]) {
       if (Date.now() - begun > SLOW_MS) slow++;
       console.log(`FAIL ${name}: ${String(why?.message ?? why).replaceAll("\n", " | ")}`);
       if (process.env.PEER_STACK) console.log(why?.stack);
+      await renew?.().catch(() => {});
     }
   }
 }

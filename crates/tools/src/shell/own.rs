@@ -18,6 +18,8 @@ use super::{Shell, environment};
 /// After a stop, how long the end of the command is waited for. The leash kills what ignores the first signal two
 /// seconds after it; whoever stopped it need not watch that.
 const STOP_TIME_MAX: Duration = Duration::from_secs(1);
+/// Lines shown of the output; of more, the first and the last are shown and all of them are kept in a file.
+const LINES_MAX: usize = 2000;
 /// What shells say when a command is there and cannot be started.
 const CANNOT_START: i32 = 126;
 /// What shells add to the number of the signal that ended a command.
@@ -50,7 +52,7 @@ pub(crate) async fn run(
     if let Some(Report::Failed(errno)) = end.report {
         return cannot_start(&command, &std::io::Error::from_raw_os_error(errno).to_string());
     }
-    came_out(&command, &end, capture.finish().await)
+    came_out(&command, &end, capture.finish_within(LINES_MAX).await)
 }
 
 async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<Held, String> {

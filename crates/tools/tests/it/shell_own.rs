@@ -106,6 +106,16 @@ async fn long_output_is_shown_from_both_ends_and_counted_whole() {
 }
 
 #[tokio::test]
+async fn many_short_lines_are_cut_too() {
+    let desk = Desk::new();
+    let done = desk.run("seq 1 5000").await;
+    assert_eq!((done.truncated, done.total_lines, done.total_bytes), (true, 5001, 23_893));
+    assert!(done.output.starts_with("1\n") && done.output.ends_with("\n5000\n"));
+    assert_eq!(done.output.lines().count(), 2001, "and one that says what is missing");
+    assert_eq!(std::fs::read_to_string(&*done.spilled.unwrap()).unwrap().len(), 23_893);
+}
+
+#[tokio::test]
 async fn what_it_leaves_running_holds_neither_the_result_nor_is_it_lost() {
     let desk = Desk::new();
     let mark = mark();

@@ -132,7 +132,7 @@ fn next(lines: &mut rustyline::Editor<Words, DefaultHistory>, want: Want, histor
                 return Typed::Line(whole);
             }
             // At a question Ctrl-C means the turn; in a line it clears the line.
-            Err(ReadlineError::Interrupted) if want == Want::Answer => return Typed::Interrupt,
+            Err(ReadlineError::Interrupted) if want != Want::Prompt => return Typed::Interrupt,
             Err(ReadlineError::Interrupted) => {
                 whole.clear();
                 prompt = prompt_of(want);

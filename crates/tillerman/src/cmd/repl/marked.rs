@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
-use crate::terminal::{MARK_ANSWER, MARK_PROMPT, Want};
+use crate::terminal::{MARK_ANSWER, MARK_LINE, MARK_PROMPT, Want};
 
 pub(super) struct Marked<W> {
     inner: W,
@@ -25,6 +25,7 @@ fn mark(byte: u8) -> Option<Want> {
     match byte {
         MARK_PROMPT => Some(Want::Prompt),
         MARK_ANSWER => Some(Want::Answer),
+        MARK_LINE => Some(Want::Line),
         _ => None,
     }
 }

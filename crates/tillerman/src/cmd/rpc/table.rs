@@ -83,7 +83,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["--rpc-updates"], Value, Means::RpcUpdates),
     flag(&["--sync"], Value, Means::Sync),
     flag(&["--help", "-h"], Nothing, Means::Help),
-    flag(&["--version", "-v"], Nothing, Means::Version),
+    flag(&["--version", "-v", "-V"], Nothing, Means::Version),
     none(&["--print", "-p"], Nothing, "prompts come over stdin"),
     none(&["--allow-home"], Nothing, "every directory is allowed"),
     none(&["--theme"], Value, "no screen"),

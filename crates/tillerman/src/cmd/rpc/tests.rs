@@ -246,7 +246,7 @@ fn the_help_names_every_flag_that_does_something() {
 // ---- the session ----------------------------------------------------------------------------------------------------
 
 fn chosen(line: &[&str], settings: &AgentSettings, agent_dir: &Path) -> Result<SessionPlan, Fault> {
-    let env = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
+    let env = |name: &str| (name == "HOME").then(|| "/people/u".to_owned());
     let around = Around { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
     plan(&flags(line), &around)
 }
@@ -282,7 +282,7 @@ fn a_session_is_found_by_path_by_id_and_by_age() {
     assert!(chosen(&["--session", "ccc"], &none, place.path()).unwrap().note.unwrap().contains("another directory's"));
     assert_eq!(which(&["--session", "zzz"]), Which::Id("zzz".into()), "it may be one of our own store");
     assert_eq!(which(&["--session", "/p/q.jsonl"]), Which::Path("/p/q.jsonl".into()));
-    assert_eq!(which(&["--session", "~/q.jsonl"]), Which::Path("/home/u/q.jsonl".into()));
+    assert_eq!(which(&["--session", "~/q.jsonl"]), Which::Path("/people/u/q.jsonl".into()));
     assert_eq!(which(&["--session", "aaa", "--no-session"]), Which::New);
     let fork = chosen(&["--fork", "aaa"], &none, place.path()).unwrap();
     assert_eq!((fork.which, fork.fork), (Which::Path(old), true));
@@ -311,9 +311,9 @@ fn session_files_go_where_somebody_said() {
         (plan.dir, plan.dir_is_fixed)
     };
     assert_eq!(dir(&[], &none), (PathBuf::from("/agent/sessions/--work-x-y--"), false));
-    assert_eq!(dir(&[], &said), (PathBuf::from("/home/u/s"), true));
+    assert_eq!(dir(&[], &said), (PathBuf::from("/people/u/s"), true));
     assert_eq!(dir(&["--session-dir", "/d"], &said), (PathBuf::from("/d"), true));
-    assert_eq!(dir(&["--session-dir", "~/d"], &none), (PathBuf::from("/home/u/d"), true));
+    assert_eq!(dir(&["--session-dir", "~/d"], &none), (PathBuf::from("/people/u/d"), true));
 }
 
 // ---- settings -------------------------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ fn extensions_of_the_user_come_from_flags_and_settings() {
     let agent =
         AgentSettings { extensions: vec!["a.py".into(), "/abs".into(), "a.py".into()], ..AgentSettings::default() };
     let dir = Path::new("/agent");
-    let paths = |line: &[&str]| extensions(&flags(line), &agent, dir);
+    let paths = |line: &[&str]| programs(&flags(line), &agent, dir);
     assert_eq!(paths(&["-e", "/f"]), ["/f", "/agent/a.py", "/abs"].map(PathBuf::from));
     assert_eq!(paths(&["-e", "/f", "--no-extensions"]), [PathBuf::from("/f")]);
 }

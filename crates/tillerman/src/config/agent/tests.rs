@@ -11,7 +11,7 @@ fn env(name: &str) -> Option<String> {
     match name {
         "MY_KEY" => Some("sk-canary-from-env".to_owned()),
         "EMPTY" => Some(String::new()),
-        "HOME" => Some("/home/u".to_owned()),
+        "HOME" => Some("/people/u".to_owned()),
         _ => None,
     }
 }

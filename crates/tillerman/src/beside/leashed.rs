@@ -1,0 +1,113 @@
+//! Puts an extension on a leash, like a command of the model's: whatever becomes of us, `kill -9` included, it and
+//! everything it started ends. The leash joins stdout and stderr, so stderr comes through a named pipe of its own.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use extensions::{Launcher, Process, Program, Started};
+use rustix::fs::{CWD, Mode, mkdirat, mknodat};
+use tokio::net::unix::pipe;
+use tools::leash::{Control, Held, Report, Request, Spare};
+use vocab::Later;
+
+pub(crate) struct Leashed;
+
+impl Launcher for Leashed {
+    fn launch<'a>(&'a self, program: &'a Program) -> Later<'a, io::Result<Started>> {
+        Box::pin(async move {
+            let place = Place::make()?;
+            let errors = pipe::OpenOptions::new().read_write(true).open_receiver(&place.pipe)?;
+            let request = Request {
+                command: command(program, &place.pipe)?,
+                cwd: program.cwd.clone(),
+                env: program.env.clone(),
+                pids_max: tools::shell::PIDS_MAX,
+            };
+            let spare = Spare::start(Path::new("/proc/self/exe")).map_err(io::Error::other)?;
+            let Held { mut control, output, input } = spare.hold(&request, true).await.map_err(io::Error::other)?;
+            let input = input.ok_or_else(|| io::Error::other("the pipe is missing"))?;
+            if let Some(Report::Failed(errno)) = control.report().await {
+                return Err(io::Error::from_raw_os_error(errno));
+            }
+            let process = OnLeash { control, status: None, _place: place };
+            Ok(Started {
+                input: Box::new(input),
+                output: Box::new(output),
+                errors: Box::new(errors),
+                process: Box::new(process),
+            })
+        })
+    }
+}
+
+/// `exec 'python3' '/x/guard.py' 2>'/tmp/y/errors'`: the shell goes, the program stays.
+fn command(program: &Program, errors: &Path) -> io::Result<String> {
+    let mut line = String::from("exec");
+    for word in &program.argv {
+        line.push(' ');
+        line.push_str(&quoted(word)?);
+    }
+    Ok(format!("{line} 2>{}", quoted(errors.as_os_str())?))
+}
+
+fn quoted(word: &OsStr) -> io::Result<String> {
+    let text = word.to_str().ok_or_else(|| io::Error::other("its path is not Unicode text"))?;
+    if word.as_bytes().contains(&0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(format!("'{}'", text.replace('\'', r"'\''")))
+}
+
+/// A directory of our own with the pipe for stderr in it; gone with this.
+struct Place {
+    dir: PathBuf,
+    pipe: PathBuf,
+}
+
+impl Place {
+    fn make() -> io::Result<Place> {
+        let dir = std::env::temp_dir().join(format!("tillerman-{}", uuid::Uuid::now_v7()));
+        mkdirat(CWD, &dir, Mode::RWXU)?;
+        let place = Place { pipe: dir.join("errors"), dir };
+        mknodat(CWD, &place.pipe, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        Ok(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+struct OnLeash {
+    control: Control,
+    status: Option<String>,
+    _place: Place,
+}
+
+impl Process for OnLeash {
+    fn ended(&mut self) -> Later<'_, String> {
+        Box::pin(async {
+            while self.status.is_none() {
+                self.status = match self.control.report().await {
+                    Some(Report::Started(_)) => None,
+                    Some(Report::Exited { code, .. }) => Some(format!("exited with code {code}")),
+                    Some(Report::Killed { signal, .. }) => Some(format!("was killed by signal {signal}")),
+                    Some(Report::TooMany(count)) => Some(format!("was ended: it had {count} processes")),
+                    Some(Report::Failed(_) | Report::Empty) | None => Some("ended".into()),
+                };
+            }
+            self.status.clone().unwrap_or_default()
+        })
+    }
+
+    fn end(mut self: Box<Self>) -> Later<'static, ()> {
+        Box::pin(async move {
+            self.control.stop();
+            while !matches!(self.control.report().await, Some(Report::Empty) | None) {}
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! Which directories may name programs that we start, and where those programs are.
+
+use std::path::{Path, PathBuf};
+
+use super::Source;
+use super::keys::Setting;
+
+/// `~/x` is the user's; a relative path is taken from the directory of the file that names it.
+pub(super) fn placed(setting: Setting, from: &Source) -> Setting {
+    let (Setting::Texts(paths), Source::User(file) | Source::Workspace(file)) = (&setting, from) else {
+        return setting;
+    };
+    let base = file.parent().unwrap_or(Path::new(""));
+    let place = |path: &String| base.join(expanded(path)).to_string_lossy().into_owned();
+    Setting::Texts(paths.iter().map(place).collect())
+}
+
+fn expanded(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+/// Whether the user has named the directory this file is in. Names are compared as the file system knows them, so that a
+/// link cannot stand in for a trusted directory.
+pub(super) fn is_trusted(trusted: Option<&[String]>, from: &Source) -> bool {
+    let Source::Workspace(file) = from else { return true };
+    let Some(Ok(here)) = file.parent().map(std::fs::canonicalize) else { return false };
+    let is_here = |path: &String| std::fs::canonicalize(expanded(path)).is_ok_and(|path| path == here);
+    trusted.unwrap_or_default().iter().any(is_here)
+}
+
+pub(super) fn joined(before: Option<&[String]>, more: Setting) -> Setting {
+    match (before, more) {
+        (Some(before), Setting::Texts(more)) => Setting::Texts(before.iter().cloned().chain(more).collect()),
+        (_, more) => more,
+    }
+}
