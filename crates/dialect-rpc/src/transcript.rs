@@ -205,7 +205,7 @@ impl Projector {
             Body::User { .. } | Body::Assistant { .. } | Body::CallEnded { .. } | Body::Shell(_) => {
                 let said = self.said(entry, faces);
                 let raw = self.raws.remove(&entry.seq);
-                said.map(|said| raw.map_or(said.clone(), |raw| said.as_it_stood(&raw))).map(LineKind::Message)
+                said.map(|said| raw.map_or(said.clone(), |raw| said.standing(&raw))).map(LineKind::Message)
             }
             Body::Retrying { fault, .. } => {
                 let said = self.error(fault, faces, true);
@@ -395,7 +395,7 @@ impl Projector {
 
 impl Said {
     /// In the words of the file it came from.
-    fn as_it_stood(self, raw: &Json) -> Self {
+    fn standing(self, raw: &Json) -> Self {
         let mut json = Vec::new();
         messages::object(&mut json, raw);
         Said { json: Said::new(self.role, json).json, ..self }

@@ -34,10 +34,15 @@ pub(crate) fn message(fields: &Fields<'_>, models: &dyn Models) -> Option<(Said,
     Some((said, fields.integer("timestamp")))
 }
 
-/// A message as it stands, except that an old role has its new name.
-pub(crate) fn raw(fields: &Fields<'_>) -> Json {
+/// A message as it stands, except that an old role has its new name. `None` for one that lacks what hosts rely on: that
+/// is told in our words, which have it.
+pub(crate) fn raw(fields: &Fields<'_>) -> Option<Json> {
+    const NEEDED: [&str; 7] = ["content", "api", "provider", "model", "usage", "stopReason", "timestamp"];
+    if fields.text("role")? == "assistant" && NEEDED.iter().any(|key| fields.raw(key).is_none()) {
+        return None;
+    }
     let renamed = fields.text("role").filter(|role| role == "hookMessage").map(|_| "\"custom\"");
-    fields.write(|key| renamed.filter(|_| key == "role"))
+    Some(fields.write(|key| renamed.filter(|_| key == "role")))
 }
 
 /// A message that its program put beside the conversation, as that program would show it.

@@ -167,7 +167,7 @@ impl<'a> Importer<'a> {
             "custom_message" => {
                 let body = Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Companion };
                 let seq = self.add(parent, here, row.name.clone(), body);
-                self.keep_raw(seq, content::custom(fields, here));
+                self.keep_raw(seq, Some(content::custom(fields, here)));
                 return Some(seq);
             }
             "model_change" => Body::Model { model: model_change(fields, self.models)? },
@@ -244,7 +244,8 @@ impl<'a> Importer<'a> {
     }
 
     /// Keeps a message as it stands in the file, as long as the run it belongs to does not become a burden.
-    fn keep_raw(&mut self, seq: u64, json: Json) {
+    fn keep_raw(&mut self, seq: u64, json: Option<Json>) {
+        let Some(json) = json else { return };
         if let Some(Body::Imported { raws, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
             let kept: usize = if raws.is_empty() { 0 } else { self.raw_bytes };
             if kept + json.as_str().len() <= RAW_BYTES_MAX {

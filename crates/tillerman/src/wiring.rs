@@ -120,8 +120,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     let catalogue = Arc::new(catalogue);
     let archive = Arc::new(store::FileArchive::new(store.clone(), setup.data.clone()));
     let kept = Kept { store, archive };
-    let files = setup.session_files.filter(|_| !setup.settings.ephemeral);
-    let Kept { store, archive } = match files {
+    let Kept { store, archive } = match setup.session_files {
         Some(files) => kept.with_files(files, &catalogue, &model, &setup.settings),
         None => kept,
     };

@@ -275,7 +275,9 @@ pub(crate) fn lines(path: &Path) -> Vec<serde_json::Value> {
 pub(crate) fn texts(context: &[String]) -> Vec<String> {
     let text = |json: &String| {
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
-        value["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+        // Foreign messages are told as they stand, and some have a plain text.
+        let content = &value["content"];
+        content.as_str().or(content[0]["text"].as_str()).unwrap_or_default().to_owned()
     };
     context.iter().map(text).collect()
 }

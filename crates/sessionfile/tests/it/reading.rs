@@ -58,7 +58,7 @@ fn every_kind_of_entry_of_pi_is_understood() {
         {"role":"compactionSummary","summary":"C","tokensBefore":9,"timestamp":1794781914005}
         {"role":"toolResult","toolCallId":"c1","toolName":"read","content":[{"type":"text","text":"r"},{"type":"image","data":"AA==","mimeType":"image/png"}],"details":{"q":1,"b":2},"isError":true,"timestamp":1794781913099}
         {"role":"assistant","content":[],"api":"openai-completions","provider":"mock","model":"mock-1","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"error","timestamp":1794781913200,"errorMessage":"500 oops"}
-        {"role":"developer","content":[{"type":"text","text":"note"}],"synthetic":true,"timestamp":1794781914001}
+        {"role":"custom","customType":"n","content":"note","display":true,"timestamp":1794781914001}
         {"role":"bashExecution","command":"ls","output":"x","cancelled":true,"truncated":false,"timestamp":1794781914006}"#]].assert_eq(&context(&text).join("\n"));
     let expected = ["a1", "a2", "a3", "a4", "a6", "a7", "a8", "a9", "b1", "b2", "b3", "b4"];
     assert_eq!(names(&text), expected);
@@ -105,9 +105,7 @@ fn version_2_and_the_relatives_forms_are_understood() {
     ]
     .join("\r\n");
     let shown = context(&text);
-    assert!(
-        shown[0].contains(r#""role":"developer""#) && shown[1].contains(r#"{"type":"redactedThinking","data":"D"}"#)
-    );
+    assert!(shown[0].contains(r#""role":"custom""#) && shown[1].contains(r#"{"type":"redactedThinking","data":"D"}"#));
     let titled = |entry: &std::sync::Arc<Entry>| matches!(&entry.body, Body::Title { title } if &**title == "Named");
     assert!(read(&text).iter().any(titled));
     let Body::Opened { model, workspace, .. } = &read(&text)[0].body else { panic!() };

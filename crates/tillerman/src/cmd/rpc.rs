@@ -12,6 +12,7 @@ mod tests;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -154,6 +155,8 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         system_prompt,
         append_system_prompt,
         no_session: flags.no_session,
+        extensions: flags.extensions.iter().map(|path| expand(path)).collect(),
+        no_extensions: flags.no_extensions,
         ..Basics::default()
     };
     let Prepared { mut setup, config, extensions, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
@@ -170,10 +173,11 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         files: &FILES,
     };
     let session = session::plan(flags, &around)?;
-    setup.session_files = Some(SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed });
-    let mut programs = programs(flags, &settings, &setup.agent_dir);
-    programs.extend(extensions.into_iter().filter(|_| !flags.no_extensions));
+    let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed };
+    setup.session_files = (!flags.no_session).then_some(files);
+    let programs = programs(extensions, flags, &settings, &setup.agent_dir);
     let mut notes = config.warnings;
+    notes.extend(setup.described.unspoken.iter().map(agent::Unspoken::note));
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
     notes.extend(session.note.clone());
@@ -194,13 +198,8 @@ fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> W
     }
 }
 
-/// Named by flag first, then by `settings.json`, whose relative paths start at its own directory.
-fn programs(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
-    let absolute = |path: &PathBuf| match path.to_str() {
-        Some(text) => agent::expand(text, &config::process_env),
-        None => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
-    };
-    let mut paths: Vec<PathBuf> = flags.extensions.iter().map(absolute).collect();
+/// What flags and our own configuration name, then what `settings.json` does; its relative paths start at its directory.
+fn programs(mut named: Vec<PathBuf>, flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<PathBuf> {
     if !flags.no_extensions {
         // `join` keeps what is absolute already.
         let own = |text: &String| match text.starts_with('~') {
@@ -209,11 +208,16 @@ fn programs(flags: &Flags, settings: &AgentSettings, agent_dir: &Path) -> Vec<Pa
         };
         // Those in TypeScript are parts of pi, not programs: nobody could start them.
         let programs = settings.extensions.iter().filter(|text| !text.ends_with(".ts"));
-        paths.extend(programs.map(own));
+        named.extend(programs.map(own));
     }
     let mut seen = std::collections::HashSet::new();
-    paths.retain(|path| seen.insert(path.clone()));
-    paths
+    named.retain(|path| seen.insert(path.clone()));
+    named
+}
+
+/// A path that is no text is taken as it is.
+fn expand(path: &Path) -> PathBuf {
+    path.to_str().map_or_else(|| path.to_owned(), |text| agent::expand(text, &config::process_env))
 }
 
 /// Whether hosts want to be told of titles.
@@ -232,16 +236,42 @@ async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
     }
 }
 
-/// A page beside us from a session file; nothing of it stays in the store.
+/// A page beside us from a session file; nothing of it stays in the store. The file itself is only read: opening one for
+/// good may mend it.
 async fn export(mut setup: wiring::Setup, file: &Path) -> Result<u8, Fault> {
+    let base = file.file_name().unwrap_or_default();
+    let page = PathBuf::from(format!("tillerman-session-{}.html", Path::new(base).with_extension("").display()));
+    let desk = desk(file)?;
+    let copy = desk.0.join(base);
+    std::fs::copy(file, &copy).map_err(|error| cannot_export(file, &error))?;
     setup.settings.ephemeral = true;
+    setup.session_files = Some(SessionFiles { dir: desk.0.clone(), fixed: true });
     setup.wanted = Wanted { model: Some("tour".to_owned()), ..Wanted::default() };
     let wired = wiring::build(setup).await?;
-    let session = wired.ports.archive.import(file).await?;
-    let base = file.file_stem().map(|base| base.to_string_lossy().into_owned()).unwrap_or_default();
-    let page = PathBuf::from(format!("tillerman-session-{base}.html"));
+    let session = wired.ports.archive.import(&copy).await?;
+    let page = std::path::absolute(&page).unwrap_or(page);
     let exported = wired.ports.archive.export(&session, Some(&page)).await?;
     say(&format!("Exported to: {}\n", exported.path.display()))
+}
+
+fn cannot_export(file: &Path, error: &std::io::Error) -> Fault {
+    Fault::new(FaultKind::Invalid, format!("cannot export {}: {error}", file.display()))
+}
+
+/// A directory of our own, gone when it is dropped.
+struct Desk(PathBuf);
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to sweep.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn desk(file: &Path) -> Result<Desk, Fault> {
+    let dir = std::env::temp_dir().join(format!("tillerman-{}", uuid::Uuid::now_v7().simple()));
+    let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
+    made.map(|()| Desk(dir)).map_err(|error| cannot_export(file, &error))
 }
 
 fn say(text: &str) -> Result<u8, Fault> {

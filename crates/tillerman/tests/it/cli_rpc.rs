@@ -112,7 +112,7 @@ fn place(models: &str, settings: &str) -> Place {
 
 fn lab(model: &MockModel, key: &str) -> String {
     json!({"providers": {"lab": {
-    "baseUrl": model.base_url, "api": "openai-completions", "apiKey": key, "headers": {"X-Lab": "LAB_TOKEN"},
+    "baseUrl": model.base_url, "api": "openai-completions", "apiKey": key, "headers": {"X-Lab": "LAB_WORD"},
     "compat": {"supportsDeveloperRole": false, "maxTokensField": "max_completion_tokens"},
     "models": [
         {"id": "alpha-1", "name": "Alpha", "reasoning": true, "contextWindow": 64000, "maxTokens": 4000,
@@ -120,6 +120,16 @@ fn lab(model: &MockModel, key: &str) -> String {
         {"id": "beta-1"},
     ]}}})
     .to_string()
+}
+
+/// Its supervisor ends a command when we are gone, which may take a moment longer than our own end.
+#[track_caller]
+fn gone(pid: &str) {
+    let since = Instant::now();
+    while std::path::Path::new("/proc").join(pid).exists() {
+        assert!(since.elapsed() < Duration::from_secs(2), "{pid} outlived us");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn run(place: &Place, args: &[&str]) -> Ran {
@@ -154,7 +164,7 @@ fn a_described_provider_is_used_with_its_key_its_headers_and_its_differences() {
     let model = MockModel::start_blocking();
     let settings = r#"{"defaultProvider": "lab", "defaultModel": "alpha-1", "defaultThinkingLevel": "low",
         "steeringMode": "all", "retry": {"enabled": false}, "compaction": {"enabled": false}}"#;
-    let place = place(&lab(&model, "!echo sk-canary-command"), settings).env("LAB_TOKEN", "canary-lab-token");
+    let place = place(&lab(&model, "!echo sk-canary-command"), settings).env("LAB_WORD", "canary-lab-token");
     let mut host = Host::start(&place, &["--mode", "rpc", "--unknown-flag", "value", "--tools", "read,bash"]);
     let state = host.state();
     assert_eq!(state["model"]["provider"], "lab");
@@ -195,7 +205,7 @@ fn a_described_provider_is_used_with_its_key_its_headers_and_its_differences() {
 #[test]
 fn models_are_listed_and_broken_files_only_cost_a_line() {
     let model = MockModel::start_blocking();
-    let good = place(&lab(&model, "LAB_TOKEN"), "");
+    let good = place(&lab(&model, "LAB_WORD"), "");
     let listed = run(&good, &["rpc", "--list-models"]).ok();
     let rows: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["provider", "model", "context", "max-out", "thinking", "images"]);
@@ -239,7 +249,7 @@ fn the_end_of_stdin_ends_it_at_once_even_in_mid_stream() {
     let (code, _, took) = host.close();
     assert_eq!(code, Some(0));
     assert!(took < Duration::from_secs(5), "{took:?}");
-    assert!(!std::path::Path::new("/proc").join(&pid).exists(), "the command is gone with us");
+    gone(&pid);
 }
 
 #[test]
@@ -260,6 +270,13 @@ fn a_session_goes_on_by_age_by_id_by_path_and_as_a_copy() {
         assert_eq!(state["sessionFile"], json!(file), "{args:?}");
         host.close();
     }
+    let before = std::fs::read(file).unwrap();
+    let exported = run(&place, &["rpc", "--export", file]).ok();
+    let page = exported.trim().strip_prefix("Exported to: /work/").expect("it says where the page is");
+    let html = std::fs::read_to_string(place.file(page)).unwrap();
+    assert!(html.starts_with("<!") && html.contains("hello"), "{page}");
+    assert_eq!(std::fs::read(file).unwrap(), before, "an export only reads");
+    run(&place, &["rpc", "--export", "nothing.jsonl"]).fails(1, "Error: cannot export nothing.jsonl: ");
     let mut host = Host::start(&place, &["rpc", "--fork", file]);
     let copy = host.state();
     assert_ne!(copy["sessionId"], json!(id));
@@ -317,7 +334,7 @@ fn extensions_are_there_before_the_first_command_and_gone_with_us() {
     assert!(!running.is_empty(), "it is a process of its own");
     assert_eq!(host.close().0, Some(0));
     for pid in running {
-        assert!(!std::path::Path::new("/proc").join(&pid).exists(), "{pid} outlived us");
+        gone(&pid);
     }
     let mut host = Host::start(&place, &["rpc", "--no-extensions"]);
     assert_eq!(host.ask(json!({"type": "get_commands"}))["data"]["commands"], json!([]));

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use dialect_rpc::Template;
 
 use super::flags::Flags;
-use crate::config;
-use crate::config::agent;
 
 /// Files read; the rest is passed over.
 const FILES_MAX: usize = 500;
@@ -16,10 +14,7 @@ const FILE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Of one name the first counts, and the command line comes first.
 pub(super) fn load(agent_dir: &Path, flags: &Flags) -> Vec<Template> {
-    let named = flags.templates.iter().map(|path| match path.to_str() {
-        Some(text) => agent::expand(text, &config::process_env),
-        None => path.clone(),
-    });
+    let named = flags.templates.iter().map(|path| super::expand(path));
     let own = (!flags.no_templates).then(|| agent_dir.join("prompts"));
     let mut templates: Vec<Template> = Vec::new();
     for file in named.chain(own).flat_map(files).take(FILES_MAX) {

@@ -424,9 +424,9 @@ fn extensions_of_the_user_come_from_flags_and_settings() {
     let agent =
         AgentSettings { extensions: vec!["a.py".into(), "/abs".into(), "a.py".into()], ..AgentSettings::default() };
     let dir = Path::new("/agent");
-    let paths = |line: &[&str]| programs(&flags(line), &agent, dir);
-    assert_eq!(paths(&["-e", "/f"]), ["/f", "/agent/a.py", "/abs"].map(PathBuf::from));
-    assert_eq!(paths(&["-e", "/f", "--no-extensions"]), [PathBuf::from("/f")]);
+    let paths = |line: &[&str]| programs(vec!["/f".into()], &flags(line), &agent, dir);
+    assert_eq!(paths(&[]), ["/f", "/agent/a.py", "/abs"].map(PathBuf::from));
+    assert_eq!(paths(&["--no-extensions"]), [PathBuf::from("/f")]);
 }
 
 #[test]

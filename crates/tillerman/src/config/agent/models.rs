@@ -40,6 +40,14 @@ pub(crate) struct Unspoken {
     pub(crate) api: Arc<str>,
 }
 
+impl Unspoken {
+    /// For hosts, who may look for these models; people who never meant to use them here need not read it every time.
+    pub(crate) fn note(&self) -> String {
+        let Unspoken { provider, api } = self;
+        format!("models of `{provider}` with the api `{api}` are left out: only {} is spoken", openai::API)
+    }
+}
+
 /// Everything that the files describe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Models {
@@ -74,13 +82,6 @@ impl Models {
     }
 
     fn take(&mut self, file: &str, mut provider: CustomProvider, unspoken: Vec<Unspoken>) {
-        for it in &unspoken {
-            let Unspoken { provider, api } = it;
-            self.notes.push(format!(
-                "{file}: models of `{provider}` with the api `{api}` are left out: only {} is spoken",
-                openai::API
-            ));
-        }
         if provider.models.is_empty() && unspoken.is_empty() {
             let name = &provider.name;
             self.notes.push(format!("{file}: providers.{name} lists no models, so it adds none"));

@@ -49,7 +49,7 @@ fn shown(models: &Models) -> String {
             ));
         }
     }
-    for note in &models.notes {
+    for note in models.notes.iter().cloned().chain(models.unspoken.iter().map(Unspoken::note)) {
         text.push_str(&format!("! {note}\n"));
     }
     text
@@ -133,7 +133,7 @@ fn an_api_that_nobody_speaks_is_left_out_with_one_note() {
         expect![[r#"
             a key=plain
               a/z name=z url=http://h window=128000 max=Some(16384) images=false thinking=false headers=[]
-            ! models.json: models of `a` with the api `anthropic-messages` are left out: only openai-completions is spoken
+            ! models of `a` with the api `anthropic-messages` are left out: only openai-completions is spoken
         "#]],
     );
 }

@@ -137,7 +137,7 @@ pub(crate) const TABLE: &[Exception] = &[
         name: "an aborted reply has cost something",
         recordings: "omp-abort_midstream",
         reason: "a provider that was cut off reports nothing; we count what was sent and said instead of zeros",
-        rewrite: |records| each_out(records, |frame| estimate(frame)),
+        rewrite: |records| each_out(records, estimate),
     },
     Exception {
         name: "`get_branch_messages` and `get_fork_messages` are one",
@@ -221,6 +221,7 @@ fn each_object(value: &mut Value, change: &mut impl FnMut(&mut Value) -> bool) -
     changed
 }
 
+#[allow(clippy::ptr_arg, reason = "all exceptions have one type")]
 fn plain_read(records: &mut Vec<Record>) -> usize {
     each_out(records, |frame| {
         each_object(frame, &mut |it| {
