@@ -1,8 +1,8 @@
 //! One inbound line -> one command, one reply of the host, or the words that refuse it. Unknown members are ignored, as
 //! in the originals; what is missing or of the wrong kind is named.
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use vocab::Json;
 
@@ -172,10 +172,15 @@ pub(crate) fn is_blank(line: &[u8]) -> bool {
 
 #[derive(Deserialize)]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "type")]
+    #[serde(borrow, default, rename = "type", deserialize_with = "present")]
     kind: Option<&'a RawValue>,
+}
+
+/// A member that is there is there, also when it is null.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 pub(crate) fn from_wire(line: &[u8]) -> Result<Heard, Refused> {
@@ -218,8 +223,8 @@ fn shorten(name: &str) -> &str {
     name.char_indices().nth(SHOWN_CHARS_MAX).map_or(name, |(cut, _)| &name[..cut])
 }
 
-/// Every command and what it is for; `schema.rs` and the tests read it.
-pub(crate) const COMMANDS: &[(&str, &str)] = &[
+/// Every command and what it is for.
+pub const COMMANDS: &[(&str, &str)] = &[
     ("prompt", "Start a run; with `streamingBehavior` it is queued while one streams."),
     ("steer", "Into the running run at its next safe point."),
     ("follow_up", "After everything else the running run wants to do."),

@@ -39,6 +39,7 @@ use replies::{Then, Why};
 use run::{Came, Run};
 use ui::Dialog;
 
+pub use decode::COMMANDS;
 pub use run::RUN_BYTES_MAX;
 pub use schema::schema;
 pub use stream::{PARTIAL_BYTES_MAX, Updates};

@@ -121,7 +121,8 @@ impl Stream {
             growing.id = id.to_owned();
         }
         if let Some(name) = name {
-            growing.name = name.to_owned();
+            // In this family's spelling from the first word on, as in the finished message.
+            growing.name = messages::tool_name(name).to_owned();
         }
         let from = growing.unsent.len();
         escape_plain_into(delta, &mut growing.unsent);

@@ -1,19 +1,18 @@
-//! Starts `tillerman serve` in a world of its own and talks to it with deadlines. There is no reader thread: a test
-//! that does not read is a controller that does not read.
+//! Starts the binary in a world of its own and talks `serve` to it with deadlines.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{Read, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::mock_model::MockModel;
+
+use crate::process::Process;
 
 /// Everything in here happens on a busy machine; only a promise with a time of its own is held to a shorter one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -143,8 +142,12 @@ impl World {
 
     /// `serve` with the world's model and these arguments.
     pub(crate) fn serve_command(&self, wrapper: &[&str], args: &[&str]) -> Command {
+        self.dialect_command("serve", wrapper, args)
+    }
+
+    pub(crate) fn dialect_command(&self, dialect: &str, wrapper: &[&str], args: &[&str]) -> Command {
         let mut command = self.command(wrapper);
-        command.arg("serve").args(&self.model).args(args);
+        command.arg(dialect).args(&self.model).args(args);
         command
     }
 
@@ -154,8 +157,11 @@ impl World {
     }
 
     pub(crate) fn spawn_in(&self, wrapper: &[&str], args: &[&str]) -> Serve {
-        let log = fs::OpenOptions::new().create(true).append(true).open(self.stderr_file()).unwrap();
-        Serve::start(self.serve_command(wrapper, args).stderr(log))
+        Serve::start(self.serve_command(wrapper, args).stderr(self.stderr_log()))
+    }
+
+    pub(crate) fn stderr_log(&self) -> fs::File {
+        fs::OpenOptions::new().create(true).append(true).open(self.stderr_file()).unwrap()
     }
 
     /// What the processes of this world have said for people.
@@ -171,27 +177,28 @@ impl World {
     }
 }
 
-/// A running `serve`. Killed when dropped.
+/// A running `serve`.
 pub(crate) struct Serve {
-    child: Child,
-    pub(crate) stdin: Option<ChildStdin>,
-    pub(crate) stdout: Option<ChildStdout>,
-    /// Held, so that it is neither read nor closed.
-    pub(crate) stderr: Option<ChildStderr>,
-    buffer: Vec<u8>,
-    searched: usize,
+    process: Process,
     pub(crate) session: String,
+}
+
+impl Deref for Serve {
+    type Target = Process;
+    fn deref(&self) -> &Process {
+        &self.process
+    }
+}
+
+impl DerefMut for Serve {
+    fn deref_mut(&mut self) -> &mut Process {
+        &mut self.process
+    }
 }
 
 impl Serve {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Self { child, stdin, stdout, stderr, buffer: Vec::new(), searched: 0, session: String::new() }
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        Self { process: Process::start(command), session: String::new() }
     }
 
     pub(crate) fn ready(&mut self) -> Value {
@@ -199,17 +206,6 @@ impl Serve {
         assert_eq!(ready["type"], "ready", "{ready}");
         self.session = ready["session_id"].as_str().unwrap().to_owned();
         ready
-    }
-
-    pub(crate) fn send(&mut self, message: &Value) {
-        self.send_raw(format!("{message}\n").as_bytes());
-    }
-
-    /// A process that is gone is for the reader to notice.
-    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
-        if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(bytes);
-        }
     }
 
     pub(crate) fn prompt(&mut self, text: &str) {
@@ -224,57 +220,15 @@ impl Serve {
         self.send(&json!({ "type": "permission_response", "request_id": request["request_id"], "decision": decision }));
     }
 
-    /// The next line as it is; `None` when there is none in time or will never be.
-    pub(crate) fn line(&mut self, wait: Duration) -> Option<Vec<u8>> {
-        let deadline = Instant::now() + wait;
-        loop {
-            if let Some(at) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') {
-                let rest = self.buffer.split_off(self.searched + at + 1);
-                self.searched = 0;
-                return Some(std::mem::replace(&mut self.buffer, rest));
-            }
-            self.searched = self.buffer.len();
-            let stdout = self.stdout.as_mut()?;
-            let left = deadline.saturating_duration_since(Instant::now());
-            let time = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            let mut fds = [PollFd::new(&*stdout, PollFlags::IN)];
-            if poll(&mut fds, Some(&time)).unwrap_or(0) == 0 {
-                return None;
-            }
-            let mut chunk = vec![0; 64 * 1024];
-            match stdout.read(&mut chunk) {
-                Ok(count) if count > 0 => self.buffer.extend_from_slice(&chunk[..count]),
-                _ => return None,
-            }
-        }
-    }
-
-    /// The next line, which must be a message: stdout carries nothing else.
-    pub(crate) fn next(&mut self, wait: Duration) -> Option<Value> {
-        let line = self.line(wait)?;
-        let value: Value = serde_json::from_slice(&line)
-            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", String::from_utf8_lossy(&line)));
-        assert!(value["type"].is_string(), "a message without a type: {value}");
-        Some(value)
-    }
-
     /// Everything up to and with the first message of this type; permission is given to all who ask.
     pub(crate) fn until(&mut self, kind: &str) -> Vec<Value> {
-        let mut seen = Vec::new();
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let Some(value) = self.next(deadline.saturating_duration_since(Instant::now())) else {
-                panic!("no {kind} in {PATIENCE:?}; seen: {}", brief(&seen));
-            };
+        self.process.until_one(kind, |process, value| {
             let found = value["type"] == kind;
             if value["type"] == "permission_request" && !found {
-                self.answer(&value, "allow");
+                process.send(&allow(value));
             }
-            seen.push(value);
-            if found {
-                return seen;
-            }
-        }
+            found
+        })
     }
 
     /// A whole turn.
@@ -295,47 +249,14 @@ impl Serve {
         self.until("slash_result").pop().unwrap()
     }
 
-    /// Sends the signal to this process alone.
-    pub(crate) fn kill(&mut self) {
-        let _ = self.child.kill();
-    }
-
-    pub(crate) fn close_stdin(&mut self) {
-        self.stdin = None;
-    }
-
-    /// How it ended; `None` when it has not in time.
-    pub(crate) fn ended(&mut self, wait: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + wait;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return Some(status);
-            }
-            if Instant::now() >= deadline {
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
     /// Leaves in order.
     pub(crate) fn shutdown(mut self) {
-        self.close_stdin();
-        while self.line(PATIENCE).is_some() {}
-        let status = self.ended(PATIENCE).expect("it ends after the end of input");
-        assert_eq!(status.code(), Some(0), "signal {:?}", status.signal());
-    }
-
-    pub(crate) fn rss_kib(&self) -> u64 {
-        rss_kib(self.pid())
+        self.leave();
     }
 }
 
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn allow(request: &Value) -> Value {
+    json!({ "type": "permission_response", "request_id": request["request_id"], "decision": "allow" })
 }
 
 /// Resident memory of a process; 0 when it is gone.

@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 use testkit::mock_model::{MockModel, Reply, Step};
 
 use crate::driver::{PATIENCE, Serve, World, brief, count, first, mark, peak_kib, running, said, skip, within};
+use crate::process::Process;
 
-const MIB: usize = 1 << 20;
+pub(crate) const MIB: usize = 1 << 20;
 
 /// A text that shows every loss and every change of order.
-fn piece(at: usize, bytes: usize) -> String {
+pub(crate) fn piece(at: usize, bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 16);
     let mut line = 0;
     while text.len() < bytes {
@@ -22,9 +23,9 @@ fn piece(at: usize, bytes: usize) -> String {
     text
 }
 
-const PIECE_BYTES: usize = 32 * 1024;
+pub(crate) const PIECE_BYTES: usize = 32 * 1024;
 
-fn flood(mib: usize) -> (Reply, usize) {
+pub(crate) fn flood(mib: usize) -> (Reply, usize) {
     let pieces = mib * MIB / PIECE_BYTES;
     let mut steps: Vec<Step> = (0..pieces).map(|at| Step::Text(piece(at, PIECE_BYTES))).collect();
     steps.extend([Step::finish("stop"), Step::usage(1, 0, 1), Step::Done]);
@@ -32,7 +33,7 @@ fn flood(mib: usize) -> (Reply, usize) {
 }
 
 /// Memory seen while nobody reads.
-fn watch(serve: &Serve, time: Duration) -> u64 {
+pub(crate) fn watch(serve: &Process, time: Duration) -> u64 {
     let end = Instant::now() + time;
     let mut most = 0;
     while Instant::now() < end {

@@ -19,12 +19,12 @@ const GOOD: [&str; 6] = [
 ];
 
 /// A line that cannot be a command: not JSON, not an object, or an object of no known type.
-fn bad_line(dice: &mut Dice) -> Vec<u8> {
+fn bad_line(dice: &mut Dice, good: &[&str]) -> Vec<u8> {
     loop {
         let mut line: Vec<u8> = match dice.below(6) {
             0 => (0..1 + dice.below(200)).map(|_| dice.byte()).collect(),
             1 => {
-                let mut line = dice.one(&GOOD).as_bytes().to_vec();
+                let mut line = dice.one(good).as_bytes().to_vec();
                 for _ in 0..1 + dice.below(4) {
                     let at = dice.below(line.len() as u64) as usize;
                     line[at] = dice.byte();
@@ -32,7 +32,7 @@ fn bad_line(dice: &mut Dice) -> Vec<u8> {
                 line
             }
             2 => {
-                let line = dice.one(&GOOD).as_bytes();
+                let line = dice.one(good).as_bytes();
                 line[..1 + dice.below(line.len() as u64 - 1) as usize].to_vec()
             }
             3 => dice
@@ -59,6 +59,28 @@ fn bad_line(dice: &mut Dice) -> Vec<u8> {
     }
 }
 
+/// Groups of bad lines that fit into the pipes, each cut anywhere, also inside a character. Returns how many lines there were.
+pub(crate) fn bad_lines(good: &[&str], mut send: impl FnMut(usize, (&[u8], &[u8]))) -> usize {
+    let (lines, mut dice) = (count(500, 20_000), Dice::new(7));
+    let mut sent = 0;
+    while sent < lines {
+        // The last group member alone would hide who answered what.
+        let group = 1 + dice.below(20) as usize;
+        let mut bytes = Vec::new();
+        for _ in 0..group {
+            bytes.extend(bad_line(&mut dice, good));
+            bytes.extend_from_slice(if dice.below(8) == 0 { b"\r\n" } else { b"\n" });
+            if dice.below(10) == 0 {
+                bytes.extend_from_slice(b"  \r\n\n");
+            }
+        }
+        let cut = dice.below(bytes.len() as u64) as usize;
+        send(group, bytes.split_at(cut));
+        sent += group;
+    }
+    sent
+}
+
 /// The next valid command is answered, and this many errors came before it.
 fn answered(serve: &mut Serve, errors: usize, about: &str) {
     serve.send_raw(b"{\"type\":\"slash\",\"command\":\"version\"}\n");
@@ -72,26 +94,11 @@ fn answered(serve: &mut Serve, errors: usize, about: &str) {
 fn j1_any_bytes_get_one_error_each_and_the_next_command_is_answered() {
     let world = World::tour();
     let mut serve = world.serve(&[]);
-    let (lines, mut dice) = (count(500, 20_000), Dice::new(7));
-    let mut sent = 0;
-    while sent < lines {
-        // In groups that fit into the pipes; the last group member alone would hide who answered what.
-        let group = 1 + dice.below(20) as usize;
-        let mut bytes = Vec::new();
-        for _ in 0..group {
-            bytes.extend(bad_line(&mut dice));
-            bytes.extend_from_slice(if dice.below(8) == 0 { b"\r\n" } else { b"\n" });
-            if dice.below(10) == 0 {
-                bytes.extend_from_slice(b"  \r\n\n");
-            }
-        }
-        // Cut anywhere, also inside a character.
-        let cut = dice.below(bytes.len() as u64) as usize;
-        serve.send_raw(&bytes[..cut]);
-        serve.send_raw(&bytes[cut..]);
-        answered(&mut serve, group, &String::from_utf8_lossy(&bytes));
-        sent += group;
-    }
+    let sent = bad_lines(&GOOD, |group, (start, end)| {
+        serve.send_raw(start);
+        serve.send_raw(end);
+        answered(&mut serve, group, &String::from_utf8_lossy(&[start, end].concat()));
+    });
     // A line separator of Unicode is data, and a CR before LF is not.
     serve.send_raw("{\"type\":\"prompt\",\"text\":\"say \\\"a\u{2028}b\u{2029}c\u{85}d\\\"\"}\r\n".as_bytes());
     let seen = serve.until("turn_complete");

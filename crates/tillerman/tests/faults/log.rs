@@ -10,6 +10,7 @@ use serde_json::Value;
 use testkit::mock_model::MockModel;
 
 use crate::driver::{Dice, PATIENCE, Serve, Tmpfs, World, brief, count, first, has, is_full, skip};
+use crate::process::Process;
 
 /// What a controller was told about its prompts before the process died.
 #[derive(Default)]
@@ -25,26 +26,86 @@ impl Told {
     }
 }
 
+/// A controller of some dialect, as far as a kill needs one.
+pub(crate) trait Controller: Sized {
+    /// Starts and comes to know its session; `None` when the session to go on with is not there.
+    fn begin(world: &World, session: Option<&str>) -> Option<Self>;
+    fn session(&self) -> &str;
+    fn process(&mut self) -> &mut Process;
+    fn say(&mut self, prompt: &str);
+    /// What a message means for the prompt on its way; answers what is asked.
+    fn meaning(&mut self, message: &Value) -> Meaning;
+    /// A turn to the end.
+    fn whole_turn(&mut self, prompt: &str);
+    /// A file with the session's log, in which each prompt stands once.
+    fn written(&mut self, world: &World) -> String;
+}
+
+pub(crate) enum Meaning {
+    Acknowledged,
+    Ended,
+    Nothing,
+}
+
+impl Controller for Serve {
+    fn begin(world: &World, session: Option<&str>) -> Option<Self> {
+        let mut serve = world.spawn(&session.map_or(vec![], |id| vec!["--resume", id]));
+        let hello = serve.next(PATIENCE).unwrap_or(Value::Null);
+        if hello["code"] == "session_not_found" {
+            return None;
+        }
+        assert_eq!(hello["type"], "ready", "{hello}");
+        serve.session = hello["session_id"].as_str().unwrap().to_owned();
+        Some(serve)
+    }
+    fn session(&self) -> &str {
+        &self.session
+    }
+    fn process(&mut self) -> &mut Process {
+        self
+    }
+    fn say(&mut self, prompt: &str) {
+        self.prompt(prompt);
+    }
+    fn meaning(&mut self, message: &Value) -> Meaning {
+        match message["type"].as_str() {
+            Some("turn_started") => return Meaning::Acknowledged,
+            Some("turn_complete") => return Meaning::Ended,
+            Some("permission_request") => self.answer(message, "allow"),
+            _ => {}
+        }
+        Meaning::Nothing
+    }
+    fn whole_turn(&mut self, prompt: &str) {
+        self.good_turn(prompt);
+    }
+    fn written(&mut self, world: &World) -> String {
+        let export = world.root().join("out.jsonl");
+        let result = self.slash("export", export.to_str().unwrap());
+        assert_eq!(result["data"]["ok"], true, "{result}");
+        fs::read_to_string(&export).unwrap()
+    }
+}
+
 /// Plays prompts until the process is gone, allowing whatever is asked.
-fn play(serve: &mut Serve, prompts: &[String], told: &mut Told, kill_at: Instant) {
-    let pid = rustix::process::Pid::from_raw(serve.pid() as i32).unwrap();
+fn play(controller: &mut impl Controller, prompts: &[String], told: &mut Told, kill_at: Instant) {
+    let pid = rustix::process::Pid::from_raw(controller.process().pid() as i32).unwrap();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(kill_at.saturating_duration_since(Instant::now()));
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     });
     for prompt in prompts {
-        serve.prompt(prompt);
+        controller.say(prompt);
         told.sent.push(prompt.clone());
         let ended = loop {
-            let Some(value) = serve.next(PATIENCE) else { break false };
-            match value["type"].as_str().unwrap() {
-                "turn_started" => drop(told.started.insert(prompt.clone(), false)),
-                "permission_request" => serve.answer(&value, "allow"),
-                "turn_complete" => {
+            let Some(value) = controller.process().next(PATIENCE) else { break false };
+            match controller.meaning(&value) {
+                Meaning::Acknowledged => drop(told.started.insert(prompt.clone(), false)),
+                Meaning::Ended => {
                     told.started.insert(prompt.clone(), true);
                     break true;
                 }
-                _ => {}
+                Meaning::Nothing => {}
             }
         };
         if !ended {
@@ -52,7 +113,7 @@ fn play(serve: &mut Serve, prompts: &[String], told: &mut Told, kill_at: Instant
         }
     }
     killer.join().unwrap();
-    serve.ended(PATIENCE).expect("killed processes end");
+    controller.process().ended(PATIENCE).expect("killed processes end");
 }
 
 /// Each acknowledged prompt once and in order, each acknowledged turn with its answer, and nothing twice.
@@ -90,6 +151,10 @@ fn story(kind: usize, tag: &str) -> String {
 
 #[test]
 fn d1_what_was_acknowledged_survives_a_kill_at_any_moment() {
+    survives_kills::<Serve>("serve");
+}
+
+pub(crate) fn survives_kills<C: Controller>(dialect: &str) {
     let model = MockModel::start_blocking();
     let rounds = count(12, 500);
     let (mut acknowledged, mut finished, mut lives) = (0, 0, 0);
@@ -97,45 +162,38 @@ fn d1_what_was_acknowledged_survives_a_kill_at_any_moment() {
         let mut dice = Dice::new(round as u64 + 1);
         let world = World::with(&model);
         let mut told = Told::default();
-        let mut session = None;
+        let mut session: Option<String> = None;
         for life in 0..1 + dice.below(2) {
-            let args = session.as_deref().map_or(vec![], |id| vec!["--resume", id]);
-            let mut serve = world.spawn(&args);
-            let hello = serve.next(PATIENCE).unwrap_or(Value::Null);
-            if session.is_some() && hello["code"] == "session_not_found" && told.acknowledged() == 0 {
+            let Some(mut controller) = C::begin(&world, session.as_deref()) else {
+                assert_eq!(told.acknowledged(), 0, "the session is lost");
                 break;
-            }
-            assert_eq!(hello["type"], "ready", "{hello}");
-            session = hello["session_id"].as_str().map(str::to_owned);
+            };
+            session = Some(controller.session().to_owned());
             let prompts: Vec<String> =
                 (0..4).map(|n| story(dice.below(3) as usize, &format!("{round}x{life}x{n}"))).collect();
             let kill_at = Instant::now() + Duration::from_micros(dice.below(450_000));
-            play(&mut serve, &prompts, &mut told, kill_at);
+            play(&mut controller, &prompts, &mut told, kill_at);
             lives += 1;
         }
         acknowledged += told.acknowledged();
         finished += told.started.values().filter(|done| **done).count();
         let id = session.unwrap();
-        let mut serve = world.spawn(&["--resume", &id]);
-        let hello = serve.next(PATIENCE).expect("an answer");
-        if told.acknowledged() == 0 && hello["code"] == "session_not_found" {
+        let Some(mut controller) = C::begin(&world, Some(&id)) else {
+            assert_eq!(told.acknowledged(), 0, "the session is lost");
             continue;
-        }
-        assert_eq!(hello["session_id"], id.as_str(), "{hello}");
-        serve.good_turn("say end");
+        };
+        assert_eq!(controller.session(), id);
+        controller.whole_turn("say end");
         check_history(model.last_chat()["messages"].as_array().unwrap(), &told);
         // The log says the same as the model was told.
-        let export = world.root().join("out.jsonl");
-        let result = serve.slash("export", export.to_str().unwrap());
-        assert_eq!(result["data"]["ok"], true, "{result}");
-        let text = fs::read_to_string(&export).unwrap();
+        let text = controller.written(&world);
         for prompt in told.started.keys() {
             let quoted = serde_json::to_string(prompt).unwrap();
-            assert_eq!(text.matches(&quoted).count(), 1, "{prompt} in the export");
+            assert_eq!(text.matches(&quoted).count(), 1, "{prompt} in the log");
         }
     }
     println!(
-        "D1: {lives} kills, {acknowledged} acknowledged prompts, {finished} acknowledged turns, 0 lost, 0 doubled"
+        "D1 {dialect}: {lives} kills, {acknowledged} acknowledged prompts, {finished} acknowledged turns, 0 lost, 0 doubled"
     );
     assert!(acknowledged > rounds / 2 && finished > 0, "the kills came too early to show anything");
 }
@@ -453,7 +511,7 @@ fn d7_one_session_has_one_writer_and_the_others_learn_it_before_any_model_call()
         assert_eq!(writers.len(), 1, "writers: {writers:?}");
         assert_eq!(model.counts().chats, chats + 1, "only the writer asked the model");
         // The lock ends with the process.
-        others.iter_mut().for_each(Serve::kill);
+        others.iter_mut().for_each(|other| other.kill());
         drop(others);
         let mut serve = world.serve(&["--resume", "latest"]);
         assert_eq!(serve.session, session);

@@ -6,9 +6,13 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod driver;
+mod process;
+mod rpc_driver;
 
 mod flow;
 mod lines;
 mod log;
 mod model;
+mod rpc_flow;
+mod rpc_lines;
 mod safety;

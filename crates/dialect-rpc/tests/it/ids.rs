@@ -1,0 +1,60 @@
+//! What an id comes back as: exactly what was sent.
+
+use vocab::{Event, Fault, FaultKind, Reply, SessionId, Told};
+use wire::{Dialect, Line, Out};
+
+use crate::talk::{Talk, inspected, state};
+
+const IDS: &[&str] = &[
+    r#""req_1""#,
+    "7",
+    "-0.50",
+    "1e400",
+    "123456789012345678901234567890",
+    r#""""#,
+    "null",
+    "true",
+    r#""\u00e4\ud83d\ude00 \"x\"""#,
+    "\"ä😀\u{2028}\"",
+    r#"{"a":[1,null,{"b":"c"}]}"#,
+    "[1,2]",
+];
+
+/// The line that answers `get_state`, as bytes.
+fn answer(id: &str, result: Result<Reply, Fault>) -> String {
+    let mut talk = Talk::open();
+    let (commands, _) = talk.hear(format!(r#"{{"id":{id},"type":"get_state"}}"#));
+    let mut out = Out::new();
+    let event = Event::Reply { tag: commands[0].tag, result };
+    talk.rpc.tell(&Told { session: SessionId::from("s1"), event }, &mut out);
+    String::from_utf8(out.frames.as_bytes().to_vec()).unwrap()
+}
+
+#[test]
+fn an_id_is_echoed_to_the_letter() {
+    for id in IDS {
+        let line = answer(id, Ok(inspected(state("s1"))));
+        let expected = format!(r#"{{"id":{id},"type":"response","command":"get_state","success":true,"data":"#);
+        assert!(line.starts_with(&expected), "{id}: {line}");
+    }
+}
+
+#[test]
+fn without_an_id_there_is_none() {
+    let mut talk = Talk::open();
+    let (commands, _) = talk.hear(r#"{"type":"get_state"}"#);
+    let (_, frames) = talk.reply(commands[0].tag, Ok(inspected(state("s1"))));
+    assert!(frames[0].get("id").is_none(), "{frames:?}");
+    // In the seed's form the error of a known command has none either.
+    let line = answer("7", Err(Fault::new(FaultKind::Internal, "no")));
+    assert!(line.starts_with(r#"{"type":"response","command":"parse","success":false,"#), "{line}");
+}
+
+#[test]
+fn half_a_pair_in_an_id_comes_back_as_a_mark() {
+    let mut talk = Talk::open();
+    let mut out = Out::new();
+    talk.rpc.hear(Line::Whole(br#"{"id":"\ud800","type":"get_subagents"}"#), &mut out);
+    let said = crate::talk::lines(out.frames.as_bytes());
+    assert_eq!(said[0]["id"], "\u{fffd}");
+}

@@ -1,0 +1,10 @@
+//! The dialect without an engine: lines and events in, commands and lines out.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod commands;
+mod garbage;
+mod ids;
+mod splits;
+mod strings;
+mod talk;
+mod updates;

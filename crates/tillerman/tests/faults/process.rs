@@ -1,0 +1,138 @@
+//! A process that speaks lines, whatever the dialect. There is no reader thread: a test that does not read is a controller
+//! that does not read.
+
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
+
+use crate::driver::{PATIENCE, brief, rss_kib};
+
+/// A running controller's end. Killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) stdin: Option<ChildStdin>,
+    pub(crate) stdout: Option<ChildStdout>,
+    /// Held, so that it is neither read nor closed.
+    pub(crate) stderr: Option<ChildStderr>,
+    buffer: Vec<u8>,
+    searched: usize,
+}
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        Self { child, stdin, stdout, stderr, buffer: Vec::new(), searched: 0 }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        self.send_raw(format!("{message}\n").as_bytes());
+    }
+
+    /// A process that is gone is for the reader to notice.
+    pub(crate) fn send_raw(&mut self, bytes: &[u8]) {
+        if let Some(stdin) = &mut self.stdin {
+            let _ = stdin.write_all(bytes);
+        }
+    }
+
+    /// The next line as it is; `None` when there is none in time or will never be.
+    pub(crate) fn line(&mut self, wait: Duration) -> Option<Vec<u8>> {
+        let deadline = Instant::now() + wait;
+        loop {
+            if let Some(at) = self.buffer[self.searched..].iter().position(|&byte| byte == b'\n') {
+                let rest = self.buffer.split_off(self.searched + at + 1);
+                self.searched = 0;
+                return Some(std::mem::replace(&mut self.buffer, rest));
+            }
+            self.searched = self.buffer.len();
+            let stdout = self.stdout.as_mut()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            let time = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            let mut fds = [PollFd::new(&*stdout, PollFlags::IN)];
+            if poll(&mut fds, Some(&time)).unwrap_or(0) == 0 {
+                return None;
+            }
+            let mut chunk = vec![0; 64 * 1024];
+            match stdout.read(&mut chunk) {
+                Ok(count) if count > 0 => self.buffer.extend_from_slice(&chunk[..count]),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The next line, which must be a message: stdout carries nothing else.
+    pub(crate) fn next(&mut self, wait: Duration) -> Option<Value> {
+        let line = self.line(wait)?;
+        let value: Value = serde_json::from_slice(&line)
+            .unwrap_or_else(|error| panic!("not JSON ({error}): {}", String::from_utf8_lossy(&line)));
+        assert!(value["type"].is_string(), "a message without a type: {value}");
+        Some(value)
+    }
+
+    /// Everything up to and with the first message that is wanted.
+    pub(crate) fn until_one(&mut self, about: &str, mut wanted: impl FnMut(&mut Self, &Value) -> bool) -> Vec<Value> {
+        let mut seen = Vec::new();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let Some(value) = self.next(deadline.saturating_duration_since(Instant::now())) else {
+                panic!("no {about} in {PATIENCE:?}; seen: {}", brief(&seen));
+            };
+            let found = wanted(self, &value);
+            seen.push(value);
+            if found {
+                return seen;
+            }
+        }
+    }
+
+    /// Sends the signal to this process alone.
+    pub(crate) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
+    pub(crate) fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// How it ended; `None` when it has not in time.
+    pub(crate) fn ended(&mut self, wait: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + wait;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(status);
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Leaves in order.
+    pub(crate) fn leave(&mut self) {
+        self.close_stdin();
+        while self.line(PATIENCE).is_some() {}
+        let status = self.ended(PATIENCE).expect("it ends after the end of input");
+        assert_eq!(status.code(), Some(0), "signal {:?}", status.signal());
+    }
+
+    pub(crate) fn rss_kib(&self) -> u64 {
+        rss_kib(self.pid())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
