@@ -179,8 +179,10 @@ impl<D: Dialect> Pump<D> {
         if self.deaf {
             self.out.frames.clear();
         } else {
-            if self.sent == self.unsent.len() {
-                self.unsent.clear();
+            // What was sent goes before more is added, or the buffer would grow as long as a flow never pauses. At most
+            // as much is moved as was sent.
+            if self.sent >= self.unsent_len() && !self.out.frames.is_empty() {
+                self.unsent.drain(..self.sent);
                 self.sent = 0;
             }
             self.out.frames.drain_into(&mut self.unsent);

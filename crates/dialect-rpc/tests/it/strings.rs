@@ -342,3 +342,25 @@ fn answers_read_back_equal() {
         assert_eq!(frames[0]["success"], true);
     }
 }
+
+/// JSON that is carried as it came: arguments of a model, details of a tool.
+#[test]
+fn half_a_pair_in_carried_json_becomes_a_mark() {
+    let carried = Json::trusted("{\"k\":\"\\ud800 \\udc00x\",\r\n \"n\":1}");
+    let call = Call { id: "c1".into(), name: "x".into(), input: CallInput::Object(carried.clone()) };
+    let mut talk = Talk::open();
+    let mut said = Vec::new();
+    for body in bodies("s") {
+        said.extend(talk.log(match body {
+            Body::Assistant { .. } => message(vec![Block::Call(call.clone())], "m"),
+            Body::CallStarted { turn, tool, .. } => Body::CallStarted { turn, call: call.clone(), tool },
+            Body::CallEnded { turn, result } => Body::CallEnded {
+                turn,
+                result: CallResult { call: "c1".into(), details: Some(carried.clone()), ..result },
+            },
+            body => body,
+        }));
+    }
+    let marks: usize = said.iter().map(|frame| count(frame, "\u{fffd} \u{fffd}x")).sum();
+    assert!(marks >= 6, "{marks}: {said:#?}");
+}

@@ -85,6 +85,7 @@ fn f1_a_reader_that_stops_costs_no_memory_and_loses_nothing() {
     let end = peak_kib(serve.pid()) / 1024;
     println!("F1: {mib} MiB, +{grown} MiB while stopped, peak {end} MiB at the end, longest delta {longest}");
     assert!(grown < 64, "+{grown} MiB while nobody read");
+    assert!(end < 200, "{end} MiB at the peak");
 }
 
 #[test]

@@ -11,6 +11,9 @@ use crate::driver::{PATIENCE, World, all, brief, count, first, mark, peak_kib, r
 use crate::flow::{MIB, PIECE_BYTES, flood, piece, watch};
 use crate::rpc_driver::Rpc;
 
+/// What a flood may cost at its worst moment, the end: the kept reply is in the log, in the file and in three frames.
+const PEAK_MIB_MAX: u64 = 256;
+
 /// As much of an update as a flood needs; the message that it repeats is passed over.
 #[derive(Deserialize)]
 struct Update {
@@ -78,6 +81,7 @@ fn stopped_reader(updates: &str, mib: usize) {
         before / 1024
     );
     assert!(grown < 64, "+{grown} MiB while nobody read");
+    assert!(peak < PEAK_MIB_MAX, "{peak} MiB at the peak");
     rpc.shutdown();
 }
 
