@@ -41,7 +41,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("gadgets", &[], "[on|off NAME]", "List tool bundles, or switch one.", Scope::Session),
     command("sessions", &[], "", "List saved sessions of this workspace.", Scope::Desk),
     command("resume", &[], "id|latest|path", "Go on with a saved session.", Scope::Desk),
-    command("export", &[], "[file]", "Write the session to a .md or .jsonl file.", Scope::Session),
+    command("export", &[], "[file]", "Write the session to a .html, .md or .jsonl file.", Scope::Session),
     command("undo", &[], "[n]", "Take back the last n prompts and what they changed.", Scope::Session),
     command("cost", &["usage"], "", "Show tokens used by this session.", Scope::Session),
     command("diff", &[], "", "Show what this session changed in files.", Scope::Session),

@@ -8,7 +8,7 @@ use vocab::{
     Part, Provider, SessionId, Store, Usage, estimate_tokens,
 };
 
-use crate::history::{Branch, Mark, MarkKind, summary_message};
+use crate::history::{Branch, Mark, MarkKind, Said, summary_message};
 use crate::outbox::OUTBOX_BYTES_MAX;
 
 /// First line of the request for a summary; a scripted model recognises it.
@@ -56,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) reason: CompactReason,
     pub(crate) instructions: Option<Arc<str>>,
     pub(crate) first_kept: u64,
+    /// Seq of the newest entry that the summary can know of; what comes later is kept by whoever logs it.
+    pub(crate) upto: u64,
     pub(crate) tokens_before: u64,
     pub(crate) messages_before: u64,
 }
@@ -63,7 +65,7 @@ pub(crate) struct Job {
 /// A summary and the messages that stay word for word.
 pub(crate) struct Compacted {
     pub(crate) compaction: Compaction,
-    pub(crate) kept: Vec<(u64, Message)>,
+    pub(crate) kept: Vec<Said>,
 }
 
 impl Job {
@@ -72,7 +74,8 @@ impl Job {
     }
 
     async fn summarise(self) -> Result<Compacted, Fault> {
-        let entries = self.store.read(&self.session, 0, usize::MAX).await?.entries;
+        let mut entries = self.store.read(&self.session, 0, usize::MAX).await?.entries;
+        entries.retain(|entry| entry.seq <= self.upto);
         let branch = Branch::read(&entries);
         let mut chat = self.provider.chat(&self.model)?;
         let budget = self.model.context_window as usize * vocab::CHARS_PER_TOKEN * INPUT_PCT as usize / 100;
@@ -80,8 +83,8 @@ impl Job {
         let old: Vec<&Message> = branch
             .messages
             .iter()
-            .filter(|(seq, _)| *seq >= earlier_from && *seq < self.first_kept)
-            .map(|(_, message)| message)
+            .filter(|said| said.seq >= earlier_from && said.seq < self.first_kept)
+            .map(|said| &said.message)
             .collect();
         if let Some(earlier) = &branch.compaction {
             chat.push(&Message::User(vec![Part::text(summary_message(&earlier.summary))]));
@@ -92,9 +95,9 @@ impl Job {
         let extra = self.instructions.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
         chat.push(&Message::User(vec![Part::text(format!("{SUMMARY_REQUEST} {SUMMARY_RULES}{extra}"))]));
         let (summary, usage) = ask(chat, &self.model).await?;
-        let kept: Vec<_> = branch.messages.into_iter().filter(|(seq, _)| *seq >= self.first_kept).collect();
-        let is_result = |message: &Message| matches!(message, Message::Result(_));
-        let messages_after = 1 + kept.iter().filter(|(_, message)| !is_result(message)).count() as u64;
+        let kept: Vec<_> = branch.messages.into_iter().filter(|said| said.seq >= self.first_kept).collect();
+        let is_result = |said: &&Said| matches!(said.message, Message::Result(_));
+        let messages_after = 1 + kept.iter().filter(|said| !is_result(said)).count() as u64;
         let compaction = Compaction {
             reason: self.reason,
             summary: summary.into(),

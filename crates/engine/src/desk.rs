@@ -222,18 +222,21 @@ impl Desk {
 
     async fn fork(&mut self, target: &Target, at: Option<u64>) -> Result<Reply, Fault> {
         let from = self.resolve(target)?;
+        // Answered when everything that was asked for before is written.
+        self.is_busy(&from).await;
         let store = &self.shared.ports.store;
+        let no_message =
+            |at| Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session"));
+        let Some(summary) = store.summary(&from).await? else {
+            let nothing = || Fault::new(FaultKind::NothingToDo, "nothing to fork yet: start a conversation first");
+            return Err(at.map_or_else(nothing, no_message));
+        };
         let entries = store.read(&from, 0, usize::MAX).await?.entries;
         let path = history::active_path(&entries);
         let text = match at {
             None => String::new(),
-            Some(at) => user_text(&path, at).ok_or_else(|| {
-                Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session"))
-            })?,
+            Some(at) => user_text(&path, at).ok_or_else(|| no_message(at))?,
         };
-        let summary = store.summary(&from).await?;
-        let summary =
-            summary.ok_or_else(|| Fault::new(FaultKind::UnknownSession, format!("unknown session: {from}")))?;
         let id = SessionId::from(self.shared.ports.ids.mint(IdKind::Session));
         let kept = crate::fork::copy(&path, at, &from, &summary, self.shared.ports.clock.now_ms());
         let new = vocab::NewSession {
@@ -242,6 +245,7 @@ impl Desk {
             model: summary.model,
             mode: summary.mode,
             at_ms: self.shared.ports.clock.now_ms(),
+            parent: None,
         };
         let lease = store.create(new);
         store.append(&lease, kept, true).await?;

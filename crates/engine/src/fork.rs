@@ -1,9 +1,12 @@
-//! A new log from the beginning of another.
+//! A new log from the beginning of another. Whatever the cut went through is closed, so that the copy is a log that a
+//! session could have left behind: no open turn, no call without a result, no pointer to what is not there.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use vocab::{Body, Entry, SessionId, Summary};
+use vocab::{Body, CallEnd, CallId, Entry, SessionId, Stop, Summary, TurnEnd, TurnId, Usage};
+
+use crate::turn::{INTERRUPTED, synthetic};
 
 /// Everything on `path` before the user message `at` (or everything), renumbered without gaps. The turn that `at` began
 /// is left out whole, and so are waiting items and questions: they belong to the old session.
@@ -21,42 +24,121 @@ pub(crate) fn copy(
         mode: summary.mode,
         forked_from: Some((from.clone(), at.unwrap_or(last + 1))),
     };
-    let mut copied = vec![Arc::new(Entry { seq: 1, parent: 0, at_ms: now_ms, body: opened })];
-    let mut new_seq = HashMap::new();
+    let mut copy = Copy::default();
+    copy.add(now_ms, opened);
     let end = path.iter().position(|entry| Some(entry.seq) == at).unwrap_or(path.len());
-    let mut kept: Vec<&Arc<Entry>> = path[..end].iter().collect();
-    while let Some(Body::TurnStarted { .. } | Body::Settled { .. }) = kept.last().map(|entry| &entry.body) {
-        kept.pop();
+    let mut kept = &path[..end];
+    while let Some((last, rest)) = kept.split_last()
+        && matches!(last.body, Body::TurnStarted { .. } | Body::Settled { .. })
+    {
+        kept = rest;
     }
     for entry in kept {
-        let body = match &entry.body {
-            Body::Opened { .. } | Body::Moved { .. } | Body::Title { .. } => continue,
-            Body::Queued(_) | Body::Settled { .. } | Body::AskOpened(_) | Body::AskClosed { .. } => continue,
-            Body::Compacted(compaction) => {
-                let mut compaction = compaction.clone();
-                compaction.first_kept = new_seq.get(&compaction.first_kept).copied().unwrap_or(compaction.first_kept);
-                Body::Compacted(compaction)
+        if let Some(body) = copy.body_of(entry) {
+            // An undo in the middle of a turn left its end on the other branch.
+            if matches!(body, Body::TurnStarted { .. }) {
+                copy.close(entry.at_ms);
             }
-            Body::BranchSummary { summary, .. } => Body::BranchSummary { from: None, summary: summary.clone() },
-            other => other.clone(),
-        };
-        let seq = copied.len() as u64 + 1;
-        new_seq.insert(entry.seq, seq);
-        copied.push(Arc::new(Entry { seq, parent: seq - 1, at_ms: entry.at_ms, body }));
+            let seq = copy.add(entry.at_ms, body);
+            copy.new_seq.insert(entry.seq, seq);
+        }
     }
-    for entry in &mut copied {
-        renumber(Arc::make_mut(entry), &new_seq);
-    }
-    copied
+    copy.close(now_ms);
+    copy.name_again();
+    copy.entries.into_iter().map(Arc::new).collect()
 }
 
-/// What points at entries points at the copies; what points at nothing copied is dropped.
-fn renumber(entry: &mut Entry, new_seq: &HashMap<u64, u64>) {
-    match &mut entry.body {
-        Body::Imported { names } => {
-            names.retain_mut(|(seq, _)| new_seq.get(seq).map(|new| *seq = *new).is_some());
+#[derive(Default)]
+struct Copy {
+    entries: Vec<Entry>,
+    /// Where the entries of the old log are now.
+    new_seq: BTreeMap<u64, u64>,
+    open: Option<Open>,
+}
+
+/// The turn that the copy is in the middle of.
+struct Open {
+    turn: TurnId,
+    calls: Vec<(CallId, Arc<str>)>,
+    usage: Usage,
+    mutations: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Copy {
+    fn add(&mut self, at_ms: i64, body: Body) -> u64 {
+        self.follow(&body);
+        let seq = self.entries.len() as u64 + 1;
+        self.entries.push(Entry { seq, parent: seq - 1, at_ms, body });
+        seq
+    }
+
+    /// What the copy has in this entry's place; `None`: nothing.
+    fn body_of(&self, entry: &Entry) -> Option<Body> {
+        Some(match &entry.body {
+            Body::Opened { .. } | Body::Moved { .. } | Body::Title { .. } => return None,
+            Body::Queued(_) | Body::Settled { .. } | Body::AskOpened(_) | Body::AskClosed { .. } => return None,
+            Body::Compacted(compaction) => {
+                let mut compaction = compaction.clone();
+                compaction.first_kept = self.first_kept(compaction.first_kept);
+                Body::Compacted(compaction)
+            }
+            Body::Label { target, label } => Body::Label { target: *self.new_seq.get(target)?, label: label.clone() },
+            // The branch that was left is in the old log only.
+            Body::BranchSummary { summary, .. } => Body::BranchSummary { from: None, summary: summary.clone() },
+            other => other.clone(),
+        })
+    }
+
+    /// The copy of this entry, or of the first one behind it that was copied, or the compaction itself.
+    fn first_kept(&self, old: u64) -> u64 {
+        self.new_seq.range(old..).next().map_or(self.entries.len() as u64 + 1, |(_, new)| *new)
+    }
+
+    fn follow(&mut self, body: &Body) {
+        match body {
+            Body::TurnStarted { turn } => {
+                let (calls, mutations) = (Vec::new(), Vec::new());
+                self.open = Some(Open { turn: turn.clone(), calls, usage: Usage::default(), mutations });
+            }
+            Body::TurnEnded(_) => self.open = None,
+            Body::Assistant { message, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.usage.add(&message.usage);
+                    open.calls.extend(message.calls().map(|call| (call.id.clone(), call.name.clone())));
+                }
+            }
+            Body::CallEnded { result, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.calls.retain(|(id, _)| *id != result.call);
+                    let changed = result.mutation.iter().map(|target| (result.tool.clone(), target.clone()));
+                    open.mutations.extend(changed);
+                }
+            }
+            _ => {}
         }
-        Body::Label { target, .. } => *target = new_seq.get(target).copied().unwrap_or(0),
-        _ => {}
+    }
+
+    /// Ends the turn that the cut went through, as an interrupt would have.
+    fn close(&mut self, now_ms: i64) {
+        let Some(Open { turn, calls, usage, mutations }) = self.open.take() else { return };
+        for (id, name) in calls {
+            let tool = vocab::names::canonical(&name).map_or_else(|| name.clone(), Arc::from);
+            let result = synthetic(id, tool, CallEnd::Interrupted, INTERRUPTED);
+            self.add(now_ms, Body::CallEnded { turn: turn.clone(), result });
+        }
+        let stop = Stop::Interrupted;
+        self.add(now_ms, Body::TurnEnded(TurnEnd { turn, stop, iterations: 0, usage, mutations, fault: None }));
+    }
+
+    /// Names of another program's file stand before the entries they name, so they are set when all is copied.
+    fn name_again(&mut self) {
+        for entry in &mut self.entries {
+            if let Body::Imported { file, names, raws } = &mut entry.body {
+                // The copy is not that file's session.
+                *file = None;
+                names.retain_mut(|(seq, _)| self.new_seq.get(seq).map(|new| *seq = *new).is_some());
+                raws.retain_mut(|(seq, _)| self.new_seq.get(seq).map(|new| *seq = *new).is_some());
+            }
+        }
     }
 }

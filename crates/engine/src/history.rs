@@ -21,6 +21,8 @@ pub(crate) enum MarkKind {
     Assistant,
     Result,
     Summary,
+    /// What the user did beside the conversation, and the like: read by the model, asked by nobody.
+    Beside,
 }
 
 /// One message the model sees.
@@ -38,11 +40,25 @@ pub(crate) struct History {
     reported: u64,
     /// Encoded size at that moment.
     reported_bytes: usize,
+    /// Calls of the newest reply that have no result yet.
+    open_calls: usize,
+    /// Messages that would stand between a call and its result; they come right behind the last result.
+    held: Vec<(u64, Message)>,
+    /// Seq of the newest compaction, 0 = none.
+    compacted_at: u64,
 }
 
 impl History {
     pub(crate) fn new(chat: Box<dyn Chat>) -> Self {
-        Self { chat, marks: Vec::new(), reported: 0, reported_bytes: 0 }
+        Self {
+            chat,
+            marks: Vec::new(),
+            reported: 0,
+            reported_bytes: 0,
+            open_calls: 0,
+            held: Vec::new(),
+            compacted_at: 0,
+        }
     }
 
     pub(crate) fn marks(&self) -> &[Mark] {
@@ -61,14 +77,24 @@ impl History {
     }
 
     pub(crate) fn push(&mut self, seq: u64, message: &Message) {
-        let before = self.chat.bytes();
-        self.chat.push(message);
-        let kind = match message {
-            Message::User(_) => MarkKind::User,
-            Message::Assistant(_) => MarkKind::Assistant,
-            Message::Result(_) => MarkKind::Result,
-        };
-        self.marks.push(Mark { seq, kind, bytes: self.chat.bytes() - before });
+        match message {
+            Message::User(_) => {
+                self.calls_are_done();
+                self.encode(seq, MarkKind::User, message);
+            }
+            Message::Assistant(reply) => {
+                self.calls_are_done();
+                self.encode(seq, MarkKind::Assistant, message);
+                self.open_calls = reply.calls().count();
+            }
+            Message::Result(_) => {
+                self.encode(seq, MarkKind::Result, message);
+                self.open_calls = self.open_calls.saturating_sub(1);
+                if self.open_calls == 0 {
+                    self.calls_are_done();
+                }
+            }
+        }
         // What was counted of a reply that was cut short says nothing about how full the context is.
         if let Message::Assistant(message) = message
             && matches!(message.end, vocab::MessageEnd::Finished(_))
@@ -77,14 +103,31 @@ impl History {
         }
     }
 
-    fn push_summary(&mut self, compaction: &Compaction) {
+    /// A message that may come at any time. While a call waits for its result it is held back.
+    pub(crate) fn push_beside(&mut self, seq: u64, message: Message) {
+        if self.open_calls > 0 {
+            self.held.push((seq, message));
+        } else {
+            self.encode(seq, MarkKind::Beside, &message);
+        }
+    }
+
+    fn calls_are_done(&mut self) {
+        self.open_calls = 0;
+        for (seq, message) in std::mem::take(&mut self.held) {
+            self.encode(seq, MarkKind::Beside, &message);
+        }
+    }
+
+    fn encode(&mut self, seq: u64, kind: MarkKind, message: &Message) {
         let before = self.chat.bytes();
-        self.chat.push(&Message::User(vec![Part::text(summary_message(&compaction.summary))]));
-        self.marks.push(Mark {
-            seq: compaction.first_kept,
-            kind: MarkKind::Summary,
-            bytes: self.chat.bytes() - before,
-        });
+        self.chat.push(message);
+        self.marks.push(Mark { seq, kind, bytes: self.chat.bytes() - before });
+    }
+
+    fn push_summary(&mut self, compaction: &Compaction) {
+        let message = Message::User(vec![Part::text(summary_message(&compaction.summary))]);
+        self.encode(compaction.first_kept, MarkKind::Summary, &message);
     }
 
     fn report(&mut self, usage: &Usage) {
@@ -116,29 +159,39 @@ impl History {
             }
             Message::User(_) | Message::Assistant(_) => false,
         };
-        let kept = branch.messages.iter().filter(|(seq, message)| *seq >= from && !pending(*seq, message));
+        let kept = branch.messages.iter().filter(|said| said.seq >= from && !pending(said.seq, &said.message));
         self.replace(branch.compaction.as_ref(), kept);
+        self.compacted_at = branch.compacted_at;
         if let Some(compaction) = branch.compaction.as_ref().filter(|_| branch.compacted_at > branch.last_reply_seq()) {
             self.set_reported(compaction.tokens_after);
         }
     }
 
     /// Starts over with a summary and what follows it.
-    pub(crate) fn replace<'a>(
-        &mut self,
-        compaction: Option<&Compaction>,
-        messages: impl Iterator<Item = &'a (u64, Message)>,
-    ) {
+    pub(crate) fn replace<'a>(&mut self, compaction: Option<&Compaction>, messages: impl Iterator<Item = &'a Said>) {
         self.chat.clear();
         self.marks.clear();
         self.reported = 0;
         self.reported_bytes = 0;
+        self.open_calls = 0;
+        self.held.clear();
         if let Some(compaction) = compaction {
             self.push_summary(compaction);
         }
-        for (seq, message) in messages {
-            self.push(*seq, message);
+        for said in messages {
+            match said.beside {
+                true => self.push_beside(said.seq, said.message.clone()),
+                false => self.push(said.seq, &said.message),
+            }
         }
+    }
+
+    pub(crate) fn compacted(&mut self, seq: u64) {
+        self.compacted_at = seq;
+    }
+    /// Nothing was said since the newest compaction.
+    pub(crate) fn is_compacted(&self) -> bool {
+        self.compacted_at > 0 && self.marks.iter().all(|mark| mark.seq < self.compacted_at) && self.held.is_empty()
     }
 
     /// After a compaction nothing was counted yet: the estimate stands in.
@@ -182,10 +235,25 @@ fn branch_message(summary: &str) -> String {
     format!("Summary of another branch of this conversation, which was left:\n\n{summary}")
 }
 
+/// A message of a branch and the entry it comes from.
+pub(crate) struct Said {
+    pub(crate) seq: u64,
+    pub(crate) message: Message,
+    /// See [`MarkKind::Beside`].
+    pub(crate) beside: bool,
+}
+
+impl Said {
+    /// A message that came in beside the conversation.
+    pub(crate) fn beside(seq: u64, text: String) -> Self {
+        Self { seq, message: Message::User(vec![Part::text(text)]), beside: true }
+    }
+}
+
 /// The active branch of a log, read back.
 #[derive(Default)]
 pub(crate) struct Branch {
-    pub(crate) messages: Vec<(u64, Message)>,
+    pub(crate) messages: Vec<Said>,
     pub(crate) compaction: Option<Compaction>,
     compacted_at: u64,
     /// Calls without a result, with the turn that made them.
@@ -205,11 +273,7 @@ pub(crate) struct Branch {
 
 impl Branch {
     fn last_reply_seq(&self) -> u64 {
-        self.messages
-            .iter()
-            .rev()
-            .find(|(_, message)| matches!(message, Message::Assistant(_)))
-            .map_or(0, |(seq, _)| *seq)
+        self.messages.iter().rev().find(|said| matches!(said.message, Message::Assistant(_))).map_or(0, |said| said.seq)
     }
 
     /// Walks from the newest entry to the root, then reads that path forwards. Results are placed right behind the
@@ -253,10 +317,11 @@ impl Branch {
     }
 
     fn take(&mut self, entry: &Arc<Entry>, results: &mut HashMap<(TurnId, CallId), &CallResult>) {
+        let said = |message| Said { seq: entry.seq, message, beside: false };
         match &entry.body {
-            Body::User { parts, .. } => self.messages.push((entry.seq, Message::User(parts.clone()))),
+            Body::User { parts, .. } => self.messages.push(said(Message::User(parts.clone()))),
             Body::Assistant { turn, message } => {
-                self.messages.push((entry.seq, Message::Assistant(message.clone())));
+                self.messages.push(said(Message::Assistant(message.clone())));
                 for call in message.calls() {
                     let Some(turn) = turn else { continue };
                     let result = match results.remove(&(turn.clone(), call.id.clone())) {
@@ -266,14 +331,14 @@ impl Branch {
                             synthetic(call.id.clone(), call.name.clone(), CallEnd::Lost, LOST)
                         }
                     };
-                    self.messages.push((entry.seq, Message::Result(result)));
+                    self.messages.push(said(Message::Result(result)));
                 }
             }
             Body::Shell(shell) if !shell.aside => {
-                self.messages.push((entry.seq, Message::User(vec![Part::text(shell_message(shell))])));
+                self.messages.push(Said::beside(entry.seq, shell_message(shell)));
             }
             Body::BranchSummary { summary, .. } => {
-                self.messages.push((entry.seq, Message::User(vec![Part::text(branch_message(summary))])));
+                self.messages.push(Said::beside(entry.seq, branch_message(summary)));
             }
             Body::Todos { phases } => self.todos = phases.clone(),
             Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),

@@ -116,6 +116,10 @@ impl Lane {
     pub fn list(&self) -> impl ExactSizeIterator<Item = &Item> {
         self.waiting.iter().map(|waiting| &waiting.item)
     }
+    /// Something waits for a turn of its own: in an idle lane for the end of a debounce, or for a message that wakes it.
+    pub fn wants_turn(&self) -> bool {
+        self.waiting.iter().any(|waiting| wants_own_turn(&waiting.item))
+    }
     /// Messages lost to overflow since the lane was last idle.
     pub fn dropped(&self) -> u64 {
         self.dropped.since_idle()

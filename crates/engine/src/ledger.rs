@@ -37,6 +37,8 @@ pub(crate) struct RolledBack {
     pub(crate) told_turn: Option<TurnId>,
     /// The compaction that peers believe to be running.
     pub(crate) told_compaction: Option<CompactReason>,
+    /// Peers heard a turn start and have not heard that everything settled.
+    pub(crate) unsettled: bool,
     /// Who sent the items whose end is not in the log after all.
     pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
 }
@@ -64,6 +66,7 @@ pub(crate) struct Ledger {
     /// The turn whose start was told and whose end was not.
     told_turn: Option<TurnId>,
     told_compaction: Option<CompactReason>,
+    unsettled: bool,
 }
 
 impl Ledger {
@@ -94,6 +97,7 @@ impl Ledger {
             beside: Vec::new(),
             told_turn: None,
             told_compaction: None,
+            unsettled: false,
         }
     }
 
@@ -180,6 +184,8 @@ impl Ledger {
                     | Body::Compacted(_)
                     | Body::Moved { .. }
                     | Body::Title { .. }
+                    | Body::Shell(_)
+                    | Body::Todos { .. }
             ),
         }
     }
@@ -259,8 +265,12 @@ impl Ledger {
         match event {
             Event::CompactionStarted { reason } => self.told_compaction = Some(*reason),
             Event::CompactionFailed { .. } => self.told_compaction = None,
+            Event::Settled => self.unsettled = false,
             Event::Logged(entry) => match &entry.body {
-                Body::TurnStarted { turn } => self.told_turn = Some(turn.clone()),
+                Body::TurnStarted { turn } => {
+                    self.told_turn = Some(turn.clone());
+                    self.unsettled = true;
+                }
                 Body::TurnEnded(_) => self.told_turn = None,
                 Body::Compacted(_) => self.told_compaction = None,
                 _ => {}
@@ -289,7 +299,12 @@ impl Ledger {
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
-        RolledBack { told_turn: self.told_turn.take(), told_compaction: self.told_compaction.take(), senders }
+        RolledBack {
+            told_turn: self.told_turn.take(),
+            told_compaction: self.told_compaction.take(),
+            unsettled: self.unsettled,
+            senders,
+        }
     }
 }
 

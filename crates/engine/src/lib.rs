@@ -300,6 +300,7 @@ impl Shared {
             model: settings.model,
             mode: settings.mode,
             at_ms: self.ports.clock.now_ms(),
+            parent: open.parent.clone(),
         });
         Ok((self.start(open, lease, None)?, false))
     }

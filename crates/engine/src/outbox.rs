@@ -165,10 +165,12 @@ fn cost(event: &Event) -> usize {
     let text = match event {
         Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. } => delta.len(),
         Event::CallProgress { parts, .. } => parts_bytes(parts),
+        Event::ShellProgress { text, .. } => text.len(),
         Event::Logged(entry) => match &entry.body {
             vocab::Body::CallEnded { result, .. } => parts_bytes(&result.parts),
             vocab::Body::User { parts, .. } => parts_bytes(parts),
             vocab::Body::Assistant { message, .. } => message.blocks.iter().map(block_bytes).sum(),
+            vocab::Body::Shell(shell) => shell.output.len(),
             _ => 0,
         },
         Event::Consult(consult) => match &consult.kind {

@@ -9,6 +9,8 @@ mod inspect;
 mod join;
 mod perform;
 mod recover;
+mod remind;
+mod shell;
 mod slash;
 mod verbs;
 
@@ -30,7 +32,7 @@ use vocab::{
 
 use crate::Shared;
 use crate::compaction::Compacted;
-use crate::history::History;
+use crate::history::{self, History, Said};
 use crate::lane::Lane;
 use crate::ledger::Ledger;
 use crate::outbox::Outbox;
@@ -106,6 +108,8 @@ enum Work {
         job: Later<'static, Result<Compacted, Fault>>,
         reason: vocab::CompactReason,
         then: AfterCompact,
+        /// What was said beside it; the summary does not know of it.
+        meanwhile: Vec<Said>,
     },
 }
 
@@ -129,6 +133,7 @@ enum Happening {
     LaneDue,
     /// Some companion's time is over.
     BesideDue,
+    Shell(usize, Result<vocab::Shell, Fault>),
     Progress(String),
     Stalled,
     /// Somebody who catches up got further; look again.
@@ -164,6 +169,12 @@ pub(crate) struct Session {
     senders: HashMap<ItemId, (PeerId, Tag)>,
     turn: Option<Turn>,
     work: Work,
+    /// Commands of users that run beside all this.
+    shells: Vec<shell::Running>,
+    /// A turn was started, and that everything settled was not said since.
+    unsettled: bool,
+    /// How often we went on by ourselves since the last message of somebody.
+    reminded: u32,
     fx: Vec<Effect>,
     asks: HashMap<AskId, OpenAsk>,
     remembered: Remembered,
@@ -248,6 +259,9 @@ impl Session {
             senders: HashMap::new(),
             turn: None,
             work: Work::Nothing,
+            shells: Vec::new(),
+            unsettled: false,
+            reminded: 0,
             fx: Vec::new(),
             asks: HashMap::new(),
             remembered: Remembered::default(),
@@ -275,6 +289,7 @@ impl Session {
             }
             self.happen(happening).await;
             self.settle().await;
+            self.tell_settled();
             self.ledger.flush();
             self.arm_lane_timer();
             self.arm_beside_timer();
@@ -325,7 +340,7 @@ impl Session {
 
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
-        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.ledger.is_settled()
+        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.ledger.is_settled()
     }
 
     /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
@@ -361,6 +376,9 @@ impl Session {
         }
         if self.poll_catchers(context).is_ready() {
             return Poll::Ready(Happening::Caught);
+        }
+        if let Poll::Ready((index, result)) = self.poll_shells(context) {
+            return Poll::Ready(Happening::Shell(index, result));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
@@ -414,6 +432,11 @@ impl Session {
             },
             Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
+                // A reader that stopped is told nothing more of it; only the newest text is kept.
+                Ok(Poll::Pending) if self.ledger.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                    self.moved_at = Instant::now();
+                    Poll::Pending
+                }
                 Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
@@ -433,6 +456,7 @@ impl Session {
             Happening::Commit(Ok(())) | Happening::Caught | Happening::Abandoned => return,
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Mail(mail) => return self.mail(mail).await,
+            Happening::Shell(index, result) => return self.shell_done(index, result),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
                 let acts = self.lane.tick(self.now_ms());
@@ -512,20 +536,34 @@ impl Session {
         if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        let message = match &body {
-            Body::User { parts, .. } => Some(Message::User(parts.clone())),
-            Body::Shell(shell) if !shell.aside => {
-                Some(Message::User(vec![Part::text(crate::history::shell_message(shell))]))
-            }
-            Body::Assistant { message, .. } => Some(Message::Assistant(message.clone())),
-            Body::CallEnded { result, .. } => Some(Message::Result(result.clone())),
-            _ => None,
-        };
-        let seq = self.ledger.log(body).seq;
-        if let (Some(message), Some(history)) = (message, &mut self.history) {
-            history.push(seq, &message);
+        if let Body::Todos { phases } = &body {
+            self.todos = phases.as_slice().into();
         }
-        seq
+        let entry = self.ledger.log(body);
+        let message = match &entry.body {
+            Body::User { parts, .. } => Message::User(parts.clone()),
+            Body::Assistant { message, .. } => Message::Assistant(message.clone()),
+            Body::CallEnded { result, .. } => Message::Result(result.clone()),
+            Body::Shell(shell) if !shell.aside => {
+                self.say_beside(entry.seq, history::shell_message(shell));
+                return entry.seq;
+            }
+            _ => return entry.seq,
+        };
+        if let Some(history) = &mut self.history {
+            history.push(entry.seq, &message);
+        }
+        entry.seq
+    }
+
+    /// The model reads it at the next place where that is possible. A compaction that runs has to be told of it.
+    fn say_beside(&mut self, seq: u64, text: String) {
+        if let Some(history) = &mut self.history {
+            history.push_beside(seq, Message::User(vec![Part::text(text.as_str())]));
+        }
+        if let Work::Compact { meanwhile, .. } = &mut self.work {
+            meanwhile.push(Said::beside(seq, text));
+        }
     }
 
     fn log_opened(&mut self) {

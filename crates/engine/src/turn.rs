@@ -461,6 +461,7 @@ impl Turn {
             self.mutations.push((tool.clone(), target.clone()));
         }
         let said = said.unwrap_or(Said { parts: outcome.parts, is_error: outcome.is_error });
+        let todos = outcome.todos.filter(|_| !outcome.is_error);
         fx.push(Effect::Log(Body::CallEnded {
             turn: self.id.clone(),
             result: CallResult {
@@ -475,6 +476,9 @@ impl Turn {
                 details: outcome.details,
             },
         }));
+        if let Some(phases) = todos {
+            fx.push(Effect::Log(Body::Todos { phases }));
+        }
         true
     }
 

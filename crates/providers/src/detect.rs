@@ -3,14 +3,26 @@
 
 use std::time::Duration;
 
-use crate::Secret;
 use crate::http::Http;
-use crate::openai;
+use crate::{Known, Secret, openai};
 
 /// All probes together; a server that needs longer is not found.
 pub const PROBE_TIME_MAX: Duration = Duration::from_millis(200);
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
+
+/// Whose server it is, by its address: the name under which its models are offered.
+pub fn provider_name(base_url: &str) -> &'static str {
+    let rest = base_url.trim().split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
+    let (host, port) = authority.rsplit_once(':').unwrap_or((&authority, ""));
+    match (host, port) {
+        ("api.openai.com", _) => "openai",
+        ("openrouter.ai", _) => "openrouter",
+        (_, "11434") => "ollama",
+        _ => "custom",
+    }
+}
 
 /// What the environment says.
 #[derive(Clone, Debug, Default)]
@@ -74,8 +86,8 @@ pub struct Server {
     pub model: Option<String>,
 }
 
-/// Whether the environment settles it and nothing needs to be probed.
-fn from_env(env: &Env) -> Option<Choice> {
+/// What the environment alone settles; `None`: something would have to be probed.
+pub fn settled(env: &Env) -> Option<Choice> {
     let (base_url, reason) = match (&env.base_url, &env.api_key) {
         (Some(url), _) => (url.clone(), "OPENAI_BASE_URL is set".to_owned()),
         (None, Some(_)) => (OPENAI_URL.to_owned(), "OPENAI_API_KEY is set".to_owned()),
@@ -87,7 +99,7 @@ fn from_env(env: &Env) -> Option<Choice> {
 
 /// The choice, from everything that is known.
 pub fn decide(env: &Env, found: &[Found]) -> Choice {
-    if let Some(choice) = from_env(env) {
+    if let Some(choice) = settled(env) {
         return choice;
     }
     // Embedding models cannot chat.
@@ -110,7 +122,7 @@ pub fn decide(env: &Env, found: &[Found]) -> Choice {
 
 /// Looks around and decides. Does nothing but read `env` when that settles it.
 pub async fn detect(env: &Env, candidates: &[Candidate]) -> Choice {
-    if let Some(choice) = from_env(env) {
+    if let Some(choice) = settled(env) {
         return choice;
     }
     let mut probes = tokio::task::JoinSet::new();
@@ -132,7 +144,7 @@ pub async fn detect(env: &Env, candidates: &[Candidate]) -> Choice {
 
 /// Anything may listen on these ports: only a list of models counts.
 async fn probe(candidate: Candidate) -> Option<Found> {
-    let http = Http::new(&candidate.base_url(), None, PROBE_TIME_MAX, None).ok()?;
+    let http = Http::new(&candidate.base_url(), &Known::default(), None, PROBE_TIME_MAX, None).ok()?;
     let models = openai::list(&http, 0).await.ok()?;
     Some(Found { candidate, models: models.into_iter().map(|model| model.slug.to_string()).collect() })
 }
@@ -167,6 +179,22 @@ mod tests {
             assert!(!choice.reason.contains('\n'));
         }
         assert!(decide(&env("", ""), &[found(0, &[])]).reason.contains("Ollama on port 11434 has no models"));
+    }
+
+    #[test]
+    fn a_server_is_named_by_its_address() {
+        for (url, want) in [
+            (OPENAI_URL, "openai"),
+            ("https://API.openai.com", "openai"),
+            ("https://openrouter.ai/api/v1", "openrouter"),
+            ("http://127.0.0.1:11434/v1", "ollama"),
+            ("http://[::1]:11434", "ollama"),
+            ("http://127.0.0.1:8080/v1", "custom"),
+            ("https://api.openai.com.evil.example/v1", "custom"),
+            ("nonsense", "custom"),
+        ] {
+            assert_eq!(provider_name(url), want, "{url}");
+        }
     }
 
     #[test]

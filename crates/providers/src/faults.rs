@@ -195,12 +195,12 @@ pub(crate) fn hint(fault: &mut ModelFault, hint: &str) {
     fault.fault.hints.push(hint.to_owned());
 }
 
-/// The last step before a fault leaves the crate: the key is masked, then the text is cut. In this order, or half a
+/// The last step before a fault leaves the crate: secrets are masked, then the text is cut. In this order, or half a
 /// key could survive at the cut.
-pub(crate) fn seal(mut fault: ModelFault, key: Option<&Secret>) -> ModelFault {
+pub(crate) fn seal(mut fault: ModelFault, secrets: &[Secret]) -> ModelFault {
     let message = &mut fault.fault.message;
-    if let Some(key) = key {
-        *message = key.mask(message);
+    for secret in secrets {
+        *message = secret.mask(message);
     }
     if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
         message.truncate(at);
@@ -307,7 +307,7 @@ mod tests {
         let key = Secret::new("sk-canary-0123456789").unwrap();
         for before in 470..510 {
             let text = format!("{}{} and more {}", "x".repeat(before), key.expose(), "y".repeat(600));
-            let sealed = seal(provider(text), Some(&key)).fault.message;
+            let sealed = seal(provider(text), std::slice::from_ref(&key)).fault.message;
             assert!(!sealed.contains("sk-c"), "{before}");
             assert!(sealed.chars().count() <= MESSAGE_CHARS_MAX + 1);
         }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::service::Service;
 use hyper::{Method, Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
@@ -27,6 +27,7 @@ use tokio::sync::OnceCell;
 use vocab::{Fault, FaultKind, ModelFault};
 
 use crate::body::Pieces;
+use crate::credentials::{Known, Late, Pass};
 use crate::proxy::Proxy;
 use crate::{Secret, faults};
 
@@ -49,7 +50,9 @@ pub(crate) struct Http {
     host: HeaderValue,
     path: String,
     query: String,
-    auth: Option<HeaderValue>,
+    /// Empty until it has been fetched.
+    pass: OnceCell<Pass>,
+    late: Option<Late>,
     connect_timeout: Duration,
     plain: TowerToHyperService<HttpConnector>,
     /// Made by the first https call: reading the system's roots costs more than anything else here.
@@ -64,11 +67,13 @@ enum Tls {
 }
 
 impl Http {
-    /// Fails on a base URL or key that could never work. `proxy` is used for https only: through a tunnel the key stays
-    /// between us and the server, while a plain request would show it to the proxy.
+    /// Fails on a base URL or key that could never work. `late` is asked before the first request, and then counts instead of `known`.
+    /// `proxy` is used for https only: through a tunnel the key stays between us and the server, while a plain request
+    /// would show it to the proxy.
     pub(crate) fn new(
         base_url: &str,
-        key: Option<&Secret>,
+        known: &Known,
+        late: Option<Late>,
         connect_timeout: Duration,
         proxy: Option<Proxy>,
     ) -> Result<Self, Fault> {
@@ -88,20 +93,15 @@ impl Http {
             return Err(invalid("contains credentials; give the key separately"));
         }
         let path = uri.path().trim_end_matches('/').to_owned();
-        let auth = key.map(|key| {
-            let mut value = HeaderValue::try_from(format!("Bearer {}", key.expose())).map_err(|_| {
-                Fault::new(FaultKind::Invalid, "the API key has characters that no HTTP header can carry")
-            })?;
-            value.set_sensitive(true);
-            Ok::<_, Fault>(value)
-        });
+        let pass = Pass::new(known)?;
         Ok(Self {
             server: format!("{scheme}://{authority}{path}").into(),
             origin: format!("{scheme}://{authority}/").parse().map_err(|_| invalid("is not a URL"))?,
             host: HeaderValue::try_from(authority.as_str()).map_err(|_| invalid("has no usable host"))?,
             query: uri.query().map(|query| format!("?{query}")).unwrap_or_default(),
             path,
-            auth: auth.transpose()?,
+            pass: OnceCell::new_with(late.is_none().then_some(pass)),
+            late,
             connect_timeout,
             plain: TowerToHyperService::new(tcp(connect_timeout)),
             tls: OnceCell::new(),
@@ -119,40 +119,59 @@ impl Http {
         accept: &'static str,
         mut body: impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, Reply), ModelFault> {
+        let pass = self.pass().await?;
         if let Some(mut wire) = self.kept().await {
-            match wire.exchange(self.request(&method, path, accept, body())?).await {
+            match wire.exchange(self.request(pass, &method, path, accept, body())?).await {
                 Ok(response) => return Ok(split(response, wire)),
                 Err(error) if stale(&error) => {}
                 Err(error) => return Err(faults::unanswered(&self.server, &error)),
             }
         }
         let mut wire = self.connect().await?;
-        match wire.exchange(self.request(&method, path, accept, body())?).await {
+        match wire.exchange(self.request(pass, &method, path, accept, body())?).await {
             Ok(response) => Ok(split(response, wire)),
             Err(error) => Err(faults::unanswered(&self.server, &error)),
         }
     }
 
+    /// Secrets that a server may echo.
+    pub(crate) fn secrets(&self) -> &[Secret] {
+        self.pass.get().map_or(&[], |pass| &pass.secrets)
+    }
+
+    async fn pass(&self) -> Result<&Pass, ModelFault> {
+        let fetch = || async {
+            let Some(late) = &self.late else { return Pass::new(&Known::default()) };
+            Pass::new(&late.0.fetch().await?)
+        };
+        self.pass.get_or_try_init(fetch).await.map_err(|fault| {
+            // Nothing was sent, and the same key will not come by itself.
+            ModelFault { fault, retryable: false, retry_after_ms: None, status: None }
+        })
+    }
+
     fn request(
         &self,
+        pass: &Pass,
         method: &Method,
         path: &str,
         accept: &'static str,
         body: Pieces,
     ) -> Result<Request<Pieces>, ModelFault> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}{}", self.path, self.query))
-            .header(HOST, &self.host)
-            .header(ACCEPT, accept)
-            .header(USER_AGENT, concat!("tillerman/", env!("CARGO_PKG_VERSION")));
+        let mut headers = HeaderMap::with_capacity(pass.headers.len() + 4);
+        headers.insert(HOST, self.host.clone());
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tillerman/", env!("CARGO_PKG_VERSION"))));
         if method == Method::POST {
-            request = request.header(CONTENT_TYPE, "application/json");
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
-        if let Some(auth) = &self.auth {
-            request = request.header(AUTHORIZATION, auth);
+        for (name, value) in &pass.headers {
+            headers.insert(name.clone(), value.clone());
         }
-        request.body(body).map_err(|error| faults::unreachable(&self.server, &error))
+        let request = Request::builder().method(method).uri(format!("{}{path}{}", self.path, self.query)).body(body);
+        let mut request = request.map_err(|error| faults::unreachable(&self.server, &error))?;
+        *request.headers_mut() = headers;
+        Ok(request)
     }
 
     /// Keeps a connection whose answer has been read to its end.

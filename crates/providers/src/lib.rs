@@ -4,6 +4,7 @@
 //! * [`detect`]: which server to talk to when nobody said so.
 
 mod body;
+mod credentials;
 mod date;
 pub mod detect;
 mod faults;
@@ -13,6 +14,7 @@ mod proxy;
 mod secret;
 pub mod sse;
 
+pub use credentials::{Credentials, Known, Late};
 pub use faults::MESSAGE_CHARS_MAX;
 pub use proxy::Proxy;
 pub use secret::Secret;

@@ -4,6 +4,7 @@
 mod calls;
 pub(crate) mod catalogue;
 mod chunk;
+mod compat;
 mod encode;
 mod reader;
 mod stream;
@@ -17,11 +18,13 @@ use hyper::Method;
 use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider, ToolSpec};
 
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
+pub use compat::{Compat, TokensField};
 pub use stream::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
 
 use crate::body::Pieces;
+use crate::detect::provider_name;
 use crate::http::Http;
-use crate::{Proxy, Secret, faults};
+use crate::{Known, Late, Proxy, Secret, faults};
 use encode::Transcript;
 use stream::{Answer, Frame, Quirks};
 
@@ -30,12 +33,22 @@ const LIST_TIME_MAX: Duration = Duration::from_secs(30);
 /// The longest idle time that can be set; more means the same.
 const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
+/// The name of this wire format.
+pub const API: &str = "openai-completions";
+
 /// One server and what is known of it beforehand.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Up to and including `/v1`.
     pub base_url: String,
+    /// The name under which its models are offered; `None` = by its address.
+    pub provider: Option<Arc<str>>,
     pub api_key: Option<Secret>,
+    /// Sent with every request.
+    pub headers: Vec<(String, Secret)>,
+    /// Asked before the first request for a key and headers, instead of the two above.
+    pub late: Option<Late>,
+    pub compat: Compat,
     /// Models the configuration describes; they win over the server's list.
     pub models: Vec<ModelInfo>,
     /// For models of which nothing else is known.
@@ -54,7 +67,11 @@ impl Config {
     pub fn new(base_url: impl Into<String>) -> Self {
         Self {
             base_url: base_url.into(),
+            provider: None,
             api_key: None,
+            headers: Vec::new(),
+            late: None,
+            compat: Compat::default(),
             models: Vec::new(),
             default_context_window: 128_000,
             idle_timeout_ms: 120_000,
@@ -81,6 +98,8 @@ pub struct OpenAi {
 
 struct Inner {
     config: Config,
+    provider: Arc<str>,
+    api: Arc<str>,
     http: Arc<Http>,
     catalogue: Mutex<Catalogue>,
 }
@@ -94,11 +113,43 @@ struct Catalogue {
 
 impl OpenAi {
     /// Touches neither network nor disk. Fails on a base URL or a key that could never work.
-    pub fn new(config: Config) -> Result<Self, Fault> {
+    pub fn new(mut config: Config) -> Result<Self, Fault> {
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
-        let http = Http::new(&config.base_url, config.api_key.as_ref(), connect_timeout, config.proxy.clone())?;
-        Ok(Self { inner: Arc::new(Inner { config, http: Arc::new(http), catalogue: Mutex::default() }) })
+        let known = Known { key: config.api_key.clone(), headers: config.headers.clone() };
+        let http = Http::new(&config.base_url, &known, config.late.clone(), connect_timeout, config.proxy.clone())?;
+        let provider = config.provider.clone().unwrap_or_else(|| provider_name(&config.base_url).into());
+        let models = std::mem::take(&mut config.models);
+        let mut inner = Inner { config, provider, api: API.into(), http: Arc::new(http), catalogue: Mutex::default() };
+        inner.config.models = models.into_iter().map(|model| inner.ours(model)).collect();
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The name under which its models are offered.
+    pub fn provider(&self) -> &Arc<str> {
+        &self.inner.provider
+    }
+
+    /// Whether requests carry a key, as far as that is known.
+    pub fn has_key(&self) -> bool {
+        self.inner.config.api_key.is_some() || self.inner.config.late.is_some()
+    }
+
+    /// What is known without asking the server: configured models, then the remembered list.
+    pub fn known(&self) -> Vec<ModelInfo> {
+        self.inner.merged(&self.inner.remembered().unwrap_or_default())
+    }
+
+    /// As [`Provider::chat`], for a model that differs from its server.
+    pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
+        Box::new(Conversation {
+            inner: self.inner.clone(),
+            model: model.clone(),
+            transcript: Transcript::new(model.images),
+            fixed: None,
+            quirks: Arc::new(Quirks::new(&compat)),
+            compat,
+        })
     }
 
     /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
@@ -127,7 +178,8 @@ impl Inner {
         if !std::mem::replace(&mut catalogue.looked, true)
             && let Some(path) = &self.config.cache_file
         {
-            catalogue.models = catalogue::load(path, &self.http.server).map(Arc::from);
+            let models = catalogue::load(path, &self.http.server);
+            catalogue.models = models.map(|models| models.into_iter().map(|model| self.ours(model)).collect());
         }
         catalogue.models.clone()
     }
@@ -139,8 +191,8 @@ impl Inner {
             Err(ModelFault::new(FaultKind::Network, message))
         });
         let models: Arc<[ModelInfo]> = match listed {
-            Ok(models) => models.into(),
-            Err(fault) => return Err(faults::seal(fault, self.config.api_key.as_ref()).fault),
+            Ok(models) => models.into_iter().map(|model| self.ours(model)).collect(),
+            Err(fault) => return Err(faults::seal(fault, self.http.secrets()).fault),
         };
         *self.catalogue() = Catalogue { looked: true, models: Some(models.clone()) };
         if let Some(path) = self.config.cache_file.clone() {
@@ -149,6 +201,14 @@ impl Inner {
             let _ = tokio::task::spawn_blocking(move || catalogue::save(&path, &server, &models)).await;
         }
         Ok(models)
+    }
+
+    /// A model with the name and the place of its server.
+    fn ours(&self, mut model: ModelInfo) -> ModelInfo {
+        model.provider = self.provider.clone();
+        model.api = self.api.clone();
+        model.base_url = self.http.server.clone();
+        model
     }
 
     /// Configured models first, then the rest of the list.
@@ -192,7 +252,10 @@ impl Provider for OpenAi {
         }
         let named = |models: &[ModelInfo]| models.iter().find(|model| &*model.slug == slug).cloned();
         let known = named(&self.inner.config.models).or_else(|| named(&self.inner.remembered()?));
-        Ok(known.unwrap_or_else(|| ModelInfo::named(slug, self.inner.config.default_context_window)))
+        Ok(known.unwrap_or_else(|| {
+            let unknown = ModelInfo::named(slug, self.inner.config.default_context_window);
+            self.inner.ours(unknown)
+        }))
     }
 
     /// Asks the server each time. Without a connection it gives what is remembered, if anything is.
@@ -210,13 +273,7 @@ impl Provider for OpenAi {
     }
 
     fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
-        Ok(Box::new(Conversation {
-            inner: self.inner.clone(),
-            model: model.clone(),
-            transcript: Transcript::new(model.images),
-            fixed: None,
-            quirks: Arc::default(),
-        }))
+        Ok(self.chat_with(model, self.inner.config.compat.clone()))
     }
 }
 
@@ -227,6 +284,7 @@ struct Conversation {
     transcript: Transcript,
     fixed: Option<Fixed>,
     quirks: Arc<Quirks>,
+    compat: Compat,
 }
 
 /// The encoded system prompt and tools, good as long as the next call shares the same ones.
@@ -242,7 +300,7 @@ impl Conversation {
         if let Some(fixed) = self.fixed.as_ref().filter(same) {
             return fixed.bytes.clone();
         }
-        let bytes = encode::fixed_head(&spec.system, &spec.tools);
+        let bytes = encode::fixed_head(self.compat.role(self.model.thinking), &spec.system, &spec.tools);
         self.fixed = Some(Fixed { system: spec.system.clone(), tools: spec.tools.clone(), bytes: bytes.clone() });
         bytes
     }
@@ -261,9 +319,9 @@ impl Chat for Conversation {
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
         let frame = Frame {
-            model: self.model.slug.clone(),
+            model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
-            effort: spec.thinking.clone().filter(|effort| !matches!(&**effort, "" | "off")),
+            effort: self.compat.effort(spec.thinking.as_ref(), self.model.thinking),
             fixed: self.fixed(spec),
             has_system: !spec.system.is_empty(),
             pieces: self.transcript.pieces().to_vec(),
@@ -271,6 +329,6 @@ impl Chat for Conversation {
         };
         let config = &self.inner.config;
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
-        Box::pin(Answer::new(self.inner.http.clone(), config.api_key.clone(), idle, frame))
+        Box::pin(Answer::new(self.inner.http.clone(), idle, frame))
     }
 }

@@ -1,6 +1,7 @@
-//! Sessions as files: `.jsonl` (whole, can be read back) and `.md` (for people). An export and an import, never a second
-//! truth beside the store.
+//! Sessions as files: `.jsonl` (whole, can be read back), `.md` and `.html` (for people). An export and an import, never
+//! a second truth beside the store.
 
+mod html;
 mod markdown;
 
 use std::path::{Path, PathBuf};
@@ -66,13 +67,9 @@ impl Archive for FileArchive {
             let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {session}"));
             let summary = store.summary(&session).await?.ok_or_else(unknown)?;
             let entries = store.read(&session, 0, usize::MAX).await?.entries;
-            let is_jsonl = file.extension().is_some_and(|ext| ext == "jsonl");
-            let (format, bytes) = match is_jsonl {
-                true => ("jsonl", write_jsonl(&session, &entries)),
-                false => ("md", markdown::render(&summary, &entries).into_bytes()),
-            };
-            private_write(&file, &bytes)?;
-            Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
+            // A long session takes a second to write down; other sessions share this thread.
+            let written = tokio::task::spawn_blocking(move || write_file(file, &summary, &entries)).await;
+            written.map_err(|error| Fault::new(FaultKind::Internal, format!("the export failed: {error}")))?
         })
     }
 
@@ -100,6 +97,18 @@ impl Archive for FileArchive {
     fn path_of(&self, session: &SessionId) -> PathBuf {
         PathBuf::from(format!("{}{ID_MARK}{session}", self.store.place().display()))
     }
+}
+
+/// The ending of the name says which kind of file it becomes.
+fn write_file(file: PathBuf, summary: &Summary, entries: &[Arc<Entry>]) -> Result<Exported, Fault> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    let (format, bytes) = match ending.as_deref() {
+        Some("jsonl") => ("jsonl", write_jsonl(&summary.id, entries)),
+        Some("html" | "htm") => ("html", html::render(summary, entries, None).into_bytes()),
+        _ => ("md", markdown::render(summary, entries).into_bytes()),
+    };
+    private_write(&file, &bytes)?;
+    Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
 }
 
 /// The id as a file name: an id may be any text.
@@ -170,6 +179,7 @@ async fn adopt(store: &dyn Store, file: &Path, id: &SessionId, entries: Vec<Arc<
         model: model.clone(),
         mode: *mode,
         at_ms: entries[0].at_ms,
+        parent: None,
     };
     let lease = store.create(new);
     store.append(&lease, entries, true).await?;

@@ -162,7 +162,11 @@ struct Todos {
 }
 #[derive(Serialize, Deserialize)]
 struct Imported {
+    #[serde(default)]
+    file: Option<PathText>,
     names: Vec<(u64, Arc<str>)>,
+    #[serde(default)]
+    raws: Vec<(u64, Arc<str>)>,
 }
 #[derive(Serialize, Deserialize)]
 struct Label {
@@ -279,7 +283,11 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
         Body::Title { title } => put("title", &Title { title: title.clone() }, out),
         Body::Shell(shell) => put("shell", &Shell::from(shell), out),
         Body::Todos { phases } => put("todos", &Todos { phases: into_all(phases) }, out),
-        Body::Imported { names } => put("imported", &Imported { names: names.clone() }, out),
+        Body::Imported { file, names, raws } => {
+            let file = file.as_deref().map(Into::into);
+            let raws = raws.iter().map(|(seq, json)| (*seq, json.as_str().into())).collect();
+            put("imported", &Imported { file, names: names.clone(), raws }, out)
+        }
         Body::Label { target, label } => put("label", &Label { target: *target, label: label.clone() }, out),
         Body::BranchSummary { from, summary } => {
             put("branch_summary", &BranchSummary { from: *from, summary: summary.clone() }, out)
@@ -368,7 +376,11 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
         "title" => get(payload, |it: Title| Body::Title { title: it.title }),
         "shell" => get(payload, |it: Shell| Body::Shell(it.into())),
         "todos" => get(payload, |it: Todos| Body::Todos { phases: into_all(it.phases) }),
-        "imported" => get(payload, |it: Imported| Body::Imported { names: it.names }),
+        "imported" => get(payload, |it: Imported| Body::Imported {
+            file: it.file.map(PathBuf::from),
+            names: it.names,
+            raws: it.raws.into_iter().map(|(seq, json)| (seq, vocab::Json::trusted(json))).collect(),
+        }),
         "label" => get(payload, |it: Label| Body::Label { target: it.target, label: it.label }),
         "branch_summary" => {
             get(payload, |it: BranchSummary| Body::BranchSummary { from: it.from, summary: it.summary })
@@ -412,8 +424,8 @@ mod tests {
             let back = from_record(kind, &payload).unwrap();
             assert_eq!(back, suite::as_stored(&body), "{kind}");
         }
-        // Twenty kinds today; `to_record` is exhaustive, so a new variant is missed here only by its example.
-        assert_eq!(kinds.len(), 20, "the examples leave a kind out: {kinds:?}");
+        // Twenty-five kinds today; `to_record` is exhaustive, so a new variant is missed here only by its example.
+        assert_eq!(kinds.len(), 25, "the examples leave a kind out: {kinds:?}");
     }
 
     #[test]

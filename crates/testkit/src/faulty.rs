@@ -13,6 +13,7 @@ pub struct FaultyStore {
     /// Appends left until one fails; 0 = none will.
     fail_in: AtomicU64,
     reads_fail_in: AtomicU64,
+    read_wait_ms: AtomicU64,
     /// Waits of the appends to come, used in turn; empty = no wait.
     waits_ms: Mutex<Vec<u64>>,
     appends: AtomicU64,
@@ -25,6 +26,7 @@ impl FaultyStore {
             inner,
             fail_in: AtomicU64::new(0),
             reads_fail_in: AtomicU64::new(0),
+            read_wait_ms: AtomicU64::new(0),
             waits_ms: Mutex::default(),
             appends: AtomicU64::new(0),
             leases: Mutex::default(),
@@ -43,6 +45,10 @@ impl FaultyStore {
     pub fn slow(&self, waits_ms: Vec<u64>) {
         *lock(&self.waits_ms) = waits_ms;
     }
+    /// From now on reads take this long; they see what is there at their end.
+    pub fn slow_reads(&self, ms: u64) {
+        self.read_wait_ms.store(ms, Ordering::Relaxed);
+    }
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::Relaxed)
     }
@@ -51,6 +57,7 @@ impl FaultyStore {
     pub async fn owner_died(&self) {
         self.fail_append(0);
         self.fail_read(0);
+        self.slow_reads(0);
         let leases = std::mem::take(&mut *lock(&self.leases));
         for lease in leases {
             let _ = self.inner.release(lease).await;
@@ -124,7 +131,15 @@ impl Store for FaultyStore {
         if is_due(&self.reads_fail_in) {
             return Box::pin(async { Err(full()) });
         }
-        self.inner.read(session, after, limit)
+        let wait = self.read_wait_ms.load(Ordering::Relaxed);
+        if wait == 0 {
+            return self.inner.read(session, after, limit);
+        }
+        let (inner, session) = (self.inner.clone(), session.clone());
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(wait)).await;
+            inner.read(&session, after, limit).await
+        })
     }
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         self.inner.summary(session)

@@ -20,9 +20,10 @@
 //! | `name KIND ID` | what the next session, turn, call or ask is called instead of `s1`, `t1` ... |
 //! | `> LINE` | is sent; `> EOF` closes the input |
 //! | `wait MS` | lets time pass |
+//! | `clock real` | for the caller: time is not paused, because a process takes its own ([`in_real_time`]) |
 //! | `< LINE`, `exit N` | what came back |
 //!
-//! The last two are made anew by [`play`]; the caller compares the result with the file. Time is paused: a line is sent
+//! The `<` and `exit` lines are made anew by [`play`]; the caller compares the result with the file. Time is paused: a line is sent
 //! when everything before it has settled.
 
 use std::path::PathBuf;
@@ -45,6 +46,26 @@ pub struct Opening {
     pub resume: Option<String>,
     pub multi: bool,
     pub workspace: PathBuf,
+    /// For what stands beside the dialect.
+    pub engine: engine::Engine,
+    args: Vec<String>,
+}
+
+impl Opening {
+    /// The value of a flag; "" for one without.
+    pub fn arg(&self, name: &str) -> Option<&str> {
+        value_of(&self.args, name)
+    }
+}
+
+fn value_of<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+    let at = args.iter().position(|arg| arg == name)?;
+    Some(args.get(at + 1).filter(|next| !next.starts_with("--")).map_or("", String::as_str))
+}
+
+/// Whether a story asks for real time.
+pub fn in_real_time(story: &str) -> bool {
+    story.lines().any(|line| line.split_whitespace().eq(["clock", "real"]))
 }
 
 /// Plays a story and returns it with fresh `<` lines.
@@ -56,6 +77,8 @@ pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect
         resume: cast.arg("--resume").map(str::to_owned),
         multi: cast.arg("--multi").is_some(),
         workspace: stage.workspace().to_owned(),
+        engine: stage.engine.clone(),
+        args: cast.args.clone(),
     };
     let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
     let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::Options::default());
@@ -138,7 +161,7 @@ impl Cast {
 
     fn take(&mut self, word: &str, rest: &str) {
         match word {
-            "" | "#" | ">" | "<" | "wait" | "exit" => {}
+            "" | "#" | ">" | "<" | "wait" | "exit" | "clock" => {}
             "args" => self.args.extend(rest.split_whitespace().map(str::to_owned)),
             "file" => {
                 let (name, content) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -161,10 +184,8 @@ impl Cast {
         }
     }
 
-    /// The value of a flag; "" for one without.
     fn arg(&self, name: &str) -> Option<&str> {
-        let at = self.args.iter().position(|arg| arg == name)?;
-        Some(self.args.get(at + 1).filter(|next| !next.starts_with("--")).map_or("", String::as_str))
+        value_of(&self.args, name)
     }
 
     fn provider(&self) -> Arc<dyn Provider> {
@@ -181,11 +202,15 @@ impl Cast {
     fn stage(&self) -> Stage {
         let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
         let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
+        let reminders = number("--reminders");
         let stage = Stage::new(StageOptions {
             provider: self.provider(),
             model: "mock/alpha".into(),
             mode: self.mode,
             tune: Box::new(move |settings| {
+                if let Some(most) = reminders {
+                    settings.reminders_max = u32::try_from(most).expect("a small number");
+                }
                 if let Some(rounds) = rounds {
                     settings.max_iterations = u32::try_from(rounds).expect("a small number");
                 }

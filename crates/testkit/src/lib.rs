@@ -1,11 +1,12 @@
 //! What tests are made of: counted ids, a fixed clock, an engine on a stage with a scripted model, the golden runner,
-//! the simulator, and a real HTTP mock model. A dev-dependency only.
+//! the simulator, a schema validator, and a real HTTP mock model. A dev-dependency only.
 
 pub mod fakes;
 pub mod faulty;
 pub mod golden;
 pub mod mock_model;
 pub mod pipe;
+pub mod schema;
 pub mod sim;
 pub mod stage;
 pub mod stories;

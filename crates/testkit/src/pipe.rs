@@ -51,6 +51,27 @@ impl Pipe {
             }
             self.rest.extend_from_slice(&chunk[..count]);
         }
+        self.whole_lines()
+    }
+
+    /// The lines that arrive up to one that is wanted, and those behind it that are there already. Waits without a clock:
+    /// with time paused, a limit would be over before a real process has begun.
+    pub async fn until(&mut self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut chunk = vec![0; 64 * 1024];
+        let mut lines = Vec::new();
+        loop {
+            lines.extend(self.whole_lines());
+            if lines.iter().any(|line| wanted(line)) {
+                return lines;
+            }
+            match self.from.read(&mut chunk).await {
+                Ok(count) if count > 0 => self.rest.extend_from_slice(&chunk[..count]),
+                _ => panic!("it ended, and what was waited for is not among {lines:?}"),
+            }
+        }
+    }
+
+    fn whole_lines(&mut self) -> Vec<String> {
         let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let bytes: Vec<u8> = self.rest.drain(..whole).collect();
         let text = String::from_utf8(bytes).expect("output is strict UTF-8");

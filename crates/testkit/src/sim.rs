@@ -49,6 +49,11 @@ pub struct Numbers {
     pub retries: u64,
     pub lost_turns: u64,
     pub lives: u64,
+    pub shells: u64,
+    pub reminders: u64,
+    pub lists: u64,
+    /// Histories read back and held against what the model was sent before.
+    pub reloads: u64,
 }
 
 impl Numbers {
@@ -62,6 +67,10 @@ impl Numbers {
         self.retries += other.retries;
         self.lost_turns += other.lost_turns;
         self.lives += other.lives;
+        self.shells += other.shells;
+        self.reminders += other.reminders;
+        self.lists += other.lists;
+        self.reloads += other.reloads;
     }
 }
 
@@ -99,6 +108,7 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     let entries = page.map_err(|fault| format!("the log cannot be read: {fault}"))?.entries;
     let mut numbers = log::check(&entries, &world.still_waiting)?;
     numbers.lives = lives;
+    numbers.reloads = world.reloads;
     for eye in &world.eyes {
         numbers.lost_turns += eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
     }

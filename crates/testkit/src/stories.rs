@@ -17,9 +17,13 @@
 //! | `# ...` | the number in the list of stories, and what it is about |
 //! | `mode`, `window`, `rounds`, `file`, `link`, `model` | the surroundings, as in [`crate::golden`] |
 //! | `lane all`, `lane immediate` | all follow-ups at once; steering cuts a batch of calls |
+//! | `reminders N` | so often we go on by ourselves while tasks are open |
 //! | `prompt`, `steer`, `follow-up TEXT` | a message and how it is delivered |
 //! | `allow`, `deny [REASON]`, `again` | answers to the newest question; `again` answers it a second time |
-//! | `interrupt`, `abort-retry`, `take-back`, `slash NAME ARGS`, `wait MS`, `leave` | |
+//! | `shell`, `shell-aside CMD` | a command of the user's own, to its end; the clock stands still meanwhile |
+//! | `shell-start CMD`, `abort-shell` | one that runs on until it is aborted |
+//! | `todos A, B` | the controller sets a list of open tasks |
+//! | `interrupt`, `abort-retry`, `take-back`, `clear-queue`, `slash NAME ARGS`, `wait MS`, `leave` | |
 //! | `! CODE` | the step before was refused so |
 //! | `\| ...`, `~ ...` | the log at the end; each model call: which model, the messages as U A R, and the last of them |
 //!
@@ -53,10 +57,21 @@ pub enum Step {
     AbortRetry,
     /// Takes the first waiting message back.
     TakeBack,
+    /// Takes everything back that waits.
+    ClearQueue,
     Slash {
         name: String,
         args: String,
     },
+    /// A command of the user's own, and whether it is waited for.
+    Shell {
+        command: String,
+        aside: bool,
+        to_its_end: bool,
+    },
+    AbortShell,
+    /// Open tasks.
+    Todos(Vec<String>),
     Wait(u64),
     /// The controller goes away.
     Leave,
@@ -76,10 +91,16 @@ impl Step {
             "interrupt" => Step::Interrupt,
             "abort-retry" => Step::AbortRetry,
             "take-back" => Step::TakeBack,
+            "clear-queue" => Step::ClearQueue,
             "slash" => {
                 let (name, args) = rest.split_once(' ').unwrap_or((rest, ""));
                 Step::Slash { name: name.into(), args: args.into() }
             }
+            "shell" => Step::Shell { command: text(), aside: false, to_its_end: true },
+            "shell-aside" => Step::Shell { command: text(), aside: true, to_its_end: true },
+            "shell-start" => Step::Shell { command: text(), aside: false, to_its_end: false },
+            "abort-shell" => Step::AbortShell,
+            "todos" => Step::Todos(rest.split(", ").map(str::to_owned).collect()),
             "wait" => Step::Wait(rest.parse().expect("`wait` takes milliseconds")),
             "leave" => Step::Leave,
             _ => return None,
@@ -145,9 +166,11 @@ fn provider(story: &str) -> Arc<dyn Provider> {
 fn stage(story: &str, provider: Arc<dyn Provider>) -> Stage {
     let mode = words(story, "mode").next().map_or(Mode::Prompt, |mode| Mode::parse(mode).expect("a mode"));
     let rounds: Option<u32> = words(story, "rounds").next().map(|rounds| rounds.parse().expect("a number"));
+    let reminders: u32 = words(story, "reminders").next().map_or(0, |most| most.parse().expect("a number"));
     let lanes: Vec<String> = words(story, "lane").map(str::to_owned).collect();
     let tune = move |settings: &mut Settings| {
         settings.max_iterations = rounds.unwrap_or(settings.max_iterations);
+        settings.reminders_max = reminders;
         for lane in lanes {
             match lane.as_str() {
                 "all" => settings.lane.follow_up_drain = Drain::All,

@@ -1,8 +1,9 @@
 //! The command line as one table; help and shell completions are made from it. Knows no meaning beyond syntax.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use vocab::Mode;
 
 const ABOUT: &str = "A coding agent that you, your editor or your scripts can drive.";
@@ -43,6 +44,9 @@ pub(crate) enum Command {
     /// Be driven by a program: one JSON object per line on stdin and stdout.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
+    /// Be driven by a host of xcsh, oh-my-pi or pi: their `--mode rpc`.
+    #[command(override_help = crate::cmd::rpc::HELP, disable_help_flag = true)]
+    Rpc(Rpc),
     /// Look at, export, fork, rename or delete saved conversations.
     #[command(after_help = SESSIONS_EXAMPLES)]
     Sessions(Sessions),
@@ -57,7 +61,9 @@ pub(crate) enum Command {
     /// Check this machine: directories, configuration, model, sandbox.
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
-    #[command(after_help = "Examples:\n  tillerman schema serve > serve.schema.json")]
+    #[command(
+        after_help = "Examples:\n  tillerman schema serve > serve.schema.json\n  tillerman schema rpc > rpc.schema.json"
+    )]
     Schema(Schema),
     /// Print a completion script for your shell.
     #[command(after_help = COMPLETIONS_EXAMPLES)]
@@ -99,7 +105,7 @@ const SESSIONS_EXAMPLES: &str = "\
 Examples:
   tillerman sessions list
   tillerman sessions show latest
-  tillerman sessions export 0199a2 talk.md     .md to read, .jsonl to import again
+  tillerman sessions export 0199a2 talk.html   .html or .md to read, .jsonl to import again
   tillerman sessions fork 0199a2 --at 7        a new session with everything before entry 7";
 
 const MODELS_EXAMPLES: &str = "\
@@ -217,6 +223,13 @@ pub(crate) struct Serve {
     pub(crate) basics: Basics,
 }
 
+/// Read by `cmd::rpc` itself: flags that are unknown here must not keep a host from starting us.
+#[derive(Args, Debug)]
+pub(crate) struct Rpc {
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) words: Vec<OsString>,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct Sessions {
     #[command(subcommand)]
@@ -249,7 +262,7 @@ pub(crate) enum SessionsVerb {
     Export {
         /// An id, the start of one, or `latest`.
         session: String,
-        /// Ends in .md or .jsonl; a place of its own without it.
+        /// Ends in .html, .md or .jsonl; a place of its own without it.
         #[arg(value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
     },
@@ -332,6 +345,7 @@ pub(crate) struct Schema {
 #[derive(Clone, Copy, ValueEnum, Debug)]
 pub(crate) enum SchemaOf {
     Serve,
+    Rpc,
     /// What an extension and its host say to each other.
     Extension,
 }
@@ -344,6 +358,10 @@ pub(crate) struct Completions {
 /// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2). A controller that starts
 /// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect.
 pub(crate) fn parse() -> Command {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let Some(words) = rpc_words(&words) {
+        return Command::Rpc(Rpc { words: words.to_vec() });
+    }
     Line::try_parse().map(|line| line.command).unwrap_or_else(|error| {
         if error.use_stderr() && std::env::args_os().nth(1).is_some_and(|first| first == "serve") {
             let text = error.render().to_string();
@@ -352,4 +370,52 @@ pub(crate) fn parse() -> Command {
         }
         error.exit()
     })
+}
+
+/// What belongs to `rpc`: everything behind that word, or the whole line where `--mode rpc` is in it and no other command
+/// begins it.
+fn rpc_words(words: &[OsString]) -> Option<&[OsString]> {
+    let (first, rest) = words.split_first()?;
+    if first == "rpc" {
+        return Some(rest);
+    }
+    let flags = words.split(|word| word == "--").next().unwrap_or_default();
+    let pair = flags.windows(2).any(|pair| pair[0] == "--mode" && pair[1] == "rpc");
+    if !pair && !flags.iter().any(|word| word == "--mode=rpc") {
+        return None;
+    }
+    let other = first == "help" || Line::command().get_subcommands().any(|command| first == command.get_name());
+    (!other).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rpc(line: &str) -> Option<Vec<String>> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        let own = |words: &[OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        rpc_words(&words).map(own)
+    }
+
+    #[test]
+    fn rpc_is_a_command_and_a_mode_in_any_place() {
+        for line in [
+            "--mode rpc",
+            "--mode=rpc",
+            "--model x --mode rpc -c",
+            "--frob --mode rpc",
+            "@f --mode rpc",
+            "hello --mode rpc",
+        ] {
+            assert_eq!(rpc(line).map(|words| words.join(" ")).as_deref(), Some(line));
+        }
+        assert_eq!(rpc("rpc --model x").unwrap(), ["--model", "x"]);
+        assert_eq!(rpc("rpc").unwrap().len(), 0);
+        for line in
+            ["", "run --mode rpc x", "serve --mode=rpc", "--mode text", "--mode", "-- --mode rpc", "help --mode rpc"]
+        {
+            assert_eq!(rpc(line), None, "{line}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod doctor;
 mod listing;
 mod models;
 mod repl;
+pub(crate) mod rpc;
 mod run;
 pub(crate) mod serve;
 mod sessions;
@@ -19,6 +20,7 @@ pub(crate) const USAGE: u8 = crate::terminal::NOT_STARTED;
 pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Serve(args) => serve::run(&args),
+        Command::Rpc(args) => rpc::run(args.words),
         Command::Run(args) => run::run(args),
         Command::Repl(args) => repl::run(args),
         Command::Sessions(args) => sessions::run(args),
@@ -28,6 +30,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),
+            SchemaOf::Rpc => print(dialect_rpc::schema()),
             SchemaOf::Extension => print(extensions::schema()),
         },
         Command::Completions(args) => completions::run(&args),

@@ -1,6 +1,7 @@
 //! Settings: flag over environment over workspace over user over default. A file that came with the workspace can
 //! tighten permissions and choose a model; it can never loosen them or choose where prompts and keys are sent.
 
+pub(crate) mod agent;
 mod edit;
 mod home;
 mod keys;
@@ -306,8 +307,8 @@ impl Config {
             _ => &[],
         }
     }
-    pub(crate) fn retry(&self) -> RetryPolicy {
-        let usual = RetryPolicy::default();
+    /// What is not set is as usual.
+    pub(crate) fn retry(&self, usual: RetryPolicy) -> RetryPolicy {
         let retries = self.count("retry.retries_max").and_then(|number| u32::try_from(number).ok());
         RetryPolicy {
             retries_max: retries.unwrap_or(usual.retries_max),
@@ -317,8 +318,8 @@ impl Config {
             jitter: self.switch("retry.jitter").unwrap_or(usual.jitter),
         }
     }
-    pub(crate) fn compaction(&self) -> CompactionPolicy {
-        let usual = CompactionPolicy::default();
+    /// What is not set is as usual.
+    pub(crate) fn compaction(&self, usual: CompactionPolicy) -> CompactionPolicy {
         let percent = |name: &str| self.count(name).and_then(|number| u8::try_from(number).ok());
         CompactionPolicy {
             auto: self.switch("compaction.auto").unwrap_or(usual.auto),

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Mode, ModelInfo, Open, Preferences, Settings, Which};
+use vocab::{CompactionPolicy, Fault, FaultKind, Mode, ModelInfo, Open, Preferences, RetryPolicy, Settings, Which};
 
 use crate::args::Basics;
+use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::wiring::Setup;
+use crate::wiring::{CompactAt, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -46,11 +47,19 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         mode: basics.mode,
         ..Open::new(which)
     };
+    let agent_dir = agent::directory(&config::process_env, &home);
+    let described = agent::models(&agent_dir, &config::process_env);
+    config.warnings.extend(described.notes.iter().cloned());
     let setup = Setup {
         data: home.data.clone(),
         config: home.config.clone(),
         settings: settings(&config, basics, workspace, default_mode),
-        model: config.model().map(str::to_owned),
+        wanted: Wanted { model: config.model().map(str::to_owned), ..Wanted::default() },
+        described,
+        agent_dir,
+        api_key: None,
+        compact_at: CompactAt::default(),
+        session_files: None,
         base_url: config.base_url().map(str::to_owned),
         known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
         default_context_window: config.context_window(),
@@ -103,8 +112,8 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     if let Some(rounds) = config.max_iterations() {
         settings.max_iterations = rounds;
     }
-    settings.retry = config.retry();
-    settings.compaction = config.compaction();
+    settings.retry = config.retry(RetryPolicy::default());
+    settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();
     settings.only_tools = config.only_tools().map(|names| names.iter().map(|name| tool_name(name)).collect());
     settings.system_prompt = basics.system_prompt.as_deref().map(Arc::from);

@@ -1,19 +1,30 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
 mod catalogue;
+mod choose;
+mod custom;
+mod integrations;
+mod keys;
+mod pick;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{Config, Engine, Ports};
-use providers::detect::{CANDIDATES, Choice, Env, Server, detect};
-use vocab::{Clock, Fault, FaultKind, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
+use providers::Secret;
+use providers::detect::Env;
+use vocab::{Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
-pub(crate) use catalogue::Catalogue;
+use catalogue::Catalogue;
+pub(crate) use catalogue::Standing;
+pub(crate) use choose::Wanted;
+pub(crate) use integrations::Integrations;
 
-/// How long a server may take to list its models the very first time; afterwards the list is remembered.
-const CATALOGUE_TIME_MAX: Duration = Duration::from_millis(1500);
+use crate::config::agent;
+use choose::{Chosen, choose};
 
 /// What to build from.
 pub(crate) struct Setup {
@@ -23,14 +34,50 @@ pub(crate) struct Setup {
     pub(crate) config: PathBuf,
     /// Everything but the model; `settings.model` is ignored.
     pub(crate) settings: Settings,
-    /// As asked for by flag or configuration.
-    pub(crate) model: Option<String>,
+    pub(crate) wanted: Wanted,
+    /// Providers that the user described, from `agent_dir`.
+    pub(crate) described: agent::Models,
+    pub(crate) agent_dir: PathBuf,
+    /// Given on the command line, for the provider of the model that is chosen.
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) compact_at: CompactAt,
+    /// Where the files of sessions go, for peers that read them; `None`: sessions have no files.
+    pub(crate) session_files: Option<SessionFiles>,
     /// From the configuration; the environment wins.
     pub(crate) base_url: Option<String>,
     pub(crate) known_models: Vec<ModelInfo>,
     pub(crate) default_context_window: Option<u64>,
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) preferences: Arc<dyn Preferences>,
+}
+
+/// Compaction in tokens of the chosen model's window, where somebody said it so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct CompactAt {
+    /// Room that is kept free.
+    pub(crate) reserve_tokens: Option<u64>,
+    /// What is kept word for word.
+    pub(crate) keep_tokens: Option<u64>,
+}
+
+impl CompactAt {
+    fn over(self, usual: CompactionPolicy, window: u64) -> CompactionPolicy {
+        let percent =
+            |tokens: u64| u8::try_from(tokens.saturating_mul(100) / window.max(1)).unwrap_or(u8::MAX).min(100);
+        CompactionPolicy {
+            threshold_pct: self.reserve_tokens.map_or(usual.threshold_pct, |it| (100 - percent(it)).max(10)),
+            keep_pct: self.keep_tokens.map_or(usual.keep_pct, |it| percent(it).min(90)),
+            ..usual
+        }
+    }
+}
+
+/// See [`Setup::session_files`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SessionFiles {
+    pub(crate) dir: PathBuf,
+    /// Somebody asked for this directory. Otherwise new files go where the last opened one is.
+    pub(crate) fixed: bool,
 }
 
 /// What was built.
@@ -40,30 +87,47 @@ pub(crate) struct Wired {
     pub(crate) settings: Settings,
     /// Which model, and why, in one line.
     pub(crate) reason: String,
+    /// For stderr, one line each.
+    pub(crate) notes: Vec<String>,
+    /// The models that are gone round, where somebody said so.
+    pub(crate) scope: Vec<Arc<str>>,
+    pub(crate) integrations: Integrations,
     /// Values that no program we start may find in its environment.
     pub(crate) secrets: Vec<String>,
 }
 
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     let environment = environment(&setup);
-    if environment.api_key.is_some() {
+    let described = &setup.described.providers;
+    // A command that prints a key has not run yet, but its output will stand in memory as well.
+    if environment.api_key.is_some() || setup.api_key.is_some() || !described.is_empty() {
         hide_memory();
     }
     let chosen = choose(&setup, &environment).await?;
+    let mut secrets = custom::secrets(described);
+    secrets.extend(environment.api_key.iter().chain(&setup.api_key).map(|key| key.expose().to_owned()));
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
         false => Arc::new(store::SqliteStore::new(setup.data.clone())),
     };
-    let secrets: Vec<String> = environment.api_key.iter().map(|key| key.expose().to_owned()).collect();
-    let tools = tools::Options {
-        protected: vec![setup.data.clone(), setup.config.clone()],
-        secrets: secrets.clone(),
-        ..tools::Options::new(setup.data.join("spill"))
+    let mut protected = vec![setup.data.clone(), setup.config.clone()];
+    // A models file can name commands, so writing it is as good as running them.
+    protected.extend(agent::files(&setup.agent_dir));
+    let tools = tools::Options { protected, secrets: secrets.clone(), ..tools::Options::new(setup.data.join("spill")) };
+    let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
+    let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
+    let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
+    let catalogue = Arc::new(catalogue);
+    let archive = Arc::new(store::FileArchive::new(store.clone(), setup.data.clone()));
+    let kept = Kept { store, archive };
+    let Kept { store, archive } = match setup.session_files {
+        Some(files) => kept.with_files(files, &catalogue, &model, &setup.settings),
+        None => kept,
     };
     let ports = Ports {
-        provider: chosen.provider,
+        provider: catalogue,
         toolbox: Arc::new(tools::Builtin::new(tools)),
-        archive: Arc::new(store::FileArchive::new(store.clone(), setup.data.clone())),
+        archive,
         store,
         preferences: setup.preferences,
         ids: Arc::new(UuidIds),
@@ -71,14 +135,46 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         read_object: wire::read_object,
     };
     let mut settings = setup.settings;
-    settings.model = chosen.model.into();
-    let notice = format!("model {}: {}", settings.model, chosen.reason);
+    settings.model = model.into();
+    if window > 0 {
+        settings.compaction = setup.compact_at.over(settings.compaction, window);
+    }
+    if thinking.is_some() {
+        settings.thinking = thinking;
+    }
+    let notice = format!("model {}: {reason}", settings.model);
     let config = Config {
         defaults: settings.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         notices: vec![notice.clone()],
     };
-    Ok(Wired { engine: Engine::new(ports.clone(), config), ports, settings, reason: notice, secrets })
+    let engine = Engine::new(ports.clone(), config);
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, secrets })
+}
+
+/// Where sessions are kept.
+struct Kept {
+    store: Arc<dyn Store>,
+    archive: Arc<dyn Archive>,
+}
+
+impl Kept {
+    /// The same, with a file beside every session.
+    fn with_files(self, files: SessionFiles, catalogue: &Arc<Catalogue>, model: &str, settings: &Settings) -> Kept {
+        let mirrored = sessionfile::Mirrored::new(sessionfile::Setup {
+            store: self.store,
+            archive: self.archive,
+            models: catalogue.clone(),
+            ids: Arc::new(UuidIds),
+            dir: files.dir,
+            dir_is_fixed: files.fixed,
+            model: model.into(),
+            mode: settings.mode,
+            workspace: settings.workspace.clone(),
+            note: Arc::new(host::note),
+        });
+        Kept { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored) }
+    }
 }
 
 /// The key stands in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same
@@ -99,74 +195,6 @@ fn environment(setup: &Setup) -> Env {
         env.base_url = setup.base_url.clone();
     }
     env
-}
-
-struct Chosen {
-    provider: Arc<dyn Provider>,
-    model: String,
-    reason: String,
-}
-
-/// A name that only we can play is played by us; otherwise flag and configuration, then the environment, then a server
-/// on this machine, then the tour.
-async fn choose(setup: &Setup, env: &Env) -> Result<Chosen, Fault> {
-    let wanted = setup.model.as_deref().map(str::trim).filter(|model| !model.is_empty());
-    if let Some(model) = wanted.filter(|model| catalogue::is_built_in(model)) {
-        let reason = "built in, asked for by name".to_owned();
-        let server = env.base_url.is_some().then(|| server_from(env));
-        let remote = server.map(|server| remote(setup, &server)).transpose()?;
-        return Ok(Chosen { provider: Arc::new(Catalogue::new(remote)), model: model.to_owned(), reason });
-    }
-    let Choice { server, reason } = detect(env, &CANDIDATES).await;
-    let Some(server) = server else {
-        if let Some(model) = wanted {
-            return Err(Fault::new(
-                FaultKind::UnknownModel,
-                format!("no server to ask for the model `{model}`: {reason}"),
-            )
-            .hint("set OPENAI_BASE_URL (and OPENAI_API_KEY), or start a local server such as Ollama")
-            .hint("`--model tour` needs neither"));
-        }
-        let reason =
-            format!("{reason}; this is the built-in tour. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model");
-        return Ok(Chosen { provider: Arc::new(Catalogue::new(None)), model: "tour".into(), reason });
-    };
-    let remote = remote(setup, &server)?;
-    // A server that is down now may be up for the first prompt; only the windows are unknown then.
-    let listed = remote.load_catalogue(CATALOGUE_TIME_MAX).await;
-    let (model, reason) = match (wanted, server.model) {
-        (Some(model), _) => (model.to_owned(), format!("asked for by name, served by {}", remote.server())),
-        (None, Some(model)) => (model, reason),
-        (None, None) => match listed.and(remote.models().await)?.first() {
-            Some(first) => {
-                (first.slug.to_string(), format!("{reason}; the first model that {} lists", remote.server()))
-            }
-            None => {
-                return Err(Fault::new(FaultKind::UnknownModel, format!("{} lists no models", remote.server()))
-                    .hint("name one with --model"));
-            }
-        },
-    };
-    Ok(Chosen { provider: Arc::new(Catalogue::new(Some(remote))), model, reason })
-}
-
-fn server_from(env: &Env) -> Server {
-    Server { base_url: env.base_url.clone().unwrap_or_default(), api_key: env.api_key.clone(), model: None }
-}
-
-fn remote(setup: &Setup, server: &Server) -> Result<providers::openai::OpenAi, Fault> {
-    let mut config = providers::openai::Config::new(&server.base_url);
-    config.api_key = server.api_key.clone();
-    config.models = setup.known_models.clone();
-    config.cache_file = (!setup.settings.ephemeral).then(|| setup.data.join("cache").join("models.json"));
-    config.proxy = providers::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
-    if let Some(window) = setup.default_context_window {
-        config.default_context_window = window;
-    }
-    if let Some(ms) = setup.idle_timeout_ms {
-        config.idle_timeout_ms = ms;
-    }
-    providers::openai::OpenAi::new(config)
 }
 
 /// Time-ordered, so that a list of ids is a list by age.

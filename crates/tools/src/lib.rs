@@ -22,8 +22,9 @@ pub mod web_fetch;
 pub mod workspace;
 mod write_file;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use vocab::{Fault, FileDiff, FileEdit, Gadget, Json, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox};
 
@@ -61,11 +62,25 @@ impl Options {
 /// The built-in tools.
 pub struct Builtin {
     options: Options,
+    /// The shells of the sessions whose tools are open; those that ended are forgotten when the next one opens.
+    shells: Mutex<HashMap<SessionId, Weak<shell::Shell>>>,
 }
 
 impl Builtin {
     pub fn new(options: Options) -> Self {
-        Self { options }
+        Self { options, shells: Mutex::default() }
+    }
+
+    fn shells(&self) -> MutexGuard<'_, HashMap<SessionId, Weak<shell::Shell>>> {
+        self.shells.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shell_options(&self, session: &SessionId, workspace: &Path) -> shell::Options {
+        shell::Options {
+            keep_env: self.options.keep_env.clone(),
+            secrets: self.options.secrets.clone(),
+            ..shell::Options::new(&self.options.exe, workspace, self.spill_dir(session))
+        }
     }
 
     /// Where one session spills. The id is ours or a peer's, so it must not be able to name another directory.
@@ -77,18 +92,13 @@ impl Builtin {
 
 impl Toolbox for Builtin {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-        let spill_dir = self.spill_dir(session);
         let guard = workspace::Guard {
             home: self.options.home.clone(),
             protected: self.options.protected.clone(),
-            spill_dir: Some(spill_dir.clone()),
+            spill_dir: Some(self.spill_dir(session)),
         };
         let workspace = Arc::new(Workspace::open(workspace, guard)?);
-        let shell = shell::Options {
-            keep_env: self.options.keep_env.clone(),
-            secrets: self.options.secrets.clone(),
-            ..shell::Options::new(&self.options.exe, workspace.path(), spill_dir)
-        };
+        let shell = shell::Shell::new(self.shell_options(session, workspace.path()));
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(read_file::ReadFile::new(workspace.clone())),
             Arc::new(write_file::WriteFile::new(workspace.clone())),
@@ -99,8 +109,12 @@ impl Toolbox for Builtin {
             Arc::new(list_dir::ListDir::new(workspace)),
             Arc::new(todo::Todo::new()),
         ];
-        tools.extend(shell::tools(shell));
+        tools.extend(shell::tools_of(&shell));
         tools.push(web_fetch::tool(web_fetch::Options::default()));
+        let mut shells = self.shells();
+        shells.retain(|_, shell| shell.strong_count() > 0);
+        shells.insert(session.clone(), Arc::downgrade(&shell));
+        drop(shells);
         Ok(tools)
     }
 
@@ -113,21 +127,18 @@ impl Toolbox for Builtin {
         changes::restore(workspace, edits).unwrap_or_default()
     }
 
-    fn shell(&self, _: &SessionId, _: &Path, command: &str, _: Progress) -> Later<'static, Shell> {
-        let command = command.into();
-        Box::pin(async move {
-            Shell {
-                command,
-                output: "".into(),
-                exit_code: Some(127),
-                cancelled: false,
-                truncated: false,
-                total_lines: 0,
-                total_bytes: 0,
-                spilled: None,
-                aside: false,
-            }
-        })
+    fn shell(
+        &self,
+        session: &SessionId,
+        workspace: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
+        let shell = self.shells().get(session).and_then(Weak::upgrade);
+        // Without open tools nobody could see what the command leaves running: it ends with it.
+        let shell = shell.unwrap_or_else(|| shell::Shell::new(self.shell_options(session, workspace)));
+        Box::pin(shell::own::run(shell, workspace.to_owned(), command.to_owned(), told, stop))
     }
 
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {

@@ -1,4 +1,5 @@
-//! The shell tools: `bash`, and `bash_read`, `bash_write`, `bash_stop` for what it leaves running.
+//! The shell tools: `bash`, and `bash_read`, `bash_write`, `bash_stop` for what it leaves running; and commands of the
+//! user's own, which the model neither asked for nor waits for.
 //!
 //! Each command runs on a [leash](crate::leash). All tools of one session share one [`Shell`]; when the last of them
 //! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] only says what a
@@ -10,7 +11,9 @@ mod bash;
 mod capture;
 pub mod classify;
 mod environment;
+mod follow;
 mod follow_up;
+pub(crate) mod own;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -57,8 +60,8 @@ impl Options {
     }
 }
 
-/// What the tools of one session share.
-struct Shell {
+/// What the tools of one session and its user's own commands share.
+pub(crate) struct Shell {
     options: Options,
     background: Mutex<Registry>,
     /// The leash of the last command, when that left nothing on it: the next one need not wait for a process to start.
@@ -66,6 +69,10 @@ struct Shell {
 }
 
 impl Shell {
+    pub(crate) fn new(options: Options) -> Arc<Self> {
+        Arc::new(Self { options, background: Mutex::default(), spare: Mutex::default() })
+    }
+
     fn background(&self) -> std::sync::MutexGuard<'_, Registry> {
         self.background.lock().expect("no code panics while it holds the registry")
     }
@@ -99,11 +106,15 @@ pub fn clean_environment(secrets: Vec<String>) -> Vec<(OsString, OsString)> {
 
 /// The shell tools of one session.
 pub fn tools(options: Options) -> Vec<Arc<dyn Tool>> {
-    let shell = Arc::new(Shell { options, background: Mutex::default(), spare: Mutex::default() });
+    tools_of(&Shell::new(options))
+}
+
+/// Tools that share this shell, and keep what they left running alive.
+pub(crate) fn tools_of(shell: &Arc<Shell>) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(bash::Bash::new(Arc::clone(&shell))),
-        Arc::new(follow_up::BashRead::new(Arc::clone(&shell))),
-        Arc::new(follow_up::BashWrite::new(Arc::clone(&shell))),
-        Arc::new(follow_up::BashStop::new(shell)),
+        Arc::new(bash::Bash::new(Arc::clone(shell))),
+        Arc::new(follow_up::BashRead::new(Arc::clone(shell))),
+        Arc::new(follow_up::BashWrite::new(Arc::clone(shell))),
+        Arc::new(follow_up::BashStop::new(Arc::clone(shell))),
     ]
 }

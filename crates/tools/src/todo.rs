@@ -1,94 +1,73 @@
-//! `todo`: the model's own list of what is left to do, kept in memory for one session.
+//! `todo`: the session's list of what is left to do. The list lives with the session, because people and controllers
+//! change it too: it comes in with the call, and a new one goes out with the outcome.
+
+mod parse;
 
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
-use serde_json::Value;
-use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+use serde_json::{Value, json};
+use vocab::{CallContext, Json, Later, Outcome, Plan, Required, TodoPhase, TodoStatus, Tool, ToolSpec, open_tasks};
 
-use crate::args::Args;
 use crate::output::plural;
 
-/// Items in a list; a longer one is refused.
-const TODOS_MAX: usize = 200;
-/// Bytes of one item; a longer one is refused.
-const TODO_BYTES_MAX: usize = 2_000;
+const DESCRIPTION: &str = "Replaces the list of things to do in this session, or shows it when called without arguments. \
+Give a flat list as todos, or groups as phases. Keep at most one item in_progress; mark what will not be done as abandoned.";
 
-const STATES: [(&str, &str); 4] =
-    [("pending", "[ ]"), ("in_progress", "[>]"), ("completed", "[x]"), ("abandoned", "[-]")];
-
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Item {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    content: String,
-    status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    active_form: Option<String>,
-}
+const SCHEMA: &str = r#"{"type":"object","properties":{"todos":{"type":"array","items":{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","abandoned"]},"id":{"type":"string"},"activeForm":{"type":"string"}},"required":["content","status"]}},"phases":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},"tasks":{"type":"array","items":{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","abandoned"]},"id":{"type":"string"},"notes":{"type":"string"}},"required":["content","status"]}}},"required":["name","tasks"]}}}}"#;
 
 pub(crate) struct Todo {
     spec: ToolSpec,
-    items: Arc<Mutex<Vec<Item>>>,
 }
 
 impl Todo {
     pub(crate) fn new() -> Self {
-        let spec = crate::spec(
-            "todo",
-            "Replaces the list of things to do in this session, or shows it when called without arguments. Keep at \
-             most one item in_progress.",
-            r#"{"type":"object","properties":{"todos":{"type":"array","items":{"type":"object","properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","abandoned"]},"id":{"type":"string"},"activeForm":{"type":"string"}},"required":["content","status"]}}}}"#,
-        );
-        Self { spec, items: Arc::default() }
+        Self { spec: crate::spec("todo", DESCRIPTION, SCHEMA) }
     }
 }
 
-/// `None`: only show the list.
-fn parse(input: &Json) -> Result<Option<Vec<Item>>, String> {
-    let Some(list) = Args::parse(input)?.list_maybe(&["todos"])? else { return Ok(None) };
-    if list.len() > TODOS_MAX {
-        return Err(format!("{} items; at most {TODOS_MAX} are kept", list.len()));
-    }
-    list.into_iter().enumerate().map(|(index, value)| parse_item(index, value)).collect::<Result<_, _>>().map(Some)
+fn count(phases: &[TodoPhase]) -> usize {
+    phases.iter().map(|phase| phase.tasks.len()).sum()
 }
 
-fn parse_item(index: usize, value: Value) -> Result<Item, String> {
-    let mut args =
-        Args::of(value).ok_or_else(|| format!("todos[{index}] must be an object with \"content\" and \"status\""))?;
-    let at = |error: String| format!("todos[{index}]: {error}");
-    let content = args.text(&["content"]).map_err(at)?;
-    let status = args.text(&["status"]).map_err(at)?;
-    let (status, _) = STATES.iter().find(|(name, _)| *name == status).ok_or_else(|| {
-        let names = STATES.map(|(name, _)| name).join(", ");
-        at(format!("unknown status \"{status}\"; use one of {names}"))
-    })?;
-    if content.trim().is_empty() {
-        return Err(at("\"content\" is empty".to_owned()));
-    }
-    if content.len() > TODO_BYTES_MAX {
-        return Err(at(format!("\"content\" has {} bytes; at most {TODO_BYTES_MAX} are kept", content.len())));
-    }
-    // Some models number their items; such an id is dropped, not refused.
-    let id = args.text_maybe(&["id"]).unwrap_or_default();
-    Ok(Item { id, content, status, active_form: args.text_maybe(&["activeForm", "active_form"]).map_err(at)? })
-}
-
-fn show(items: &[Item]) -> Outcome {
+fn show(phases: &[TodoPhase]) -> Outcome {
     let mut text = String::new();
-    for item in items {
-        let mark = STATES.iter().find(|(name, _)| *name == item.status).map_or("[ ]", |(_, mark)| mark);
-        let _ = writeln!(text, "{mark} {}", item.content);
+    for phase in phases {
+        // A flat list has one group, and its name says nothing.
+        let indent = if phases.len() > 1 { "  " } else { "" };
+        if phases.len() > 1 {
+            let _ = writeln!(text, "{}", phase.name);
+        }
+        for task in &phase.tasks {
+            let _ = writeln!(text, "{indent}{} {}", mark(task.status), task.content);
+        }
     }
-    let open = items.iter().filter(|item| matches!(item.status, "pending" | "in_progress")).count();
-    let _ = match items.len() {
+    let open = open_tasks(phases).count();
+    let _ = match count(phases) {
         0 => writeln!(text, "the list is empty"),
         all => writeln!(text, "{open} of {} open", plural(all, "item")),
     };
-    let details = serde_json::to_string(&serde_json::json!({ "todos": items })).expect("plain strings encode");
-    Outcome { details: Some(Json::trusted(details)), ..Outcome::text(text) }
+    let details = json!({ "phases": phases.iter().map(phase_json).collect::<Vec<Value>>() });
+    Outcome { details: Some(Json::trusted(details.to_string())), ..Outcome::text(text) }
+}
+
+fn mark(status: TodoStatus) -> &'static str {
+    match status {
+        TodoStatus::Pending => "[ ]",
+        TodoStatus::InProgress => "[>]",
+        TodoStatus::Completed => "[x]",
+        TodoStatus::Abandoned => "[-]",
+    }
+}
+
+fn phase_json(phase: &TodoPhase) -> Value {
+    let task = |task: &vocab::TodoTask| {
+        let mut json = json!({ "id": &*task.id, "content": &*task.content, "status": task.status.as_str() });
+        if let Some(notes) = &task.notes {
+            json["notes"] = Value::from(&**notes);
+        }
+        json
+    };
+    json!({ "id": &*phase.id, "name": &*phase.name, "tasks": phase.tasks.iter().map(task).collect::<Vec<Value>>() })
 }
 
 impl Tool for Todo {
@@ -99,24 +78,19 @@ impl Tool for Todo {
         Required::WorkspaceWrite
     }
     fn plan(&self, input: &Json) -> Result<Plan, String> {
-        let summary = match parse(input)? {
+        let summary = match parse::phases(input)? {
             None => "show the todo list".to_owned(),
-            Some(items) => format!("set the todo list ({})", plural(items.len(), "item")),
+            Some(phases) => format!("set the todo list ({})", plural(count(&phases), "item")),
         };
         Ok(Plan { required: Required::WorkspaceWrite, mutation: None, summary: summary.into(), preview: None })
     }
-    fn run(&self, input: Json, _: CallContext) -> Later<'static, Outcome> {
-        let items = self.items.clone();
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         Box::pin(async move {
-            let new = match parse(&input) {
-                Ok(new) => new,
-                Err(error) => return Outcome::error(error),
-            };
-            let mut items = items.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(new) = new {
-                *items = new;
+            match parse::phases(&input) {
+                Ok(None) => show(&context.todos),
+                Ok(Some(phases)) => Outcome { todos: Some(phases.clone()), ..show(&phases) },
+                Err(error) => Outcome::error(error),
             }
-            show(&items)
         })
     }
 }

@@ -10,6 +10,8 @@ pub struct Ask {
     pub id: AskId,
     pub turn: Option<TurnId>,
     pub kind: AskKind,
+    /// How long an answer is waited for, where there is a limit; then it counts as dismissed.
+    pub timeout_ms: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -65,7 +65,7 @@ pub enum Verb {
     OfferTools {
         tools: Vec<HostTool>,
     },
-    /// A command of the user's own, beside whatever runs. The model reads it and its output with the next turn,
+    /// A command of the user's own, beside whatever runs. The model reads it and its output with its next call,
     /// unless it is `aside`.
     Shell {
         command: Arc<str>,
@@ -112,13 +112,15 @@ pub struct Open {
     pub mode: Option<Mode>,
     pub gate: Option<Gate>,
     pub family: Option<Family>,
+    /// What a new session is said to come from, in its opener's words.
+    pub parent: Option<Arc<str>>,
     /// Replay entries after this seq before going live. `None` = live only.
     pub after: Option<u64>,
 }
 
 impl Open {
     pub fn new(which: Which) -> Self {
-        Self { which, workspace: None, model: None, mode: None, gate: None, family: None, after: None }
+        Self { which, workspace: None, model: None, mode: None, gate: None, family: None, parent: None, after: None }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Mode, Part, SessionId,
+    Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Json, Mode, Part, SessionId,
     TodoPhase, TurnId, Usage,
 };
 
@@ -94,9 +94,13 @@ pub enum Body {
     Todos {
         phases: Vec<TodoPhase>,
     },
-    /// Entries from here on were read from another program's file, where they have these names. `(seq, name)`.
+    /// Entries from here on were read from another program's file, where they have these names, `(seq, name)`. `raws` are
+    /// messages as they stood there, for whoever reads that format: our words may not say everything.
     Imported {
+        /// That file, where these are the first entries of a session.
+        file: Option<PathBuf>,
         names: Vec<(u64, Arc<str>)>,
+        raws: Vec<(u64, Json)>,
     },
     /// A word about an entry, for people; `None` takes it away.
     Label {

@@ -150,9 +150,16 @@ pub trait Toolbox: Send + Sync {
     /// Puts files back to what they were before these edits (given oldest first); returns the paths restored. A file
     /// that somebody changed since is left alone.
     fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>>;
-    /// Runs a command of the user's own in the workspace; no permission is asked, and only dropping the future ends it.
-    /// Dropped or not, `told` has the output so far.
-    fn shell(&self, session: &SessionId, workspace: &Path, command: &str, told: Progress) -> Later<'static, Shell>;
+    /// Runs a command of the user's own in the workspace; no permission is asked and no time is set. Once `stop` is
+    /// ready it is ended, and comes out as cancelled with the output so far. Dropping the future ends it too.
+    fn shell(
+        &self,
+        session: &SessionId,
+        workspace: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell>;
     /// What these edits (oldest first) changed in all, one entry per file that differs.
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff>;
 }
@@ -208,6 +215,8 @@ pub struct CallContext {
     /// What was decided. Below `DangerFullAccess` a tool stays inside the workspace whatever its arguments say.
     pub granted: Required,
     pub progress: Progress,
+    /// The session's list of tasks as it is now.
+    pub todos: Arc<[TodoPhase]>,
 }
 
 /// Tells the output so far of a running call. Cheap to call often: only the newest text is kept.
@@ -269,6 +278,8 @@ pub struct NewSession {
     pub model: Arc<str>,
     pub mode: Mode,
     pub at_ms: i64,
+    /// What it is said to come from; only a session's own file tells it on.
+    pub parent: Option<Arc<str>>,
 }
 
 /// The right to append to one session. Older epochs are refused.
@@ -318,7 +329,7 @@ pub struct Query {
 
 /// Sessions as files that people and other programs read.
 pub trait Archive: Send + Sync {
-    /// Writes the session to `file` (`.md` or `.jsonl`), or to a place of its own.
+    /// Writes the session to `file` (`.html`, `.md` or `.jsonl`), or to a place of its own.
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>>;
     /// Reads an exported file back and returns the id of the session it became (or already is).
     fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>>;

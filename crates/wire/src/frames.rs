@@ -47,9 +47,15 @@ impl fmt::Debug for FrameBuf {
 }
 
 /// Appends `text` as a JSON string with its quotes. The delta path writes frames by hand; this is the one place that
-/// knows how to escape. Clean runs are copied whole.
+/// knows how to escape.
 pub fn escape_into(text: &str, into: &mut Vec<u8>) {
     into.push(b'"');
+    escape_plain_into(text, into);
+    into.push(b'"');
+}
+
+/// As [`escape_into`] without the quotes, for a string that grows. Clean runs are copied whole.
+pub fn escape_plain_into(text: &str, into: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut clean_from = 0;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -73,5 +79,4 @@ pub fn escape_into(text: &str, into: &mut Vec<u8>) {
         }
     }
     into.extend_from_slice(&bytes[clean_from..]);
-    into.push(b'"');
 }

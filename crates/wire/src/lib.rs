@@ -5,7 +5,7 @@ mod frames;
 mod json;
 mod lines;
 
-pub use frames::{FrameBuf, escape_into};
+pub use frames::{FrameBuf, escape_into, escape_plain_into};
 pub use json::{DEPTH_MAX, JsonError, check, replace_lone_surrogates};
 pub use lines::{LINE_BYTES_MAX, Line, Lines};
 

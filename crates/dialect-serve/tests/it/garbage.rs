@@ -108,7 +108,7 @@ fn hear_garbage(talk: &mut Talk, schema: &Schema, definition: &str, line: &[u8])
 
 #[test]
 fn twenty_thousand_lines_of_garbage_get_one_error_each() {
-    let schema = Schema::published();
+    let schema = crate::schema::published();
     for (definition, good) in
         [("inbound1", r#"{"type":"slash","command":"status"}"#), ("inbound2", r#"{"type":"interrupt","session":"z"}"#)]
     {
@@ -139,13 +139,13 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(line in proptest::collection::vec(any::<u8>(), 0..80)) {
         let line: Vec<u8> = line.into_iter().filter(|byte| *byte != b'\n').collect();
-        hear_garbage(&mut Talk::open(), Schema::published(), "inbound1", &line);
+        hear_garbage(&mut Talk::open(), crate::schema::published(), "inbound1", &line);
     }
 
     #[test]
     fn arbitrary_text_in_place_of_a_value_never_panics(value in any::<String>()) {
         let line = format!(r#"{{"type":"prompt","text":{}}}"#, value.replace('\n', " "));
-        hear_garbage(&mut Talk::open(), Schema::published(), "inbound1", line.as_bytes());
+        hear_garbage(&mut Talk::open(), crate::schema::published(), "inbound1", line.as_bytes());
     }
 }
 

@@ -204,7 +204,7 @@ fn a_permission_request_says_why_the_mode_is_not_enough() {
         reason: Some("requires danger-full-access; active mode is read-only".into()),
         ..permission_ask()
     });
-    talk.log_entry(Body::AskOpened(Ask { id: "r1".into(), turn: Some("t1".into()), kind }));
+    talk.log_entry(Body::AskOpened(Ask { id: "r1".into(), turn: Some("t1".into()), kind, timeout_ms: None }));
     talk.check(expect![[r#"
         < {"type":"permission_request","request_id":"r1","tool":"WebFetch","active_mode":"read-only","required_mode":"danger-full-access","details":{"tool_input":{"url":"http://x"},"reason":"requires danger-full-access; active mode is read-only"}}
     "#]]);
@@ -338,7 +338,7 @@ fn joining_in_mid_turn_says_its_start_first() {
     running.turn = Some("t7".into());
     talk.reply(1, Ok(opened_with(running))).log_entry(ended("t7", Stop::EndTurn));
     talk.check(expect![[r#"
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), gate: Some(Proxy), family: Some(Serve), after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), gate: Some(Proxy), family: Some(Serve), parent: None, after: None })
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"turn_started","turn_id":"t7"}
         < {"type":"turn_complete","turn_id":"t7","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}

@@ -4,8 +4,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
-
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dialects/serve.md");
     std::fs::read_to_string(path).expect("the page is part of the repository")
@@ -13,7 +11,7 @@ fn page() -> String {
 
 #[test]
 fn its_conversations_are_made_of_lines_of_the_schema() {
-    let schema = Schema::published();
+    let schema = crate::schema::published();
     let (mut blocks, mut lines) = (0, 0);
     for block in page().split("```talk\n").skip(1) {
         let block = block.split("```").next().expect("split yields at least one piece");

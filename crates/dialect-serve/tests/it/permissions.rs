@@ -148,7 +148,7 @@ fn only_the_first_answer_to_an_open_question_counts() {
             "a dialog that was declined for it",
             Box::new(|talk| {
                 let kind = AskKind::Confirm { title: "t".into(), message: "m".into() };
-                talk.log_entry(Body::AskOpened(Ask { id: "d1".into(), turn: None, kind }));
+                talk.log_entry(Body::AskOpened(Ask { id: "d1".into(), turn: None, kind, timeout_ms: None }));
             }),
             "d1",
         ),
@@ -157,7 +157,7 @@ fn only_the_first_answer_to_an_open_question_counts() {
             Box::new(|talk| {
                 let (call, tool, input) = ("c9".into(), "x".into(), vocab::Json::empty_object());
                 let kind = AskKind::HostCall { call, tool, input };
-                talk.log_entry(Body::AskOpened(Ask { id: "h1".into(), turn: None, kind }));
+                talk.log_entry(Body::AskOpened(Ask { id: "h1".into(), turn: None, kind, timeout_ms: None }));
             }),
             "h1",
         ),
@@ -215,7 +215,7 @@ fn questions_that_cannot_be_shown_are_declined_at_once() {
         ("a4", AskKind::Editor { title: "t".into(), prefill: None }),
         ("a5", AskKind::HostCall { call: "c".into(), tool: "x".into(), input: vocab::Json::empty_object() }),
     ] {
-        talk.log_entry(Body::AskOpened(Ask { id: id.into(), turn: None, kind }));
+        talk.log_entry(Body::AskOpened(Ask { id: id.into(), turn: None, kind, timeout_ms: None }));
     }
     talk.check(expect![[r#"
         ! 2 Current Answer { ask: "a1", answer: Dismissed }

@@ -1,94 +1,19 @@
-//! The published schema, read by a validator that knows just the words it uses.
+//! The published schema, and that it is what the dialect does.
 
 use std::sync::LazyLock;
 
 use dialect_serve::schema;
 use serde_json::{Value, json};
+pub(crate) use testkit::schema::Schema;
 
-pub(crate) struct Schema(Value);
-
-impl Schema {
-    pub(crate) fn published() -> &'static Self {
-        static PUBLISHED: LazyLock<Schema> =
-            LazyLock::new(|| Schema(serde_json::from_str(&schema()).expect("the schema is JSON")));
-        &PUBLISHED
-    }
-
-    pub(crate) fn check(&self, definition: &str, value: &Value) -> Result<(), String> {
-        self.fits(&self.0["$defs"][definition], value)
-    }
-
-    fn fits(&self, schema: &Value, value: &Value) -> Result<(), String> {
-        let rules = schema.as_object().ok_or("no such definition")?;
-        for (word, rule) in rules {
-            let holds = match word.as_str() {
-                "$ref" => {
-                    let name = rule.as_str().unwrap().strip_prefix("#/$defs/").expect("a local reference");
-                    return self.check(name, value);
-                }
-                "oneOf" => {
-                    let tried: Vec<_> =
-                        rule.as_array().unwrap().iter().map(|option| self.fits(option, value)).collect();
-                    match tried.iter().filter(|one| one.is_ok()).count() {
-                        1 => true,
-                        count => return Err(format!("{count} of oneOf fit: {tried:?}")),
-                    }
-                }
-                "anyOf" => rule.as_array().unwrap().iter().any(|option| self.fits(option, value).is_ok()),
-                "type" => match rule {
-                    Value::String(name) => has_type(name, value),
-                    names => names.as_array().unwrap().iter().any(|name| has_type(name.as_str().unwrap(), value)),
-                },
-                "const" => value == rule,
-                "enum" => rule.as_array().unwrap().contains(value),
-                "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
-                "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
-                "minItems" => value.as_array().is_none_or(|list| list.len() as u64 >= rule.as_u64().unwrap()),
-                "maxItems" => value.as_array().is_none_or(|list| list.len() as u64 <= rule.as_u64().unwrap()),
-                "minProperties" => value.as_object().is_none_or(|map| map.len() as u64 >= rule.as_u64().unwrap()),
-                "items" => match value.as_array() {
-                    Some(list) => list.iter().try_for_each(|item| self.fits(rule, item)).map(|()| true)?,
-                    None => true,
-                },
-                "required" => rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some()),
-                "properties" => {
-                    for (name, shape) in rule.as_object().unwrap() {
-                        if let Some(member) = value.get(name) {
-                            self.fits(shape, member).map_err(|why| format!("{name}: {why}"))?;
-                        }
-                    }
-                    true
-                }
-                "additionalProperties" => {
-                    assert_eq!(rule, &json!(false));
-                    value.as_object().is_none_or(|map| map.keys().all(|name| schema["properties"].get(name).is_some()))
-                }
-                unknown => panic!("the validator does not know {unknown}"),
-            };
-            if !holds {
-                return Err(format!("{word} {rule}"));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn has_type(name: &str, value: &Value) -> bool {
-    match name {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        "number" => value.is_number(),
-        "integer" => value.is_i64() || value.is_u64(),
-        unknown => panic!("the validator does not know the type {unknown}"),
-    }
+pub(crate) fn published() -> &'static Schema {
+    static PUBLISHED: LazyLock<Schema> = LazyLock::new(|| Schema::new(&schema()));
+    &PUBLISHED
 }
 
 #[test]
 fn the_schema_accepts_the_first_example_of_the_protocol_and_little_else() {
-    let schema = Schema::published();
+    let schema = published();
     let fits = |name: &str, text: &str| schema.check(name, &serde_json::from_str(text).unwrap()).is_ok();
     assert!(fits("inbound1", r#"{"type":"prompt","text":"list the python files"}"#));
     assert!(fits("inbound1", r#"{"type":"permission_response","request_id":"r-9","decision":"allow"}"#));
@@ -114,7 +39,7 @@ fn the_schema_accepts_the_first_example_of_the_protocol_and_little_else() {
 /// What the schema says about inbound messages is what the dialect does with them.
 #[test]
 fn decoder_and_schema_agree_on_generated_messages() {
-    let schema = Schema::published();
+    let schema = published();
     let types = [
         json!("prompt"),
         json!("slash"),

@@ -88,7 +88,14 @@ fn what_is_said_reads_back_equal() {
             reason: Some(arc.clone()),
             ..permission_ask()
         };
-        let asked = || logged(Body::AskOpened(Ask { id: s.into(), turn: None, kind: AskKind::Permission(ask()) }));
+        let asked = || {
+            logged(Body::AskOpened(Ask {
+                id: s.into(),
+                turn: None,
+                kind: AskKind::Permission(ask()),
+                timeout_ms: None,
+            }))
+        };
         one(&mut talk, asked(), "request_id", json!(s));
         one(&mut talk, asked(), "tool", json!(s));
         one(&mut talk, asked(), "details", json!({ "tool_input": { s: s }, "reason": s }));

@@ -40,7 +40,7 @@ impl Talk {
             log: String::new(),
             on: "s1",
             protocol,
-            schema: Schema::published(),
+            schema: crate::schema::published(),
             turn: None,
             calls: Vec::new(),
         };
@@ -240,7 +240,12 @@ pub(crate) fn call_ended(turn: &str, call: &str, output: &str) -> Body {
 }
 
 pub(crate) fn permission(ask: &str, turn: &str) -> Body {
-    Body::AskOpened(Ask { id: ask.into(), turn: Some(turn.into()), kind: AskKind::Permission(permission_ask()) })
+    Body::AskOpened(Ask {
+        id: ask.into(),
+        turn: Some(turn.into()),
+        kind: AskKind::Permission(permission_ask()),
+        timeout_ms: None,
+    })
 }
 
 pub(crate) fn permission_ask() -> PermissionAsk {

@@ -36,7 +36,8 @@ impl Session {
     pub(super) fn open_ask(&mut self, kind: AskKind, owner: Option<PeerId>, dialog: Option<Dialog>) {
         let id = AskId::from(self.shared.ports.ids.mint(IdKind::Ask));
         let turn = if dialog.is_some() { None } else { self.current_turn() };
-        let ask = Ask { id: id.clone(), turn, kind: kind.clone() };
+        let timeout_ms = dialog.as_ref().and_then(|dialog| dialog.timeout_ms);
+        let ask = Ask { id: id.clone(), turn, kind: kind.clone(), timeout_ms };
         if self.ledger.last_seq() == 0 {
             self.log_opened();
         }

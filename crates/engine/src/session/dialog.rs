@@ -18,6 +18,7 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 pub(super) struct Dialog {
     outbox: Arc<Outbox>,
     tag: Tag,
+    pub(super) timeout_ms: Option<u64>,
     pub(super) until: Option<Instant>,
 }
 
@@ -50,7 +51,7 @@ impl Session {
             return Err(Fault::new(FaultKind::QueueFull, format!("{DIALOGS_MAX} questions are open already")));
         }
         let until = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms).min(TIMEOUT_MAX));
-        self.open_ask(kind, None, Some(Dialog { outbox: outbox.clone(), tag, until }));
+        self.open_ask(kind, None, Some(Dialog { outbox: outbox.clone(), tag, timeout_ms, until }));
         Ok(None)
     }
 

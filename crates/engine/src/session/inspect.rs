@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use vocab::{Body, Fault, Inspection, Reply, TodoPhase};
+use vocab::{Fault, FaultKind, Inspection, Reply};
 
 use super::{Session, Work};
 
@@ -38,14 +38,11 @@ impl Session {
     }
 
     pub(super) async fn export_to(&mut self, file: Option<PathBuf>) -> Result<Reply, Fault> {
+        if self.ledger.last_seq() == 0 {
+            return Err(Fault::new(FaultKind::NothingToDo, "nothing to export yet: start a conversation first"));
+        }
         self.await_commits().await?;
         let file = file.map(|file| self.settings.workspace.join(file));
         self.shared.ports.archive.export(&self.id, file.as_deref()).await.map(Reply::Exported)
-    }
-
-    /// The list of tasks is part of the log, so that it is there after a restart.
-    pub(super) fn set_todos(&mut self, phases: Vec<TodoPhase>) {
-        self.todos = phases.as_slice().into();
-        self.log(Body::Todos { phases });
     }
 }

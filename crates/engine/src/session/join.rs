@@ -138,6 +138,8 @@ impl Session {
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.ledger.leave(peer);
         self.catchers.retain(|catcher| catcher.outbox.peer != peer);
+        // Nobody is left who could end it or read what comes of it.
+        self.stop_shells(|owner| owner == peer);
         let offered = self.host_tools.len();
         self.host_tools.retain(|(owner, _)| *owner != peer);
         if self.host_tools.len() != offered {

@@ -37,7 +37,11 @@ impl Session {
                 self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
             }
             Effect::Log(body) => {
+                let shows = matches!(body, Body::Todos { .. });
                 self.log(body);
+                if shows {
+                    self.tell_state();
+                }
             }
             Effect::CallModel => self.call_model().await,
             Effect::Judge(call) => self.consider(call),
@@ -194,6 +198,7 @@ impl Session {
             call: call.id.clone(),
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
+            todos: self.todos.clone(),
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => self.work = Work::Tool { future, call: call.id, since: Instant::now() },
@@ -230,6 +235,7 @@ impl Session {
             self.log(Body::User { turn: turn.clone(), parts: item.parts, from });
         }
         if joined {
+            self.reminded = 0;
             self.tell_queue();
         }
         self.with_turn(|turn, fx| turn.joined(joined, fx));
@@ -242,6 +248,7 @@ impl Session {
             Stop::Error => TurnOver::Failed,
             Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
         };
+        let ended_well = end.stop == Stop::EndTurn;
         self.spent.add(&end.usage);
         self.turns += 1;
         self.log(Body::TurnEnded(end));
@@ -249,6 +256,9 @@ impl Session {
         self.forget_context();
         self.tell_state();
         self.lane_goes_on(over);
+        if ended_well {
+            self.remind();
+        }
     }
 
     /// The lane's next item starts, unless the session is ending: then it waits in the log for the next process.
@@ -257,7 +267,13 @@ impl Session {
             let acts = self.lane.turn_ended(over, self.now_ms());
             self.act(acts);
         }
-        if !self.lane.is_busy() {
+    }
+
+    /// Once, when a turn has ended and nothing follows by itself: no waiting message, no end of a debounce, no reminder.
+    pub(super) fn tell_settled(&mut self) {
+        let idle = !self.lane.is_busy() && self.lane.due().is_none();
+        let rests = self.turn.is_none() && (idle || !self.stopping.is_empty());
+        if rests && std::mem::take(&mut self.unsettled) {
             self.ledger.emit(Event::Settled);
         }
     }
@@ -294,11 +310,17 @@ impl Session {
             }
         }
         let parts = opening(&items, note.as_deref());
+        self.reminded = 0;
         self.meet_companions();
         if self.wants_to_know_of_turns() {
             self.beside.opening = parts.clone();
         }
-        self.log(Body::User { turn: Some(turn.clone()), parts, from: UserFrom::Prompt });
+        self.begin_turn(turn, parts, UserFrom::Prompt);
+    }
+
+    /// The turn's own message, and then the model. Its start is logged already.
+    pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
+        self.log(Body::User { turn: Some(turn.clone()), parts, from });
         let rules = Rules {
             max_iterations: self.settings.max_iterations,
             retry: self.settings.retry,
@@ -308,6 +330,7 @@ impl Session {
         let mut started = Turn::new(turn, self.settings.model.clone(), rules);
         started.begin(&mut self.fx);
         self.turn = Some(started);
+        self.unsettled = true;
         self.moved_at = Instant::now();
     }
 
@@ -360,6 +383,9 @@ impl Session {
         self.await_commits().await?;
         let history = self.history.as_ref().expect("loaded before anything can be compacted");
         let marks = history.marks();
+        if reason == CompactReason::Manual && history.is_compacted() {
+            return Err(Fault::new(FaultKind::NothingToDo, "Already compacted"));
+        }
         let Some(at) = compaction::cut(marks, &self.settings.compaction, self.model.context_window) else {
             return Err(match reason {
                 CompactReason::Manual => Fault::new(FaultKind::NothingToDo, "Nothing to compact (session too small)"),
@@ -375,18 +401,25 @@ impl Session {
             reason,
             instructions,
             first_kept: marks[at].seq,
+            upto: self.ledger.last_seq(),
             tokens_before: history.context_tokens(),
             messages_before: history.messages(),
         };
         self.ledger.emit(Event::CompactionStarted { reason });
-        self.work = Work::Compact { job: job.run(), reason, then };
+        self.work = Work::Compact { job: job.run(), reason, then, meanwhile: Vec::new() };
         self.moved_at = Instant::now();
         Ok(())
     }
 
     pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
-        let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
-        let result = result.map(|compaction| self.apply_compaction(compaction));
+        let Work::Compact { reason, then, meanwhile, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
+            return;
+        };
+        let result = result.map(|mut compacted| {
+            compacted.compaction.messages_after += meanwhile.len() as u64;
+            compacted.kept.extend(meanwhile);
+            self.apply_compaction(compacted)
+        });
         if let Err(fault) = &result {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
         }
@@ -438,12 +471,15 @@ impl Session {
             }
             // The model was switched meanwhile: the next load reads the summary from the log.
             None => {
-                let bytes: usize = kept.iter().map(|(_, message)| compaction::size(message)).sum();
+                let bytes: usize = kept.iter().map(|said| compaction::size(&said.message)).sum();
                 compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
             }
         }
         self.spent.add(&compaction.usage);
-        self.log(Body::Compacted(compaction.clone()));
+        let seq = self.log(Body::Compacted(compaction.clone()));
+        if let Some(history) = &mut self.history {
+            history.compacted(seq);
+        }
         compaction
     }
 }

@@ -17,6 +17,7 @@ impl Session {
             return Ok(());
         }
         self.await_commits().await?;
+        let mut news = false;
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
         if self.ledger.last_seq() > 0 {
             let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
@@ -33,16 +34,20 @@ impl Session {
             {
                 self.settings.gadgets_off = off.clone();
                 self.spec = None;
-                self.tell_state();
+                news = true;
             }
             if *self.todos != *branch.todos {
                 self.todos = branch.todos.as_slice().into();
+                news = true;
             }
             if self.turn.is_none() {
                 self.repair(branch);
             }
         }
         self.history = Some(history);
+        if news {
+            self.tell_state();
+        }
         Ok(())
     }
 
@@ -120,6 +125,7 @@ impl Session {
         self.drop_asks();
         self.forget_context();
         self.senders.extend(rolled_back.senders);
+        self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {

@@ -36,6 +36,7 @@ impl Session {
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
                 self.withdraw_dialogs(None);
+                self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => self.verb(outbox, tag, verb).await,
@@ -53,7 +54,7 @@ impl Session {
             _ if !self.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            Verb::Prompt { .. } | Verb::Compact { .. } if !self.stopping.is_empty() => {
+            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if !self.stopping.is_empty() => {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
             }
             Verb::Prompt { parts, delivery } => {
@@ -95,7 +96,14 @@ impl Session {
             Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
             Verb::Export { file } => self.export_to(file).await,
             Verb::Command { name, args } => self.run_command(name, args),
-            Verb::Shell { .. } | Verb::AbortShell => Err(Fault::new(FaultKind::Unsupported, "not yet")),
+            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
+                Ok(()) => return,
+                Err(fault) => Err(fault),
+            },
+            Verb::AbortShell => {
+                self.stop_shells(|_| true);
+                Ok(Reply::Done)
+            }
             Verb::Open(_)
             | Verb::Leave
             | Verb::Fork { .. }
@@ -172,7 +180,7 @@ impl Session {
                 self.settings.locale = locale;
                 self.spec = None;
             }
-            Change::Todos(phases) => self.set_todos(phases),
+            Change::Todos(phases) => self.set_todos(phases)?,
             Change::Lane(policy) => {
                 // Before the lane decides: a start that could not be carried out would leave it busy for ever.
                 if self.lane.list().len() > 0 {

@@ -3,12 +3,16 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod asking;
 mod companions;
+mod forks;
 mod interrupts;
 mod lanes;
 mod models;
 mod peers;
 mod recovery;
+mod shells;
 mod simulation;
 mod support;
+mod todos;
 mod turns;

@@ -185,22 +185,39 @@ impl Toolbox for Tools {
     fn diff(&self, _: &[FileEdit]) -> Vec<FileDiff> {
         Vec::new()
     }
-    /// Says `started`, then ends like a shell would; `hang` never ends.
-    fn shell(&self, _: &SessionId, _: &Path, command: &str, told: Progress) -> Later<'static, Shell> {
+    /// Says `started` and the command. `hang` runs until it is stopped, `deaf` does not hear that, `wait` takes two
+    /// seconds, `bang` panics.
+    fn shell(
+        &self,
+        _: &SessionId,
+        _: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
         let command: Arc<str> = command.into();
-        told("started\n");
         Box::pin(async move {
-            if &*command == "hang" {
-                std::future::pending::<()>().await;
+            told("started\n");
+            let mut cancelled = false;
+            match &*command {
+                "hang" => {
+                    stop.await;
+                    cancelled = true;
+                }
+                "deaf" => std::future::pending().await,
+                "wait" => tokio::time::sleep(Duration::from_secs(2)).await,
+                "bang" => panic!("a scripted panic of a command"),
+                _ => {}
             }
+            let output = if cancelled { "started\n".to_owned() } else { format!("started\n{command}\n") };
             Shell {
-                output: format!("started\n{command}\n").into(),
                 command,
-                exit_code: Some(0),
-                cancelled: false,
+                exit_code: (!cancelled).then_some(0),
+                cancelled,
                 truncated: false,
-                total_lines: 2,
-                total_bytes: 8,
+                total_lines: output.matches('\n').count() as u64 + 1,
+                total_bytes: output.len() as u64,
+                output: output.into(),
                 spilled: None,
                 aside: false,
             }
@@ -335,7 +352,7 @@ pub(crate) fn line(body: &Body) -> String {
             let open = open_tasks(phases).count();
             format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
         }
-        Body::Imported { names } => format!("imported {} names", names.len()),
+        Body::Imported { names, .. } => format!("imported {} names", names.len()),
         Body::Label { target, label } => format!("label {target} {label:?}"),
         Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
         Body::Recovered { text } => format!("recovered: {text}"),

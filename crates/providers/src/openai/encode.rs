@@ -177,7 +177,7 @@ impl Transcript {
 }
 
 /// Tools and system prompt: what stands before the messages and rarely changes. Ends inside the list of messages.
-pub(super) fn fixed_head(system: &str, tools: &[ToolSpec]) -> Bytes {
+pub(super) fn fixed_head(role: &str, system: &str, tools: &[ToolSpec]) -> Bytes {
     let mut out = BytesMut::new();
     for (number, tool) in tools.iter().enumerate() {
         out.put_slice(if number == 0 { br#""tools":["# } else { b"," });
@@ -194,7 +194,9 @@ pub(super) fn fixed_head(system: &str, tools: &[ToolSpec]) -> Bytes {
     }
     out.put_slice(br#""messages":["#);
     if !system.is_empty() {
-        out.put_slice(br#"{"role":"system","content":"#);
+        out.put_slice(br#"{"role":"#);
+        string(&mut out, role);
+        out.put_slice(br#","content":"#);
         string(&mut out, system);
         out.put_u8(b'}');
     }
@@ -369,7 +371,7 @@ mod tests {
             schema: Json::trusted(r#"{"type":"object"}"#),
         };
         expect![[r#""tools":[{"type":"function","function":{"name":"file_read","description":"Reads \"it\".","parameters":{"type":"object"}}}],"messages":[{"role":"system","content":"be\nkind"}"#]]
-            .assert_eq(std::str::from_utf8(&fixed_head("be\nkind", &[tool])).unwrap());
-        assert_eq!(&fixed_head("", &[])[..], br#""messages":["#);
+            .assert_eq(std::str::from_utf8(&fixed_head("system", "be\nkind", &[tool])).unwrap());
+        assert_eq!(&fixed_head("system", "", &[])[..], br#""messages":["#);
     }
 }

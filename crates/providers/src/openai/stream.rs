@@ -15,11 +15,12 @@ use hyper::{HeaderMap, Method, Response};
 use tokio::time::{Instant, Sleep};
 use vocab::{Later, ModelEvent, ModelFault};
 
+use super::compat::{Compat, TokensField};
 use super::encode::string;
 use super::reader::Reader;
 use crate::body::Pieces;
+use crate::faults;
 use crate::http::{Http, Reply};
-use crate::{Secret, faults};
 
 /// What is read of the body of a refusal; the rest is left.
 pub const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -29,7 +30,6 @@ pub const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 const USAGE_WAIT: Duration = Duration::from_secs(2);
 
 /// Parts of a request that some servers refuse. What was learned holds for the rest of the conversation.
-#[derive(Default)]
 pub(super) struct Quirks(AtomicU8);
 
 /// The word in the server's refusal, and what it teaches.
@@ -43,6 +43,16 @@ impl Quirks {
     const LONG_LIMIT_NAME: u8 = 1;
     const NO_STREAM_OPTIONS: u8 = 2;
     const NO_EFFORT: u8 = 4;
+
+    /// What somebody said about the server needs not be learned.
+    pub(super) fn new(compat: &Compat) -> Self {
+        let said = [
+            (compat.max_tokens_field == Some(TokensField::MaxCompletionTokens), Self::LONG_LIMIT_NAME),
+            (compat.usage_in_streaming == Some(false), Self::NO_STREAM_OPTIONS),
+            (compat.reasoning_effort == Some(false), Self::NO_EFFORT),
+        ];
+        Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
+    }
 
     fn has(&self, quirk: u8) -> bool {
         self.0.load(Ordering::Relaxed) & quirk != 0
@@ -159,7 +169,6 @@ fn media_type(headers: &HeaderMap) -> String {
 /// The stream the engine reads.
 pub(super) struct Answer {
     http: Arc<Http>,
-    key: Option<Secret>,
     stage: Stage,
     reader: Reader,
     clock: Clock,
@@ -172,12 +181,11 @@ enum Stage {
 }
 
 impl Answer {
-    pub(super) fn new(http: Arc<Http>, key: Option<Secret>, idle: Option<Duration>, frame: Frame) -> Self {
+    pub(super) fn new(http: Arc<Http>, idle: Option<Duration>, frame: Frame) -> Self {
         Self {
             reader: Reader::new(http.server.clone()),
             stage: Stage::Opening(Box::pin(open(http.clone(), frame))),
             http,
-            key,
             clock: Clock { idle, since: None, finishing: false, sleep: None },
         }
     }
@@ -239,7 +247,7 @@ impl Stream for Answer {
                     this.settle(&event, cx);
                 }
                 return Poll::Ready(Some(match event {
-                    ModelEvent::Failed(fault) => ModelEvent::Failed(faults::seal(fault, this.key.as_ref())),
+                    ModelEvent::Failed(fault) => ModelEvent::Failed(faults::seal(fault, this.http.secrets())),
                     event => event,
                 }));
             }

@@ -4,6 +4,7 @@
 mod calls;
 mod catalogue;
 mod connections;
+mod custom;
 mod cuts;
 mod detection;
 mod refusals;

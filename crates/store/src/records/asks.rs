@@ -13,6 +13,8 @@ pub(super) struct Ask {
     id: Arc<str>,
     turn: Option<Arc<str>>,
     kind: AskKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -54,12 +56,13 @@ enum AskKind {
 impl From<&vocab::Ask> for Ask {
     fn from(ask: &vocab::Ask) -> Self {
         let turn = ask.turn.as_ref().map(|turn| turn.as_str().into());
-        Self { id: ask.id.as_str().into(), turn, kind: (&ask.kind).into() }
+        Self { id: ask.id.as_str().into(), turn, kind: (&ask.kind).into(), timeout_ms: ask.timeout_ms }
     }
 }
 impl From<Ask> for vocab::Ask {
     fn from(ask: Ask) -> Self {
-        Self { id: vocab::AskId::new(ask.id), turn: ask.turn.map(vocab::TurnId::new), kind: ask.kind.into() }
+        let (turn, timeout_ms) = (ask.turn.map(vocab::TurnId::new), ask.timeout_ms);
+        Self { id: vocab::AskId::new(ask.id), turn, kind: ask.kind.into(), timeout_ms }
     }
 }
 

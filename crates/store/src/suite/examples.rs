@@ -74,7 +74,11 @@ fn lifecycle() -> Vec<Body> {
                     .collect(),
             }],
         },
-        Body::Imported { names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())] },
+        Body::Imported {
+            file: Some("/a/b.jsonl".into()),
+            names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())],
+            raws: vec![(2, Json::trusted(r#"{"role":"custom","x":[1,2]}"#))],
+        },
         Body::Label { target: 2, label: Some(ODD.into()) },
         Body::Label { target: 2, label: None },
         Body::BranchSummary { from: Some(1), summary: ODD.into() },
@@ -223,7 +227,8 @@ fn asks() -> Vec<Body> {
     kinds.push(AskKind::Input { title: title(), placeholder: none() });
     kinds.push(AskKind::Editor { title: title(), prefill: some() });
     kinds.push(AskKind::Editor { title: title(), prefill: none() });
-    let opened = |kind| Body::AskOpened(Ask { id: AskId::from("a1"), turn: Some(TurnId::from("t1")), kind });
+    let opened =
+        |kind| Body::AskOpened(Ask { id: AskId::from("a1"), turn: Some(TurnId::from("t1")), kind, timeout_ms: None });
     let mut all: Vec<Body> = kinds.into_iter().map(opened).collect();
     let answers = vec![
         Answer::Allow(Scope::Once),

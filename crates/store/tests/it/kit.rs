@@ -15,6 +15,7 @@ pub(crate) fn new_session(id: &str) -> NewSession {
         model: "tour".into(),
         mode: Mode::Prompt,
         at_ms: 1_000,
+        parent: None,
     }
 }
 

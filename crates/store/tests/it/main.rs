@@ -7,6 +7,7 @@ mod damage;
 mod disk;
 mod failed_commits;
 mod files;
+mod html;
 mod kit;
 mod numbers;
 mod processes;

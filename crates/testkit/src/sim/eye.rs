@@ -10,8 +10,33 @@ use super::log::turn_of;
 use super::stored;
 
 pub(super) enum Seen {
-    Sent { tag: Tag, open: Option<Option<u64>>, leave: bool },
+    Sent { tag: Tag, what: What },
     Told(Told),
+}
+
+/// What was sent, as far as the answer is judged by it.
+#[derive(Clone, PartialEq, Default)]
+pub(super) enum What {
+    /// After which seq.
+    Open(Option<u64>),
+    Leave,
+    /// After which seq.
+    Read(u64),
+    Shell(Arc<str>),
+    #[default]
+    Other,
+}
+
+impl What {
+    fn of(verb: &Verb) -> What {
+        match verb {
+            Verb::Open(open) => What::Open(open.after),
+            Verb::Leave => What::Leave,
+            Verb::Read { after } => What::Read(*after),
+            Verb::Shell { command, .. } => What::Shell(command.clone()),
+            _ => What::Other,
+        }
+    }
 }
 
 pub(super) struct Eye {
@@ -34,14 +59,10 @@ impl Eye {
     pub(super) fn send(&mut self, verb: Verb) -> Option<Tag> {
         let peer = self.peer.as_ref()?;
         let tag = Tag(self.tag + 1);
-        let open = match &verb {
-            Verb::Open(open) => Some(open.after),
-            _ => None,
-        };
-        let leave = verb == Verb::Leave;
+        let what = What::of(&verb);
         peer.try_submit(Command { tag, target: Target::Current, verb }).ok()?;
         self.tag += 1;
-        self.seen.push(Seen::Sent { tag, open, leave });
+        self.seen.push(Seen::Sent { tag, what });
         Some(tag)
     }
 
@@ -83,6 +104,12 @@ impl Eye {
             if sent.replies > 1 || self.saw_the_end && sent.replies == 0 {
                 return Err(format!("command {} got {} replies", tag.0, sent.replies));
             }
+            if let What::Shell(command) = &sent.what {
+                view.check_shell(command, sent)?;
+            }
+        }
+        if self.saw_the_end && view.never_left && view.unsettled {
+            return Err("a turn ended, nothing followed, and nobody said so".into());
         }
         for (item, ends) in &view.items {
             let listed = self.listed.contains(item);
@@ -96,9 +123,10 @@ impl Eye {
 
 #[derive(Default)]
 struct Sent {
-    open: Option<Option<u64>>,
-    leave: bool,
+    what: What,
     replies: u32,
+    /// It was answered, and not with a fault.
+    done: bool,
 }
 
 /// Where the next log entry has to continue.
@@ -130,14 +158,20 @@ struct View<'a> {
     /// Told to have begun and not yet how it came out.
     retrying: bool,
     compacting: bool,
+    /// Turns that were told live: the one that runs, and whether it is still to be said that nothing follows.
+    running: Option<TurnId>,
+    unsettled: bool,
+    /// It came in since anything settled: a turn may run of which it was told nothing.
+    came_in: bool,
 }
 
 impl View<'_> {
     fn take(&mut self, seen: &Seen) -> Result<(), String> {
         match seen {
-            Seen::Sent { tag, open, leave } => {
-                self.never_left = if self.sent.is_empty() { true } else { self.never_left && !leave && open.is_none() };
-                self.sent.insert(*tag, Sent { open: *open, leave: *leave, replies: 0 });
+            Seen::Sent { tag, what } => {
+                let stays = !matches!(what, What::Open(_) | What::Leave);
+                self.never_left = self.sent.is_empty() || self.never_left && stays;
+                self.sent.insert(*tag, Sent { what: what.clone(), ..Sent::default() });
                 Ok(())
             }
             Seen::Told(told) => self.told(&told.event),
@@ -147,6 +181,13 @@ impl View<'_> {
     fn told(&mut self, event: &Event) -> Result<(), String> {
         if let Event::Reply { tag, result } = event {
             return self.reply(*tag, result);
+        }
+        if let Event::ShellProgress { tag, .. } = event {
+            let sent = self.sent.get(tag);
+            return match sent.is_some_and(|sent| matches!(sent.what, What::Shell(_)) && sent.replies == 0) {
+                true => Ok(()),
+                false => Err(format!("progress of {}, which runs no command", tag.0)),
+            };
         }
         if self.place == Place::Away {
             return Ok(());
@@ -168,6 +209,16 @@ impl View<'_> {
                 self.whole = true;
                 self.retrying = false;
                 self.compacting = false;
+                self.running = None;
+            }
+            Event::Settled => {
+                if let Some(turn) = &self.running {
+                    return Err(format!("settled while turn {turn} runs"));
+                }
+                let (due, unknown) = (std::mem::take(&mut self.unsettled), std::mem::take(&mut self.came_in));
+                if !due && !unknown {
+                    return Err("settled twice, or without a turn".into());
+                }
             }
             Event::ItemEnded { item, .. } => match self.items.get_mut(item) {
                 Some(ends) => *ends += 1,
@@ -182,6 +233,8 @@ impl View<'_> {
                 self.text.clear();
                 self.whole = false;
                 self.live = true;
+                self.running = None;
+                self.came_in = true;
             }
             Event::Gone { .. } => self.place = Place::Away,
             _ => {}
@@ -192,8 +245,19 @@ impl View<'_> {
     fn reply(&mut self, tag: Tag, result: &Result<Reply, vocab::Fault>) -> Result<(), String> {
         let Some(sent) = self.sent.get_mut(&tag) else { return Err(format!("a reply to {}, never sent", tag.0)) };
         sent.replies += 1;
-        match (result, sent.open) {
-            (Ok(Reply::Opened(opened)), Some(after)) => {
+        sent.done = result.is_ok();
+        match (result, &sent.what) {
+            (Ok(Reply::Entries(read)), What::Read(after)) => {
+                let known = self.entries.iter().skip(*after as usize);
+                if !read.iter().zip(known).all(|(read, known)| stored(read) == stored(known)) {
+                    return Err(format!("what was read after {after} is not what the store has"));
+                }
+            }
+            (Ok(Reply::Shell(shell)), What::Shell(command)) if shell.command != *command => {
+                return Err(format!("`{command}` was answered with {shell:?}"));
+            }
+            (Ok(Reply::Opened(opened)), What::Open(after)) => {
+                let after = *after;
                 self.place = match after {
                     Some(after) => Place::Next(after + 1),
                     None => Place::Joined { last_seq: opened.state.last_seq },
@@ -205,14 +269,35 @@ impl View<'_> {
                 self.lost_turns.clear();
                 self.retrying = false;
                 self.compacting = false;
+                self.running = None;
+                self.unsettled = false;
+                self.came_in = true;
             }
             (Ok(Reply::Waiting { item, .. }), _) => {
                 self.items.insert(item.clone(), 0);
             }
-            (Ok(_), _) if sent.leave => self.place = Place::Away,
+            (Ok(_), What::Leave) => {
+                self.place = Place::Away;
+                self.running = None;
+                self.unsettled = false;
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// A command that was answered is in the log once; one that was refused is not.
+    fn check_shell(&self, command: &str, sent: &Sent) -> Result<(), String> {
+        let is_it = |entry: &&Arc<Entry>| matches!(&entry.body, Body::Shell(shell) if &*shell.command == command);
+        let logged = self.entries.iter().filter(is_it).count();
+        let fits = match sent.replies {
+            0 => logged <= 1,
+            _ => logged == usize::from(sent.done),
+        };
+        match fits {
+            true => Ok(()),
+            false => Err(format!("`{command}` is {logged} times in the log; answered well: {}", sent.done)),
+        }
     }
 
     fn logged(&mut self, entry: &Arc<Entry>) -> Result<(), String> {
@@ -239,9 +324,14 @@ impl View<'_> {
             return Err(format!("entry {} belongs to turn {turn}, which is over", entry.seq));
         }
         match &entry.body {
-            Body::TurnStarted { .. } => {
+            Body::TurnStarted { turn } => {
                 self.text.clear();
                 self.whole = true;
+                if self.live {
+                    self.running = Some(turn.clone());
+                    self.unsettled = true;
+                    self.came_in = false;
+                }
             }
             Body::Assistant { message, .. } => {
                 let said = message.text();
@@ -259,6 +349,7 @@ impl View<'_> {
                     return Err(format!("turn {} ended in the middle of a retry or a compaction", end.turn));
                 }
                 self.ended.insert(end.turn.clone());
+                self.running = None;
                 if !self.text.is_empty() {
                     return Err(format!("turn {} ended and {:?} is in no message", end.turn, self.text));
                 }

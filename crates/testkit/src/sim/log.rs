@@ -106,6 +106,14 @@ impl Reading {
                 None => return Err(format!("item {item} ends and never waited")),
             },
             Body::Compacted(_) => self.numbers.compactions += 1,
+            Body::Shell(shell) => {
+                self.numbers.shells += 1;
+                if shell.cancelled != shell.exit_code.is_none() {
+                    return Err(format!("a command that was stopped has no exit code, and no other: {shell:?}"));
+                }
+            }
+            Body::Todos { .. } => self.numbers.lists += 1,
+            Body::User { from: vocab::UserFrom::Reminder, .. } => self.numbers.reminders += 1,
             Body::Retrying { .. } => self.numbers.retries += 1,
             _ => {}
         }

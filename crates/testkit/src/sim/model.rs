@@ -20,11 +20,15 @@ use super::dice::Dice;
 const WINDOW: u64 = 600;
 
 #[derive(Default)]
-pub(super) struct Findings(pub(super) Mutex<Vec<String>>);
+pub(super) struct Findings(pub(super) Mutex<Vec<String>>, Mutex<Vec<Message>>);
 
 impl Findings {
     pub(super) fn add(&self, what: String) {
         self.0.lock().expect("nobody panics while holding this").push(what);
+    }
+    /// What the model was last sent.
+    pub(super) fn last_sent(&self) -> Vec<Message> {
+        self.1.lock().expect("nobody panics while holding this").clone()
     }
 }
 
@@ -87,6 +91,7 @@ impl Chat for SimChat {
         if let Err(what) = check_history(&self.messages) {
             self.findings.add(format!("the model was sent a broken history: {what}\n{}", sketch(&self.messages)));
         }
+        self.findings.1.lock().expect("nobody panics while holding this").clone_from(&self.messages);
         let mut dice = self.dice.lock().expect("nobody panics while holding this");
         let calm = self.calm.load(std::sync::atomic::Ordering::Relaxed);
         let plain = calm || spec.tools.is_empty() && dice.chance(70);
@@ -132,7 +137,7 @@ pub fn check_history(messages: &[Message]) -> Result<(), String> {
     }
 }
 
-fn sketch(messages: &[Message]) -> String {
+pub(super) fn sketch(messages: &[Message]) -> String {
     let line = |message: &Message| match message {
         Message::User(parts) => format!("  user {:.40}\n", vocab::parts_text(parts)),
         Message::Assistant(message) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use vocab::{
     CallContext, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required, SessionId, Shell,
-    Snapshot, Tool, ToolSpec, Toolbox,
+    Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
 };
 
 use super::dice::Dice;
@@ -36,15 +36,43 @@ impl Toolbox for SimTools {
     fn restore(&self, _: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
         edits.iter().map(|edit| edit.path.clone()).collect()
     }
-    fn shell(&self, _: &SessionId, _: &Path, command: &str, told: Progress) -> Later<'static, Shell> {
-        told("out");
-        let command: Arc<str> = command.into();
+    fn shell(
+        &self,
+        _: &SessionId,
+        _: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
+        let mut dice = self.dice.lock().expect("nobody panics while holding this");
+        let (how, wait) = (dice.below(30), dice.pick(&[0, 0, 1, 40, 900, 5000]));
+        drop(dice);
+        assert!(how != 0, "a scripted panic of a toolbox");
+        self.running.fetch_add(1, Ordering::Relaxed);
+        let (running, command): (_, Arc<str>) = (Running(self.running.clone()), command.into());
         Box::pin(async move {
+            let _running = running;
+            told("out");
+            let work = tokio::time::sleep(Duration::from_millis(wait));
+            let cancelled = match how {
+                1 => panic!("a scripted panic of a command"),
+                // Until it is stopped, and not even then.
+                2..5 => {
+                    stop.await;
+                    true
+                }
+                5 => std::future::pending().await,
+                _ => tokio::select! {
+                    () = work => false,
+                    () = stop => true,
+                },
+            };
+            told("out more");
             Shell {
                 command,
                 output: "out".into(),
-                exit_code: Some(0),
-                cancelled: false,
+                exit_code: (!cancelled).then_some(0),
+                cancelled,
                 truncated: false,
                 total_lines: 1,
                 total_bytes: 3,
@@ -56,6 +84,17 @@ impl Toolbox for SimTools {
     fn diff(&self, _: &[FileEdit]) -> Vec<FileDiff> {
         Vec::new()
     }
+}
+
+/// A list with so many open tasks and one that is done.
+pub(super) fn list(open: u64) -> Vec<TodoPhase> {
+    let task = |n: u64| TodoTask {
+        id: format!("task-{n}").into(),
+        content: format!("task {n}").into(),
+        status: if n == 0 { TodoStatus::Completed } else { TodoStatus::Pending },
+        notes: None,
+    };
+    vec![TodoPhase { id: "phase-1".into(), name: "all".into(), tasks: (0..=open).map(task).collect() }]
 }
 
 struct SimTool {
@@ -111,6 +150,7 @@ impl Tool for SimTool {
         self.running.fetch_add(1, Ordering::Relaxed);
         let running = Running(self.running.clone());
         let changes = self.required > Required::ReadOnly;
+        let todos = (self.roll(5) == 0).then(|| self.roll(3));
         Box::pin(async move {
             let _running = running;
             (context.progress)("on it");
@@ -123,6 +163,7 @@ impl Tool for SimTool {
                 _ => {}
             }
             let mut outcome = Outcome::text(format!("done {}", context.call));
+            outcome.todos = todos.map(list);
             if changes {
                 outcome.edits.push(FileEdit {
                     path: "file".into(),

@@ -16,8 +16,8 @@ use vocab::{
 use super::SESSION;
 use super::dice::Dice;
 use super::eye::Eye;
-use super::model::{Findings, SimModel};
-use super::tools::SimTools;
+use super::model::{Findings, SimModel, sketch};
+use super::tools::{SimTools, list};
 use crate::fakes::{CountedIds, NoArchive, Notebook, TickingClock};
 use crate::faulty::FaultyStore;
 
@@ -33,6 +33,7 @@ pub(super) struct World {
     pub(super) eyes: Vec<Eye>,
     pub(super) findings: Arc<Findings>,
     pub(super) still_waiting: HashSet<ItemId>,
+    pub(super) reloads: u64,
     shared_dice: Arc<Mutex<Dice>>,
     calm: Arc<AtomicBool>,
     running: Arc<AtomicI64>,
@@ -57,6 +58,7 @@ impl World {
             eyes: Vec::new(),
             findings: Arc::default(),
             still_waiting: HashSet::new(),
+            reloads: 0,
             shared_dice,
             calm: Arc::default(),
             running: Arc::default(),
@@ -93,6 +95,7 @@ impl World {
         defaults.mode = self.dice.pick(&Mode::ALL);
         defaults.gate = self.dice.pick(&[Gate::Ladder, Gate::Ladder, Gate::Proxy]);
         defaults.lane = lane_policy(&mut self.dice);
+        defaults.reminders_max = self.dice.pick(&[0, 0, 1, 3]);
         defaults.max_iterations = 1 + self.dice.below(6) as u32;
         Engine::new(ports, Config { defaults, version: "sim".into(), notices: Vec::new() })
     }
@@ -171,9 +174,14 @@ impl World {
                 self.trace.push(format!("  append {n} from now will fail"));
                 self.store.fail_append(n);
             }
-            10 => {
+            10 if self.dice.chance(50) => {
                 self.trace.push("  the next read will fail".into());
                 self.store.fail_read(1);
+            }
+            10 => {
+                let ms = self.dice.pick(&[0, 5, 300]);
+                self.trace.push(format!("  reads now take {ms} ms"));
+                self.store.slow_reads(ms);
             }
             11..14 => {
                 let waits = (0..self.dice.below(4)).map(|_| self.dice.pick(&[0, 1, 10, 100])).collect();
@@ -201,6 +209,9 @@ impl World {
 
     fn verb(&mut self) -> Verb {
         use Delivery::*;
+        if self.dice.chance(16) {
+            return self.beside();
+        }
         match self.dice.below(100) {
             0..34 => {
                 let delivery = self.dice.pick(&[RejectIfBusy, RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy]);
@@ -235,6 +246,22 @@ impl World {
                 open.after = self.after();
                 Verb::Open(open)
             }
+        }
+    }
+
+    /// What goes on beside the conversation.
+    fn beside(&mut self) -> Verb {
+        match self.dice.below(10) {
+            0..5 => {
+                self.said += 1;
+                let command = if self.dice.chance(3) { " ".to_owned() } else { format!("cmd{}", self.said) };
+                Verb::Shell { command: command.into(), aside: self.dice.chance(20) }
+            }
+            5 => Verb::AbortShell,
+            6 => Verb::Set(Change::Todos(list(self.dice.below(3)))),
+            7 => Verb::Read { after: self.dice.below(self.last_seq + 3) },
+            8 => Verb::Fork { at: None },
+            _ => self.dice.pick(&[Verb::Inspect, Verb::Inspect, Verb::Models, Verb::Export { file: None }]),
         }
     }
 
@@ -341,12 +368,15 @@ impl World {
         self.calm.store(true, Ordering::Relaxed);
         self.store.fail_append(0);
         self.store.fail_read(0);
+        self.store.slow_reads(0);
         if last {
             let name = self.eyes.len() + 1;
             let mut eye = Eye::new(name, engine.connect(Slow::Wait));
             eye.send(Verb::Open(Open::new(Which::Named(SESSION.into()))));
             self.eyes.push(eye);
+            self.send(self.eyes.len() - 1, Verb::AbortShell);
             self.last_prompt(started).await?;
+            self.read_back(started).await?;
         }
         engine.shutdown().await;
         for _ in 0..20 {
@@ -390,6 +420,34 @@ impl World {
             return self.last_turn(at, turn, started).await;
         }
         Err("the lane is wedged: a turn never ends".into())
+    }
+
+    /// With another model the history is read from the log again: the model must be sent what it was sent before.
+    async fn read_back(&mut self, started: tokio::time::Instant) -> Result<(), String> {
+        let at = self.eyes.len() - 1;
+        let before = self.findings.last_sent();
+        let known = self.last_seq;
+        for model in ["a", "b"] {
+            self.send(at, Verb::Set(Change::Model(model.into())));
+        }
+        let prompt = self.prompt(Delivery::RejectIfBusy);
+        self.send(at, prompt).ok_or("the engine takes no commands")?;
+        tokio::time::sleep(Duration::from_secs(200)).await;
+        self.look(started).await;
+        let compacted = self.eyes[at].seen.iter().any(|seen| match seen {
+            super::eye::Seen::Told(Told { event: Event::Logged(entry), .. }) => {
+                entry.seq > known && matches!(entry.body, Body::Compacted(_))
+            }
+            _ => false,
+        });
+        let after = self.findings.last_sent();
+        if !compacted {
+            self.reloads += 1;
+            if !after.starts_with(&before) {
+                return Err(format!("read back, the history is another:\n{}---\n{}", sketch(&before), sketch(&after)));
+            }
+        }
+        Ok(())
     }
 
     async fn last_turn(&mut self, at: usize, turn: vocab::TurnId, started: tokio::time::Instant) -> Result<(), String> {

@@ -105,7 +105,7 @@ fn shown(body: &Body) -> String {
             let open = vocab::open_tasks(phases).count();
             format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
         }
-        Body::Imported { names } => format!("imported {} names", names.len()),
+        Body::Imported { names, .. } => format!("imported {} names", names.len()),
         Body::Label { target, label } => format!("label {target} {label:?}"),
         Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
         Body::Recovered { text } => format!("recovered {text:?}"),

@@ -2,8 +2,8 @@
 
 use vocab::names::Family;
 use vocab::{
-    Answer, AskEnd, AskId, Body, Data, Delivery, Event, Gate, Later, Open, Opened, Part, QueueVerb, Reply, Scope,
-    SessionId, Told, Verb, Which,
+    Answer, AskEnd, AskId, Body, Change, Data, Delivery, Event, Gate, Later, Open, Opened, Part, QueueVerb, Reply,
+    Scope, SessionId, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb, Which,
 };
 
 use super::{Step, Teller};
@@ -21,6 +21,8 @@ pub struct EngineTeller {
     asks: Vec<AskId>,
     last_ask: Option<AskId>,
     items: Vec<vocab::ItemId>,
+    /// Commands that were started and not waited for.
+    shells: Vec<Tag>,
     gone: bool,
 }
 
@@ -32,7 +34,7 @@ impl EngineTeller {
     pub async fn open(stage: &Stage, open: Open) -> Self {
         let mut actor = stage.actor();
         let opened = actor.open(open).await.expect("the session can be opened");
-        Self { actor, opened, asks: Vec::new(), last_ask: None, items: Vec::new(), gone: false }
+        Self { actor, opened, asks: Vec::new(), last_ask: None, items: Vec::new(), shells: Vec::new(), gone: false }
     }
 
     fn verb(&self, step: &Step) -> Option<Verb> {
@@ -49,10 +51,22 @@ impl EngineTeller {
             Step::Interrupt => Verb::Interrupt,
             Step::AbortRetry => Verb::AbortRetry,
             Step::TakeBack => Verb::Queue(QueueVerb::TakeBack(self.items.first().cloned().expect("an item waits"))),
+            Step::ClearQueue => Verb::Queue(QueueVerb::Clear),
             Step::Slash { name, args } => Verb::Slash { name: name.clone(), args: args.clone() },
+            Step::Shell { command, aside, .. } => Verb::Shell { command: command.as_str().into(), aside: *aside },
+            Step::AbortShell => Verb::AbortShell,
+            Step::Todos(tasks) => Verb::Set(Change::Todos(list(tasks))),
             Step::Leave => Verb::Leave,
             Step::Wait(_) => return None,
         })
+    }
+
+    /// Waits without a clock: with time paused, a limit would be over before a real process has begun.
+    async fn answered(&mut self, tag: Tag) {
+        let is_it = |told: &Told| matches!(&told.event, Event::Reply { tag: got, .. } if *got == tag);
+        while !self.actor.told.iter().any(is_it) {
+            assert!(self.actor.peer.events(&mut self.actor.told).await, "the engine has ended");
+        }
     }
 
     fn note(&mut self, told: &Told, refused: &mut Vec<String>) {
@@ -89,8 +103,22 @@ impl Teller for EngineTeller {
 
     fn take<'a>(&'a mut self, step: &'a Step) -> Later<'a, Vec<String>> {
         Box::pin(async move {
-            match (self.verb(step), step) {
-                (Some(verb), _) => drop(self.actor.send(verb).await),
+            // Where the mode allows a call by itself there is nothing to answer.
+            let unasked = matches!(step, Step::Allow | Step::Deny(_)) && self.asks.is_empty();
+            match ((!unasked).then(|| self.verb(step)).flatten(), step) {
+                (Some(verb), step) => {
+                    let tag = self.actor.send(verb).await;
+                    match step {
+                        Step::Shell { to_its_end: true, .. } => self.answered(tag).await,
+                        Step::Shell { .. } => self.shells.push(tag),
+                        Step::AbortShell => {
+                            for tag in std::mem::take(&mut self.shells) {
+                                self.answered(tag).await;
+                            }
+                        }
+                        _ => {}
+                    }
+                }
                 (None, Step::Wait(ms)) => tokio::time::sleep(std::time::Duration::from_millis(*ms)).await,
                 (None, _) => {}
             }
@@ -111,6 +139,18 @@ impl Teller for EngineTeller {
     fn session(&self) -> SessionId {
         self.opened.session.clone()
     }
+}
+
+/// Open tasks, in one group.
+fn list(tasks: &[String]) -> Vec<TodoPhase> {
+    let task = |(at, content): (usize, &String)| TodoTask {
+        id: format!("task-{}", at + 1).into(),
+        content: content.as_str().into(),
+        status: TodoStatus::Pending,
+        notes: None,
+    };
+    let tasks = tasks.iter().enumerate().map(task).collect();
+    vec![TodoPhase { id: "phase-1".into(), name: "Tasks".into(), tasks }]
 }
 
 /// `TurnInProgress` as `turn_in_progress`.

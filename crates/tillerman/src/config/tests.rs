@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use expect_test::{Expect, expect};
-use vocab::Mode;
+use vocab::{CompactionPolicy, Mode, RetryPolicy};
 
 use super::{Config, Home, KEYS, Request, set};
 
@@ -99,7 +99,12 @@ fn both_spellings_and_three_formats_mean_the_same() {
     let yaml = "max_tokens: 5\nretry:\n  retries_max: 2\ncompaction:\n  auto: false\ntools:\n  only: [bash]\n";
     let values = |name: &str, text: &str| {
         let config = place(&[(name, text)]).load(None).unwrap();
-        (config.max_tokens(), config.retry(), config.compaction(), config.only_tools().map(<[String]>::to_vec))
+        (
+            config.max_tokens(),
+            config.retry(RetryPolicy::default()),
+            config.compaction(CompactionPolicy::default()),
+            config.only_tools().map(<[String]>::to_vec),
+        )
     };
     let from_toml = values("user/config.toml", toml);
     assert_eq!((from_toml.0, from_toml.1.retries_max, from_toml.2.auto), (Some(5), 2, false));
@@ -322,7 +327,10 @@ fn set_keeps_comments_order_and_spelling() {
     "##]]
     .assert_eq(&std::fs::read_to_string(&file).unwrap());
     let config = place.load(None).unwrap();
-    assert_eq!((config.model(), config.max_tokens(), config.retry().base_ms), (Some("b"), Some(7), 9));
+    assert_eq!(
+        (config.model(), config.max_tokens(), config.retry(RetryPolicy::default()).base_ms),
+        (Some("b"), Some(7), 9)
+    );
     assert_eq!(config.warnings, Vec::<String>::new());
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use toml::de::{DeTable, DeValue};
 
 #[derive(Clone, PartialEq, Debug)]
@@ -20,6 +21,15 @@ pub(super) enum Value {
     Text(String),
     List(Vec<Node>),
     Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The value under a key; of several the last, as in JavaScript. Nothing and `null` are the same.
+    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Map(pairs) = &self.value else { return None };
+        let found = pairs.iter().rev().find(|(name, _)| name == key).map(|(_, node)| node);
+        found.filter(|node| node.value != Value::Null)
+    }
 }
 
 impl Value {
@@ -41,10 +51,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, String> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
         "json" if text.trim().is_empty() => Ok(Node { value: Value::Map(Vec::new()), line: None }),
-        "json" => serde_json::from_str(text).map(from_json).map_err(|error| error.to_string()),
+        "json" => serde_json::from_str(text).map_err(|error| error.to_string()),
         "yaml" | "yml" => {
-            let value: serde_json::Value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
-            Ok(match from_json(value) {
+            let node: Node = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+            Ok(match node {
                 Node { value: Value::Null, .. } => Node { value: Value::Map(Vec::new()), line: None },
                 node => node,
             })
@@ -53,20 +63,59 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, String> {
     }
 }
 
-fn from_json(value: serde_json::Value) -> Node {
-    use serde_json::Value as Json;
-    let value = match value {
-        Json::Null => Value::Null,
-        Json::Bool(value) => Value::Bool(value),
-        Json::Number(number) => match number.as_i64() {
-            Some(int) => Value::Int(int),
-            None => Value::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Json::String(text) => Value::Text(text),
-        Json::Array(items) => Value::List(items.into_iter().map(from_json).collect()),
-        Json::Object(map) => Value::Map(map.into_iter().map(|(key, value)| (key, from_json(value))).collect()),
-    };
-    Node { value, line: None }
+/// JSON and YAML into the tree; unlike a map of the libraries it keeps the order of the file.
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Node { value: deserializer.deserialize_any(Builder)?, line: None })
+    }
+}
+
+struct Builder;
+
+impl<'de> Visitor<'de> for Builder {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a plain value (text that begins with ! needs quotes)")
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Int(value))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Float(value))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::Text(value.to_owned()))
+    }
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::Text(value))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Value::List(list))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {
+        let mut map = Vec::new();
+        while let Some(pair) = pairs.next_entry()? {
+            map.push(pair);
+        }
+        Ok(Value::Map(map))
+    }
 }
 
 fn from_toml(text: &str) -> Result<Node, String> {

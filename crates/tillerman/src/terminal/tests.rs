@@ -108,6 +108,7 @@ fn permission(id: &str) -> Step {
             summary: "write src/x.rs (+1 -1)".into(),
             preview: Some("@@ -1 +1 @@\n-a\n+b\n".into()),
         }),
+        timeout_ms: None,
     }))
 }
 

@@ -1,36 +1,105 @@
-//! All models under one roof: the server's, the built-in tour, and scripts.
+//! All models under one roof: described providers, the server of the environment or of this machine, the built-in tour, and
+//! scripts.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use dialect_rpc::messages::{Face, Faces};
 use providers::openai::OpenAi;
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
 
+use super::custom::Custom;
+use super::pick;
+
 const SCRIPT_PREFIX: &str = "script:";
+pub(super) const TOUR: &str = "tour";
+
+/// Its ids have slashes themselves, and its own models begin with its own name.
+const NESTED: &str = "openrouter";
 
 /// Names that need no server.
 pub(super) fn is_built_in(slug: &str) -> bool {
-    slug.starts_with(SCRIPT_PREFIX) || matches!(slug, "tour" | "tour-mini")
+    slug.starts_with(SCRIPT_PREFIX) || matches!(slug, TOUR | "tour-mini")
 }
 
 pub(crate) struct Catalogue {
+    custom: Custom,
     remote: Option<OpenAi>,
     tour: Tour,
+    /// Whether the tour stands in the list beside real models.
+    lists_tour: bool,
 }
 
 impl Catalogue {
-    pub(super) fn new(remote: Option<OpenAi>) -> Self {
-        Self { remote, tour: Tour::default() }
+    pub(super) fn new(custom: Custom, remote: Option<OpenAi>, lists_tour: bool) -> Self {
+        let lists_tour = lists_tour || (remote.is_none() && custom.models().is_empty());
+        Self { custom, remote, tour: Tour::default(), lists_tour }
     }
 
-    fn remote(&self, slug: &str) -> Result<&OpenAi, Fault> {
-        self.remote.as_ref().ok_or_else(|| {
-            Fault::new(
-                FaultKind::UnknownModel,
-                format!("unknown model: {slug} (there is: tour, tour-mini, script:FILE)"),
-            )
-            .hint("set OPENAI_BASE_URL (and OPENAI_API_KEY) for other models")
-        })
+    pub(super) fn custom(&self) -> &Custom {
+        &self.custom
+    }
+    pub(super) fn remote(&self) -> Option<&OpenAi> {
+        self.remote.as_ref()
+    }
+
+    /// What is known without asking anybody.
+    pub(super) fn known(&self) -> Vec<ModelInfo> {
+        let remote = self.remote.as_ref().map(OpenAi::known).unwrap_or_default();
+        self.custom.models().iter().cloned().chain(remote).collect()
+    }
+
+    /// `tour/tour-mini` is `tour-mini`; every other name is what it is.
+    fn built_in(slug: &str) -> Option<&str> {
+        let name = slug.strip_prefix("tour/").unwrap_or(slug);
+        is_built_in(name).then_some(name)
+    }
+
+    /// The server's own name for a model. `openai/gpt-5` is its `gpt-5`, unless it lists that very name.
+    fn remote_id<'s>(remote: &OpenAi, slug: &'s str) -> Result<&'s str, Fault> {
+        let prefixed = slug.split_once('/').filter(|(name, _)| *name == &**remote.provider());
+        let Some((provider, rest)) = prefixed else { return Ok(slug) };
+        let known = remote.known();
+        let has = |id: &str| known.iter().any(|model| &*model.id == id);
+        if has(slug) || (provider == NESTED && !has(rest) && !rest.contains('/')) {
+            return Ok(slug);
+        }
+        // Who names the provider means a model that it has.
+        if !known.is_empty() && !has(rest) {
+            let message = format!("no model `{slug}`; there is: {}", pick::names(known.iter()));
+            return Err(Fault::new(FaultKind::UnknownModel, message));
+        }
+        Ok(rest)
+    }
+
+    fn described(&self, slug: &str) -> Option<Result<&ModelInfo, Fault>> {
+        let models = self.custom.models();
+        if let Some(model) = models.iter().find(|model| &*model.slug == slug) {
+            return Some(Ok(model));
+        }
+        let mut short = models.iter().filter(|model| &*model.id == slug).peekable();
+        // The server's own list wins over the short form of a described model.
+        short.peek()?;
+        if self.remote.as_ref().is_some_and(|remote| remote.known().iter().any(|model| &*model.slug == slug)) {
+            return None;
+        }
+        match (short.next(), short.next()) {
+            (None, _) => None,
+            (Some(model), None) => Some(Ok(model)),
+            (Some(first), Some(second)) => {
+                let names = pick::names([first, second].into_iter().chain(short));
+                let message = format!("`{slug}` could be any of: {names}");
+                Some(Err(Fault::new(FaultKind::UnknownModel, message)))
+            }
+        }
+    }
+
+    fn unknown(&self, slug: &str) -> Fault {
+        let tour = ["tour", "tour-mini", "script:FILE"].map(|slug| ModelInfo::named(slug, 0));
+        let names = pick::names(self.custom.models().iter().chain(&tour));
+        let fault = Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {names})"));
+        fault.hint("set OPENAI_BASE_URL (and OPENAI_API_KEY) for other models")
     }
 }
 
@@ -40,29 +109,103 @@ fn script(slug: &str) -> Option<Result<Script, Fault>> {
 
 impl Provider for Catalogue {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
-        match script(slug) {
-            Some(script) => script?.resolve(slug),
-            None if is_built_in(slug) => self.tour.resolve(slug),
-            None => self.remote(slug)?.resolve(slug),
+        if let Some(name) = Self::built_in(slug) {
+            return match script(name) {
+                Some(script) => script?.resolve(name),
+                None => self.tour.resolve(name),
+            };
+        }
+        if let Some(described) = self.described(slug) {
+            return described.cloned();
+        }
+        let named = |name: &str| self.custom.providers().any(|(provider, _)| **provider == *name);
+        match (&self.remote, slug.split_once('/')) {
+            // A described provider has the models that are described, and no others.
+            (_, Some((provider, _))) if named(provider) => Err(self.unknown(slug)),
+            (Some(remote), _) => remote.resolve(Self::remote_id(remote, slug)?),
+            (None, _) => Err(self.unknown(slug)),
         }
     }
 
     fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
         Box::pin(async {
             let mut models = match &self.remote {
-                Some(remote) => remote.models().await?,
+                Some(remote) => match remote.models().await {
+                    Ok(models) => models,
+                    // A server that is down must not hide the models of others.
+                    Err(_) if !self.custom.models().is_empty() => remote.known(),
+                    Err(fault) => return Err(fault),
+                },
                 None => Vec::new(),
             };
-            models.extend(self.tour.models().await?);
+            models.extend(self.custom.models().iter().cloned());
+            if self.lists_tour {
+                models.extend(self.tour.models().await?);
+            }
             Ok(models)
         })
     }
 
     fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
-        match script(&model.slug) {
-            Some(script) => script?.chat(model),
-            None if is_built_in(&model.slug) => self.tour.chat(model),
-            None => self.remote(&model.slug)?.chat(model),
+        if is_built_in(&model.slug) {
+            return match script(&model.slug) {
+                Some(script) => script?.chat(model),
+                None => self.tour.chat(model),
+            };
         }
+        if let Some(chat) = self.custom.chat(&model.slug) {
+            return chat;
+        }
+        self.remote.as_ref().ok_or_else(|| self.unknown(&model.slug))?.chat(model)
+    }
+}
+
+/// How session files name models: by provider and id.
+impl Faces for Catalogue {
+    fn face(&self, slug: &str) -> Face {
+        match self.resolve(slug) {
+            Ok(model) => Face { provider: model.provider, id: model.id, api: model.api, prices: model.prices },
+            Err(_) => Face::guess(slug),
+        }
+    }
+}
+
+impl sessionfile::Models for Catalogue {
+    fn slug(&self, provider: &str, id: &str) -> Arc<str> {
+        let ours = self.remote.as_ref().is_some_and(|remote| &**remote.provider() == provider);
+        let described = self.custom.providers().any(|(name, _)| **name == *provider);
+        match () {
+            () if described => format!("{provider}/{id}").into(),
+            // These go by their bare ids, as everywhere outside of files.
+            () if ours || (provider == TOUR && is_built_in(id)) => id.into(),
+            () => format!("{provider}/{id}").into(),
+        }
+    }
+}
+
+/// What is known about the way to a model, without touching the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    /// Nothing but the built-in tour.
+    NoProvider,
+    /// There is a server, and a key where it wants one.
+    Connected,
+    /// There is a server, but no key for it.
+    AuthError,
+}
+
+impl Catalogue {
+    /// The provider of a model and how things stand with it.
+    pub(super) fn standing(&self, slug: &str) -> (Standing, Option<Arc<str>>) {
+        if Self::built_in(slug).is_some() {
+            return (Standing::NoProvider, None);
+        }
+        let Ok(model) = self.resolve(slug) else { return (Standing::NoProvider, None) };
+        let failed = self.custom.providers().any(|(name, failed)| *name == model.provider && failed);
+        // OpenAI and OpenRouter answer nobody without a key; other servers may.
+        let keyless = self.custom.providers().all(|(name, _)| *name != model.provider)
+            && self.remote.as_ref().is_some_and(|remote| !remote.has_key())
+            && matches!(&*model.provider, "openai" | "openrouter");
+        (if failed || keyless { Standing::AuthError } else { Standing::Connected }, Some(model.provider))
     }
 }

@@ -77,6 +77,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "vocab" => &[],
         "wire" | "engine" | "tools" | "providers" | "tour" | "store" => &["vocab"],
         "host" | "extensions" => &["vocab", "wire", "engine"],
+        "sessionfile" => &["vocab", "wire", "dialect-rpc"],
         "client" => &["vocab", "wire", "dialect-acp"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
         name if name.starts_with("dialect-") => &["vocab", "wire"],

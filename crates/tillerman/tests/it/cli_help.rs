@@ -13,6 +13,7 @@ fn help_teaches_by_example() {
         "run",
         "repl",
         "serve",
+        "rpc",
         "sessions",
         "sessions list",
         "sessions fork",

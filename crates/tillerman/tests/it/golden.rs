@@ -1,4 +1,4 @@
-//! Every conversation in `golden/serve` is played and compared with its file, byte for byte. `UPDATE_EXPECT=1` writes
+//! Every conversation in `golden/` is played in its dialect and compared with its file, byte for byte. `UPDATE_EXPECT=1` writes
 //! what was heard into the files, for a person to read.
 
 use std::path::{Path, PathBuf};
@@ -17,9 +17,34 @@ pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect> {
     }))
 }
 
+pub(crate) fn rpc(opening: &Opening) -> Box<dyn Dialect> {
+    use dialect_rpc::{Errors, Rpc, Updates};
+    let mode = opening.arg("--permission-mode").and_then(vocab::Mode::parse);
+    let errors = if opening.arg("--rpc-errors") == Some("pi") { Errors::Pi } else { Errors::Seed };
+    let updates = if opening.arg("--rpc-updates") == Some("delta") { Updates::Delta } else { Updates::Full };
+    if opening.arg("--extension") == Some("ask") {
+        // It lives as long as the runtime.
+        drop(crate::recordings_rpc::extension::start(&opening.engine));
+    }
+    Box::new(Rpc::new(dialect_rpc::Options {
+        which: opening.resume.as_deref().map_or(Which::New, Which::parse),
+        mode: Some(mode.unwrap_or(vocab::Mode::DangerFullAccess)),
+        errors,
+        updates,
+        reminders_max: opening.arg("--reminders").and_then(|most| most.parse().ok()).unwrap_or(0),
+        ..dialect_rpc::Options::new(testkit::stage::VERSION)
+    }))
+}
+
 /// Runs a story with time paused: what would take seconds takes none.
 pub(crate) fn paused<F: Future>(story: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.expect("a runtime can be built").block_on(story)
+}
+
+/// Runs a story that a process takes part in, whose time is the machine's.
+pub(crate) fn real_time<F: Future>(story: F) -> F::Output {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be built").block_on(story)
 }
 
@@ -27,8 +52,8 @@ pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-fn stories() -> Vec<PathBuf> {
-    let folder = repository().join("golden/serve");
+fn stories(dialect: &str) -> Vec<PathBuf> {
+    let folder = repository().join("golden").join(dialect);
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).expect("the golden folder").map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|file| file.extension().is_some_and(|end| end == "talk"));
@@ -38,11 +63,21 @@ fn stories() -> Vec<PathBuf> {
 
 #[test]
 fn every_golden_conversation_is_what_serve_says() {
-    let files = stories();
-    assert!(files.len() >= 15, "only {} conversations were found", files.len());
+    check("serve", 20, serve);
+}
+
+#[test]
+fn every_golden_conversation_is_what_rpc_says() {
+    check("rpc", 40, rpc);
+}
+
+fn check(dialect: &str, least: usize, make: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
+    let files = stories(dialect);
+    assert!(files.len() >= least, "only {} conversations were found", files.len());
     for file in files {
         let story = std::fs::read_to_string(&file).expect("a readable story");
-        let fresh = paused(testkit::golden::play(&story, serve));
+        let play = testkit::golden::play(&story, make);
+        let fresh = if testkit::golden::in_real_time(&story) { real_time(play) } else { paused(play) };
         expect_test::expect_file![file].assert_eq(&fresh);
     }
 }

@@ -1,18 +1,22 @@
-//! The stories of `testkit::stories`, told by the engine itself and by `serve`. Both must leave the log that the story's
-//! file shows. The next dialect adds a teller and a line in [`every_dialect_leaves_the_same_log`].
+//! The stories of `testkit::stories`, told by the engine itself, by `serve` and by `rpc`. `serve` must leave the log that the
+//! story's file shows; `rpc`, which opens sessions its own way, the log of the engine opened that way.
 
 mod alone;
 mod crashes;
 mod host_tools;
+mod host_tools_rpc;
 mod peers;
 mod processes;
+mod rpc_teller;
 mod serve_teller;
 
 use std::path::{Path, PathBuf};
 
 use testkit::stories::{EngineTeller, play};
+use vocab::Which;
 
 use crate::golden::paused;
+use rpc_teller::{RpcTeller, open_as_rpc};
 use serve_teller::ServeTeller;
 
 fn files() -> Vec<(PathBuf, String)> {
@@ -46,6 +50,40 @@ fn every_dialect_leaves_the_same_log() {
     }
     assert!(told_by_serve >= 25, "serve told only {told_by_serve} stories");
     assert!(!Path::new("/tmp/evil-story.txt").exists(), "story 7 wrote outside the workspace");
+}
+
+/// Stories that `rpc` has no words for, or that are not the same story there.
+const NOT_IN_RPC: &[(&str, &str)] = &[
+    ("16_taken_back", "a queue is taken back whole: 16b_all_taken_back"),
+    ("23a_gone_with_a_question", "the end of the input stops what runs: golden/rpc/eof_with_host_tool.talk"),
+    ("23b_gone_in_stream", "the end of the input stops what runs: golden/rpc/eof_in_stream.talk"),
+    ("31_usage", "`/cost` is `get_session_stats` here, which leaves nothing in the log"),
+    ("34_changes_while_a_turn_runs", "`/mode` and `/clear` have no words; `new_session` stops what runs"),
+];
+
+/// The engine tells each story once more, opened as `rpc` opens it: the mode decides about calls, and the model reads that
+/// family's names. `rpc` must leave the same log and ask the model the same. Two things it cannot say are left out of both:
+/// the reason of a no, and that an answer came too late.
+#[test]
+fn rpc_leaves_the_log_of_the_engine() {
+    let mut told_by_rpc = 0;
+    for (file, story) in files() {
+        let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        if NOT_IN_RPC.iter().any(|(it, _)| name == *it) {
+            continue;
+        }
+        let story: String = story
+            .lines()
+            .map(|line| if line.starts_with("deny ") { "deny\n".into() } else { format!("{line}\n") })
+            .collect();
+        let twin = paused(play(&story, async |stage| EngineTeller::open(stage, open_as_rpc(Which::New)).await));
+        let twin = twin.expect("the engine has words for everything").replace("! unknown_ask\n", "");
+        let told = paused(play(&story, async |stage| RpcTeller::new(stage).await));
+        let told = told.unwrap_or_else(|| panic!("{name}: rpc has no words for it, and no table says why"));
+        told_by_rpc += 1;
+        assert!(told == twin, "{name}: rpc tells it differently:\n{}", difference(&twin, &told));
+    }
+    assert_eq!(told_by_rpc + NOT_IN_RPC.len(), files().len(), "the table names a story that is not there");
 }
 
 fn difference(expected: &str, got: &str) -> String {

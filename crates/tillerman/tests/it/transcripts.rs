@@ -1,8 +1,6 @@
-//! The recorded conversations that come with the protocol's reference are played against the real dialect, engine and
-//! tools. They live outside the repository; where they are not, this test says so and passes.
+//! The recorded `serve` conversations that come with the protocol's reference are played against the real dialect, engine
+//! and tools. They live outside the repository; where they are not, this test says so and passes.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,38 +11,21 @@ use testkit::{Stage, StageOptions};
 use vocab::{Mode, ModelInfo, Provider};
 
 use crate::golden::paused;
+use crate::recordings::{Bindings, recordings};
 
 const QUIET: Duration = Duration::from_millis(300);
 /// The recording that was made with a real model; its replies are played from here.
-const WITH_A_REAL_MODEL: &str = "00-seed-example.jsonl";
+const WITH_A_REAL_MODEL: &str = "00-seed-example";
 const REAL_REPLIES: &str = r#"
 delta "I'll glob " delta "for *.py." id call_1 call glob_search {"pattern":"**/*.py"} usage 400 20
 reply
 delta "Found two: a.py and b.py." usage 420 14
 "#;
 
-fn recordings() -> Vec<PathBuf> {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = from.ancestors().map(|up| up.join("shared/spec/transcripts/serve")).find(|folder| folder.is_dir());
-    let Some(folder) = folder else { return Vec::new() };
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("a readable folder").map(|entry| entry.expect("an entry").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|end| end == "jsonl"));
-    files.sort();
-    files
-}
-
 #[test]
-#[allow(clippy::print_stderr, reason = "a skipped test must say so")]
 fn the_recorded_conversations_hold() {
-    let files = recordings();
-    if files.is_empty() {
-        return eprintln!("SKIP: no recorded conversations beside the repository");
-    }
-    for file in files {
-        let name = file.file_name().expect("a file has a name").to_string_lossy().into_owned();
-        let text = std::fs::read_to_string(&file).expect("a readable recording");
-        paused(replay(&name, &text));
+    for recording in recordings("serve") {
+        paused(replay(&recording.name, &recording.text));
     }
 }
 
@@ -75,7 +56,7 @@ async fn replay(name: &str, recording: &str) {
     if !recording.contains("\"ready\"") {
         heard.pop_front();
     }
-    let mut bound = Bindings::default();
+    let mut rules = Rules::default();
     let mut exit = None;
     for (number, line) in recording.lines().enumerate() {
         let place = format!("{name}:{}", number + 1);
@@ -85,8 +66,8 @@ async fn replay(name: &str, recording: &str) {
                 let line = heard.pop_front().unwrap_or_else(|| panic!("{place}: nothing came, expected {line}"));
                 let got: Value = serde_json::from_str(&line).unwrap_or_else(|why| panic!("{place}: {line}: {why}"));
                 // Ids, tokens and durations of the real model's run are free; everything else is not.
-                bound.literal_ids = name == WITH_A_REAL_MODEL;
-                if let Err(why) = bound.fits(&record["msg"], &got) {
+                rules.literal_ids = name == WITH_A_REAL_MODEL;
+                if let Err(why) = rules.fits(&record["msg"], &got) {
                     panic!("{place}: {why}\n expected {}\n got      {got}", record["msg"]);
                 }
             }
@@ -95,7 +76,7 @@ async fn replay(name: &str, recording: &str) {
                 match record["raw"].as_str() {
                     Some("<EOF>") => pipe.eof().await,
                     Some(raw) => pipe.send(raw).await,
-                    None => pipe.send(&bound.fill(&record["msg"]).to_string()).await,
+                    None => pipe.send(&rules.fill(&record["msg"]).to_string()).await,
                 }
                 heard.extend(pipe.heard(QUIET).await);
             }
@@ -107,14 +88,14 @@ async fn replay(name: &str, recording: &str) {
     assert_eq!(ended, exit, "{name}: exit code");
 }
 
-/// What placeholders stand for.
+/// When a line of ours means what the recorded one says.
 #[derive(Default)]
-struct Bindings {
-    ids: HashMap<String, Value>,
+struct Rules {
+    bound: Bindings,
     literal_ids: bool,
 }
 
-impl Bindings {
+impl Rules {
     fn fits(&mut self, expected: &Value, got: &Value) -> Result<(), String> {
         match expected {
             Value::String(word) if word.starts_with('$') => self.placeholder(word, got),
@@ -150,31 +131,16 @@ impl Bindings {
             "$ANY" => true,
             "$NUM" => got.as_f64().is_some_and(|number| number >= 0.0),
             "$INT" => got.is_u64(),
-            _ => match self.ids.get(word) {
-                Some(bound) => bound == got,
-                None => {
-                    // Two ids that the recording tells apart are two ids.
-                    let fresh = got.as_str().is_some_and(|id| !id.is_empty()) && !self.ids.values().any(|it| it == got);
-                    self.ids.insert(word.to_owned(), got.clone());
-                    fresh
-                }
-            },
+            _ => self.bound.is(word, got),
         };
-        if fits { Ok(()) } else { Err(format!("{got} is no {word} ({:?})", self.ids.get(word))) }
+        if fits { Ok(()) } else { Err(format!("{got} is no {word} ({:?})", self.bound.get(word))) }
     }
 
     fn fill(&self, message: &Value) -> Value {
-        match message {
-            Value::String(word) => {
-                let literal = format!("$ID {message}");
-                self.ids.get(word).or_else(|| self.ids.get(&literal)).unwrap_or(message).clone()
-            }
-            Value::Object(members) => {
-                Value::Object(members.iter().map(|(name, value)| (name.clone(), self.fill(value))).collect())
-            }
-            Value::Array(items) => Value::Array(items.iter().map(|item| self.fill(item)).collect()),
-            _ => message.clone(),
-        }
+        self.bound.fill(message, &|bound, word| {
+            let literal = format!("$ID {}", Value::from(word));
+            bound.get(word).or_else(|| bound.get(&literal)).cloned().unwrap_or_else(|| word.into())
+        })
     }
 }
 
@@ -188,11 +154,11 @@ fn free_kind(member: &str) -> Option<&'static str> {
 
 #[test]
 fn a_placeholder_that_repeats_must_repeat() {
-    let mut bound = Bindings::default();
+    let mut rules = Rules::default();
     let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-    assert_eq!(bound.fits(&read(r#"{"a":"$T1","n":"$NUM"}"#), &read(r#"{"a":"x","n":1.5}"#)), Ok(()));
-    assert!(bound.fits(&read(r#"{"a":"$T1"}"#), &read(r#"{"a":"y"}"#)).is_err());
-    assert!(bound.fits(&read(r#"{"a":"$T2"}"#), &read(r#"{"a":"x"}"#)).is_err(), "another name, the same id");
-    assert!(bound.fits(&read(r#"{"a":1}"#), &read(r#"{"a":1,"b":2}"#)).is_err(), "one member too many");
-    assert!(bound.fits(&read(r#"{"n":"$INT"}"#), &read(r#"{"n":1.5}"#)).is_err());
+    assert_eq!(rules.fits(&read(r#"{"a":"$T1","n":"$NUM"}"#), &read(r#"{"a":"x","n":1.5}"#)), Ok(()));
+    assert!(rules.fits(&read(r#"{"a":"$T1"}"#), &read(r#"{"a":"y"}"#)).is_err());
+    assert!(rules.fits(&read(r#"{"a":"$T2"}"#), &read(r#"{"a":"x"}"#)).is_err(), "another name, the same id");
+    assert!(rules.fits(&read(r#"{"a":1}"#), &read(r#"{"a":1,"b":2}"#)).is_err(), "one member too many");
+    assert!(rules.fits(&read(r#"{"n":"$INT"}"#), &read(r#"{"n":1.5}"#)).is_err());
 }

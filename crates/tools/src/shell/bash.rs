@@ -2,28 +2,21 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::pipe;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::leash::{Control, Held, Report, Request, read_now};
+use crate::leash::{Held, Report, Request};
 
 use super::args::{BashArgs, summary};
 use super::background::{RUNNING_MAX, Start};
 use super::capture::{Capture, Shown};
 use super::classify::required;
+use super::follow::{End, follow};
 use super::{Shell, environment};
 
-/// The output so far is told at most this often.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// After the command's own end, output of what it left behind is taken for at most this long.
-const DRAIN_TIME_MAX: Duration = Duration::from_millis(200);
 /// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
-/// One read from the output pipe.
-const READ_BYTES: usize = 64 * 1024;
 
 const DESCRIPTION: &str = "Runs a command line with bash in the workspace and returns its output (standard output \
 and error together). Default timeout 120 s. Long output is shortened in the middle and kept in a file that read_file \
@@ -153,41 +146,11 @@ fn background(shell: &Shell, args: &BashArgs, held: Held) -> Outcome {
     }
 }
 
-/// How a foreground command went.
-#[derive(Default)]
-struct End {
-    report: Option<Report>,
-    timed_out: bool,
-    too_many: Option<i32>,
-}
-
-impl End {
-    /// The command ended by itself and left nothing running.
-    fn is_clean(&self) -> bool {
-        matches!(self.report, Some(Report::Exited { left: false, .. } | Report::Killed { left: false, .. }))
-            && !self.timed_out
-            && self.too_many.is_none()
-    }
-
-    fn left(&self) -> bool {
-        matches!(self.report, Some(Report::Exited { left: true, .. } | Report::Killed { left: true, .. }))
-            && !self.timed_out
-            && self.too_many.is_none()
-    }
-}
-
 async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallContext) -> Outcome {
     let Held { mut control, mut output, .. } = held;
     let mut capture = Capture::new(shell.options.spill_dir.clone());
-    let end = follow(&mut control, &mut output, &mut capture, args.timeout(), context).await;
-    let drain_until = Instant::now() + DRAIN_TIME_MAX;
-    let mut buffer = vec![0; READ_BYTES];
-    while let Some(count @ 1..) = read_now(&output, &mut buffer) {
-        capture.push(&buffer[..count]).await;
-        if Instant::now() > drain_until {
-            break;
-        }
-    }
+    let timeout = tokio::time::sleep(args.timeout());
+    let end = follow(&mut control, &mut output, &mut capture, &context.progress, timeout, STOP_TIME_MAX).await;
     if end.is_clean() {
         shell.keep(control).await;
         return outcome(&end, capture.finish().await, None, args.timeout());
@@ -200,55 +163,6 @@ async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallCo
     outcome(&end, capture.finish().await, left_as, args.timeout())
 }
 
-/// Drains output until the command itself has ended, one way or another.
-async fn follow(
-    control: &mut Control,
-    output: &mut pipe::Receiver,
-    capture: &mut Capture,
-    timeout: Duration,
-    context: &CallContext,
-) -> End {
-    let mut end = End::default();
-    let mut buffer = vec![0; READ_BYTES];
-    let mut open = true;
-    let mut untold = false;
-    let deadline = tokio::time::sleep(timeout);
-    let next_progress = tokio::time::sleep(Duration::ZERO);
-    tokio::pin!(deadline, next_progress);
-    loop {
-        tokio::select! {
-            report = control.report() => match report {
-                Some(Report::Started(_)) => {}
-                Some(Report::TooMany(count)) => end.too_many = Some(count),
-                other => {
-                    end.report = other;
-                    return end;
-                }
-            },
-            read = output.read(&mut buffer), if open => match read {
-                Ok(count) if count > 0 => {
-                    capture.push(&buffer[..count]).await;
-                    untold = true;
-                }
-                _ => open = false,
-            },
-            () = &mut next_progress, if untold => {
-                (context.progress)(&capture.newest());
-                untold = false;
-                next_progress.as_mut().reset(tokio::time::Instant::now() + PROGRESS_EVERY);
-            }
-            () = &mut deadline => {
-                if end.timed_out {
-                    return end;
-                }
-                end.timed_out = true;
-                control.stop();
-                deadline.as_mut().reset(tokio::time::Instant::now() + STOP_TIME_MAX);
-            }
-        }
-    }
-}
-
 fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Duration) -> Outcome {
     let mut notes = Vec::new();
     match &left_as {
@@ -259,7 +173,7 @@ fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Du
     }
     let mut failed = true;
     match end.report {
-        _ if end.timed_out => notes.push(format!("[timed out after {} s]", timeout.as_secs_f64())),
+        _ if end.given_up => notes.push(format!("[timed out after {} s]", timeout.as_secs_f64())),
         _ if end.too_many.is_some() => notes
             .push(format!("[ended: it had {} processes at once, more than allowed]", end.too_many.unwrap_or_default())),
         Some(Report::Exited { code: 0, .. }) => failed = false,
@@ -280,7 +194,7 @@ fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Du
     let details = serde_json::json!({
         "exitCode": match end.report { Some(Report::Exited { code, .. }) => Some(code), _ => None },
         "signal": match end.report { Some(Report::Killed { signal, .. }) => Some(signal), _ => None },
-        "timedOut": end.timed_out,
+        "timedOut": end.given_up,
         "truncated": shown.truncated,
         "totalBytes": shown.total,
         "spill": shown.spill.as_ref().map(|path| path.display().to_string()),

@@ -21,6 +21,7 @@ pub(super) struct Capture {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
+    line_feeds: u64,
     spill_dir: PathBuf,
     spill: Spill,
 }
@@ -43,12 +44,14 @@ pub(super) struct Shown {
     pub(super) text: String,
     pub(super) truncated: bool,
     pub(super) total: u64,
+    /// Lines of everything; what follows the last line feed counts, even when it is empty.
+    pub(super) lines: u64,
     pub(super) spill: Option<PathBuf>,
 }
 
 impl Capture {
     pub(super) fn new(spill_dir: PathBuf) -> Self {
-        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, spill_dir, spill: Spill::NotNeeded }
+        Self { head: Vec::new(), tail: VecDeque::new(), total: 0, line_feeds: 0, spill_dir, spill: Spill::NotNeeded }
     }
 
     /// Takes the next bytes; writes a batch to the spill file off this thread when there is one to write.
@@ -70,6 +73,7 @@ impl Capture {
 
     fn keep(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
+        self.line_feeds += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
         let room = (HEAD_BYTES - self.head.len()).min(bytes.len());
         self.head.extend_from_slice(&bytes[..room]);
         let rest = &bytes[room..];
@@ -124,14 +128,32 @@ impl Capture {
         readable(skip_partial(&bytes))
     }
 
+    /// As [`Capture::finish`], and no more than the first and the last of `lines_max` lines.
+    pub(super) async fn finish_within(mut self, lines_max: usize) -> Shown {
+        let too_many = self.line_feeds >= lines_max as u64;
+        if too_many && matches!(self.spill, Spill::NotNeeded) {
+            self.open_spill();
+        }
+        let mut shown = self.finish().await;
+        if too_many {
+            cut_lines(&mut shown, lines_max);
+        }
+        shown
+    }
+
     /// Ends the capture: what the model gets to read.
     pub(super) async fn finish(mut self) -> Shown {
         self.flush_if_open().await;
+        let lines = self.line_feeds + 1;
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         if self.total as usize <= HEAD_BYTES + TAIL_BYTES {
             let mut bytes = self.head;
             bytes.extend_from_slice(&tail);
-            return Shown { text: readable(&bytes), truncated: false, total: self.total, spill: None };
+            let spill = match self.spill {
+                Spill::Open { path, .. } => Some(path),
+                Spill::NotNeeded | Spill::Failed(_) => None,
+            };
+            return Shown { text: readable(&bytes), truncated: false, total: self.total, lines, spill };
         }
         let (head, tail) = (cut_partial(&self.head), skip_partial(&tail));
         let omitted = self.total - (head.len() + tail.len()) as u64;
@@ -147,7 +169,7 @@ impl Capture {
             Spill::NotNeeded => unreachable!("a capture longer than head and tail has tried to spill"),
         };
         let text = format!("{}\n[... {omitted} bytes omitted; {place}]\n{}", readable(head), readable(tail));
-        Shown { text, truncated: true, total: self.total, spill }
+        Shown { text, truncated: true, total: self.total, lines, spill }
     }
 
     async fn flush_if_open(&mut self) {
@@ -155,6 +177,22 @@ impl Capture {
             self.flush().await;
         }
     }
+}
+
+/// Takes lines out of the middle, and says where they are.
+fn cut_lines(shown: &mut Shown, lines_max: usize) {
+    let lines: Vec<&str> = shown.text.split_inclusive('\n').collect();
+    let (head, rest) = lines.split_at((lines_max / 2).min(lines.len()));
+    let (cut, tail) = rest.split_at(rest.len().saturating_sub(lines_max / 2));
+    if cut.is_empty() {
+        return;
+    }
+    let place = match &shown.spill {
+        Some(path) => format!("full output in {}; read it with read_file", path.display()),
+        None => "the full output could not be kept".to_owned(),
+    };
+    shown.text = format!("{}[... {} lines omitted; {place}]\n{}", head.concat(), cut.len(), tail.concat());
+    shown.truncated = true;
 }
 
 /// A new file only we can read, under a name nobody can guess.
@@ -215,6 +253,7 @@ mod tests {
         let exact = vec![b'a'; HEAD_BYTES + TAIL_BYTES];
         let all = shown(&[&exact[..100], &exact[100..]], &inner).await;
         assert_eq!((all.text.len(), all.truncated, all.spill), (HEAD_BYTES + TAIL_BYTES, false, None));
+        assert_eq!(all.lines, 1);
         assert!(!inner.exists());
     }
 
@@ -226,11 +265,32 @@ mod tests {
         let chunks: Vec<&[u8]> = all.chunks(7777).collect();
         let shown = shown(&chunks, dir.path()).await;
         assert!(shown.truncated && shown.text.len() < HEAD_BYTES + TAIL_BYTES + 300);
+        assert_eq!((shown.total, shown.lines), (all.len() as u64, 1_000_001), "of everything, not of what is shown");
         assert!(shown.text.starts_with("0\n1\n2\n") && shown.text.ends_with("999998\n999999\n"));
         let path = shown.spill.unwrap();
         assert!(shown.text.contains(&format!("full output in {}; read it with read_file", path.display())));
         assert_eq!(std::fs::read(&path).unwrap(), all);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[tokio::test]
+    async fn too_many_lines_are_cut_in_the_middle_and_kept_in_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let all: String = (1..=11).map(|n| format!("{n}\n")).collect();
+        let within = async |text: &str, lines_max| {
+            let mut capture = Capture::new(dir.path().into());
+            capture.push(text.as_bytes()).await;
+            capture.finish_within(lines_max).await
+        };
+        let cut = within(&all, 4).await;
+        let path = cut.spill.unwrap();
+        let note = format!("[... 7 lines omitted; full output in {}; read it with read_file]", path.display());
+        assert_eq!((cut.text, cut.truncated), (format!("1\n2\n{note}\n10\n11\n"), true));
+        assert_eq!((std::fs::read_to_string(path).unwrap(), cut.lines, cut.total), (all.clone(), 12, 24));
+        let whole = within(&all, 12).await;
+        assert_eq!((whole.text, whole.truncated, whole.spill), (all, false, None));
+        let long = within(&"x\n".repeat(100_000), 10).await;
+        assert!(long.truncated && long.text.lines().count() == 11 && long.text.len() < 400, "{}", long.text);
     }
 
     #[tokio::test]

@@ -81,7 +81,7 @@ impl Bench {
 }
 
 pub(crate) fn context(granted: Required) -> CallContext {
-    CallContext { session: "s1".into(), call: "c1".into(), granted, progress: Arc::new(|_| {}) }
+    CallContext { session: "s1".into(), call: "c1".into(), granted, progress: Arc::new(|_| {}), todos: Arc::from([]) }
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {

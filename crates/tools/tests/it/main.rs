@@ -13,6 +13,7 @@ mod read;
 mod search;
 mod shell_background;
 mod shell_ending;
+mod shell_own;
 mod shell_run;
 mod shell_support;
 mod small;

@@ -54,6 +54,7 @@ fn context() -> vocab::CallContext {
         call: "c".into(),
         granted: vocab::Required::DangerFullAccess,
         progress: std::sync::Arc::new(|_| {}),
+        todos: std::sync::Arc::from([]),
     }
 }
 

@@ -43,6 +43,7 @@ impl Session {
             call: "c1".into(),
             granted,
             progress: Arc::new(move |text| progress.lock().unwrap().push((Instant::now(), text.to_owned()))),
+            todos: Arc::from([]),
         };
         self.tool(name).run(Json::trusted(input.to_string()), context).await
     }

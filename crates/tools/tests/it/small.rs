@@ -40,9 +40,8 @@ fn a_directory_is_listed_with_sizes() {
 }
 
 #[test]
-fn the_todo_list_is_kept_for_the_session() {
+fn a_todo_list_goes_out_with_the_outcome() {
     let bench = Bench::new();
-    expect!["the list is empty\n"].assert_eq(&bench.answer("todo", json!({})));
     let todos = json!({"todos": [
         {"content": "look", "status": "completed", "id": "1"},
         {"content": "write", "status": "in_progress", "activeForm": "writing"},
@@ -51,7 +50,7 @@ fn the_todo_list_is_kept_for_the_session() {
     ]});
     let plan = bench.plan("todo", &todos).unwrap();
     assert_eq!((plan.required, plan.mutation), (Required::WorkspaceWrite, None));
-    let outcome = bench.call("todo", todos.clone());
+    let outcome = bench.call("todo", todos);
     expect![[r#"
         [x] look
         [>] write
@@ -61,8 +60,61 @@ fn the_todo_list_is_kept_for_the_session() {
     "#]]
     .assert_eq(&vocab::parts_text(&outcome.parts));
     let details: Value = serde_json::from_str(outcome.details.unwrap().as_str()).unwrap();
-    assert_eq!(details, todos);
-    assert!(bench.answer("todo", json!({})).starts_with("[x] look\n"));
+    assert_eq!(
+        details,
+        json!({"phases": [{"id": "phase-1", "name": "Tasks", "tasks": [
+            {"id": "1", "content": "look", "status": "completed"},
+            {"id": "task-1", "content": "write", "status": "in_progress"},
+            {"id": "task-2", "content": "test", "status": "pending"},
+            {"id": "task-3", "content": "ship", "status": "abandoned"},
+        ]}]})
+    );
+    let phases = outcome.todos.expect("a new list");
+    let open: Vec<&str> = vocab::open_tasks(&phases).map(|task| &*task.content).collect();
+    assert_eq!(open, ["write", "test"]);
+}
+
+#[test]
+fn a_todo_list_in_phases_is_shown_in_groups() {
+    let bench = Bench::new();
+    let outcome = bench.call(
+        "todo",
+        json!({"phases": [
+            {"name": "Plan", "tasks": [{"content": "look", "status": "completed", "notes": "done early"}]},
+            {"name": "Build", "tasks": [{"content": "write", "status": "pending"}]},
+        ]}),
+    );
+    expect![[r#"
+        Plan
+          [x] look
+        Build
+          [ ] write
+        1 of 2 items open
+    "#]]
+    .assert_eq(&vocab::parts_text(&outcome.parts));
+    let phases = outcome.todos.unwrap();
+    assert_eq!((&*phases[1].id, &*phases[1].tasks[0].id), ("phase-2", "task-2"));
+    let cleared = bench.call("todo", json!({"todos": []}));
+    assert_eq!(cleared.todos, Some(Vec::new()));
+}
+
+#[test]
+fn without_arguments_the_todo_tool_shows_the_list_of_the_session() {
+    let bench = Bench::new();
+    expect!["the list is empty\n"].assert_eq(&bench.answer("todo", json!({})));
+    let task = |content: &str, status| vocab::TodoTask { id: "1".into(), content: content.into(), status, notes: None };
+    let tasks = vec![task("set elsewhere", vocab::TodoStatus::Pending)];
+    let list = [vocab::TodoPhase { id: "p".into(), name: "Any".into(), tasks }];
+    let context = vocab::CallContext { todos: list.into(), ..crate::bench::context(Required::WorkspaceWrite) };
+    let later = bench.tool("todo").run(vocab::Json::trusted("{}"), context);
+    let outcome = crate::bench::runtime().block_on(later);
+    expect!["[ ] set elsewhere\n1 of 1 item open\n"].assert_eq(&vocab::parts_text(&outcome.parts));
+    assert_eq!(outcome.todos, None, "showing changes nothing");
+}
+
+#[test]
+fn a_todo_list_that_makes_no_sense_is_refused_and_changes_nothing() {
+    let bench = Bench::new();
     for (input, error) in [
         (
             json!({"todos": [{"content": "a", "status": "done"}]}),
@@ -76,10 +128,16 @@ fn the_todo_list_is_kept_for_the_session() {
         ),
         (json!({"todos": ["a"]}), expect![[r#"ERROR todos[0] must be an object with "content" and "status""#]]),
         (json!({"todos": 1}), expect![[r#"ERROR argument "todos" must be a list"#]]),
+        (json!({"todos": [], "phases": []}), expect![[r#"ERROR give either "todos" or "phases", not both"#]]),
+        (json!({"phases": [{"tasks": []}]}), expect![[r#"ERROR phases[0]: missing required argument "name""#]]),
+        (
+            json!({"phases": [{"name": "a", "tasks": [{"content": " ", "status": "pending"}]}]}),
+            expect![[r#"ERROR phases[0].tasks[0]: "content" is empty"#]],
+        ),
     ] {
-        error.assert_eq(&bench.answer("todo", input));
+        error.assert_eq(&bench.answer("todo", input.clone()));
+        assert_eq!(bench.call("todo", input).todos, None);
     }
-    assert!(bench.answer("todo", json!({})).starts_with("[x] look\n"), "a refused list changes nothing");
 }
 
 #[test]

@@ -90,7 +90,13 @@ async fn fetch(input: serde_json::Value) -> Outcome {
 }
 
 async fn fetch_as(input: serde_json::Value, granted: Required, options: Options) -> Outcome {
-    let context = CallContext { session: "s".into(), call: "c".into(), granted, progress: Arc::new(|_| {}) };
+    let context = CallContext {
+        session: "s".into(),
+        call: "c".into(),
+        granted,
+        progress: Arc::new(|_| {}),
+        todos: Arc::from([]),
+    };
     tool(options).run(Json::trusted(input.to_string()), context).await
 }
 

@@ -5,7 +5,7 @@ use vocab::{Notice, NoticeLevel};
 use super::*;
 
 fn dialog(id: &str, kind: AskKind) -> Step {
-    told(Body::AskOpened(Ask { id: AskId::from(id), turn: None, kind }))
+    told(Body::AskOpened(Ask { id: AskId::from(id), turn: None, kind, timeout_ms: None }))
 }
 fn confirm(id: &str) -> Step {
     dialog(id, AskKind::Confirm { title: "Delete?".into(), message: "rm -rf build".into() })

@@ -58,6 +58,7 @@ async fn left_behind(entries: &[Arc<Entry>]) -> Arc<dyn Store> {
         model: "tour".into(),
         mode: vocab::Mode::Prompt,
         at_ms: 0,
+        parent: None,
     });
     store.append(&lease, entries.to_vec(), true).await.unwrap();
     store.release(lease).await.unwrap();

@@ -84,7 +84,10 @@ impl ServeTeller {
 
 impl Teller for ServeTeller {
     fn can(&self, step: &Step) -> bool {
-        !matches!(step, Step::Steer(_) | Step::FollowUp(_) | Step::AbortRetry | Step::TakeBack)
+        let waiting =
+            matches!(step, Step::Steer(_) | Step::FollowUp(_) | Step::AbortRetry | Step::TakeBack | Step::ClearQueue);
+        let beside = matches!(step, Step::Shell { .. } | Step::AbortShell | Step::Todos(_));
+        !waiting && !beside
     }
 
     fn take<'a>(&'a mut self, step: &'a Step) -> Later<'a, Vec<String>> {

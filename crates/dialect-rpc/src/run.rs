@@ -1,0 +1,384 @@
+//! The order of events. One engine turn is one run here (`agent_start` .. `agent_end`), one model call with its tools is
+//! one turn (`turn_start` .. `turn_end`), and a run that a failed call ended begins again when the call is tried again.
+//! Knows nothing of commands and their answers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use vocab::{Body, CallId, CallResult, Entry, Event, Part, Stop, TurnEnd, UserFrom};
+use wire::FrameBuf;
+
+use crate::frames;
+use crate::messages;
+use crate::models::Known;
+use crate::stream::{Stream, Updates};
+use crate::transcript::{Line, LineKind, Projector, Role};
+
+/// Bytes of messages that `agent_end` repeats; of a longer run it has the newest ones.
+pub const RUN_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What a run has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Came {
+    /// Nothing that anybody waits for.
+    On,
+    /// The engine's turn is over; `agent_end` is still to be written by [`Run::close`].
+    ToItsEnd,
+}
+
+pub(crate) struct Run {
+    updates: Updates,
+    projector: Projector,
+    /// Between `agent_start` and `agent_end`.
+    open: bool,
+    /// Between `turn_start` and `turn_end`.
+    turn_open: bool,
+    stream: Option<Stream>,
+    /// Messages of this run, for `agent_end`.
+    said: VecDeque<Arc<str>>,
+    said_bytes: usize,
+    /// The assistant message of the open turn, its calls and their results.
+    message: Option<Arc<str>>,
+    calls: Vec<OpenCall>,
+    results: Vec<Arc<str>>,
+    /// A retry that came out, to be told where its place is.
+    retried: Option<(u32, bool)>,
+    stop: Option<(Stop, Option<String>)>,
+    reminders: u32,
+    pub(crate) reminders_max: u32,
+    /// Something ran since the last `agent_settled`.
+    unsettled: bool,
+}
+
+struct OpenCall {
+    id: CallId,
+    name: Arc<str>,
+    /// As one line of JSON.
+    args: Vec<u8>,
+    started: bool,
+    ended: bool,
+}
+
+impl Run {
+    pub(crate) fn new(updates: Updates, reminders_max: u32) -> Self {
+        Self {
+            updates,
+            projector: Projector::new(),
+            open: false,
+            turn_open: false,
+            stream: None,
+            said: VecDeque::new(),
+            said_bytes: 0,
+            message: None,
+            calls: Vec::new(),
+            results: Vec::new(),
+            retried: None,
+            stop: None,
+            reminders: 0,
+            reminders_max,
+            unsettled: false,
+        }
+    }
+
+    /// Another session is looked at from here on.
+    pub(crate) fn forget(&mut self, model: &str) {
+        *self = Self::new(self.updates, self.reminders_max);
+        self.projector.assume(model, 0);
+    }
+
+    /// How a line of the log is called in this session's file, when it was told here.
+    pub(crate) fn name_of(&self, seq: u64) -> Option<Arc<str>> {
+        self.projector.name_of(seq).cloned()
+    }
+
+    pub(crate) fn pause(&mut self, frames: &mut FrameBuf) {
+        if let Some(stream) = &mut self.stream {
+            stream.flush(frames);
+        }
+    }
+
+    /// Writes what an event has to say about the run.
+    pub(crate) fn tell(&mut self, event: &Event, known: &Known, frames: &mut FrameBuf) -> Came {
+        match event {
+            Event::Text { delta, .. } => self.stream(known, frames).text(delta, frames),
+            Event::Thinking { delta, .. } => self.stream(known, frames).thinking(delta, frames),
+            Event::CallInput { index, id, name, delta, .. } => {
+                let id = id.as_ref().map(CallId::as_str);
+                self.stream(known, frames).call(*index, id, name.as_deref(), delta, frames);
+            }
+            Event::CallProgress { call, parts, .. } => self.progress(call, parts, frames),
+            Event::RetryStarted { .. } => {
+                self.start_run(frames);
+                self.start_turn(frames);
+            }
+            Event::RetryEnded { attempt, ok, .. } => self.retried = Some((*attempt, *ok)),
+            Event::Logged(entry) => return self.logged(entry, known, frames),
+            Event::TurnLost(end) => {
+                let entry =
+                    Entry { seq: 0, parent: 0, at_ms: self.projector.now_ms(), body: Body::TurnEnded(end.clone()) };
+                return self.logged(&entry, known, frames);
+            }
+            Event::Settled => self.settled(frames),
+            // Answers, questions, notices and the state of the session are not part of a run.
+            Event::State(_)
+            | Event::CompactionStarted { .. }
+            | Event::CompactionFailed { .. }
+            | Event::ShellProgress { .. }
+            | Event::Notice(_)
+            | Event::Trouble { .. }
+            | Event::Consult(_)
+            | Event::Queue(_)
+            | Event::ItemEnded { .. }
+            | Event::Live { .. }
+            | Event::Reply { .. }
+            | Event::Gone { .. } => {}
+        }
+        Came::On
+    }
+
+    fn logged(&mut self, entry: &Entry, known: &Known, frames: &mut FrameBuf) -> Came {
+        let lines = self.projector.take(entry, known);
+        let said = lines.into_iter().find_map(|line| match line {
+            Line { kind: LineKind::Message(said), .. } => Some(said),
+            _ => None,
+        });
+        match &entry.body {
+            Body::TurnStarted { .. } => {
+                self.stop = None;
+                self.unsettled = true;
+            }
+            Body::User { from, .. } => {
+                if let Some(said) = said {
+                    self.user(*from, said.json, known, frames);
+                }
+            }
+            Body::Assistant { message, .. } => {
+                let stream = self.stream(known, frames);
+                if matches!(message.end, vocab::MessageEnd::Finished(_)) {
+                    stream.complete(message, frames);
+                } else {
+                    stream.flush(frames);
+                }
+                self.stream = None;
+                self.calls = message.calls().map(OpenCall::new).collect();
+                if let Some(said) = said {
+                    self.assistant_ended(said.json, frames);
+                }
+            }
+            Body::CallStarted { call, .. } => self.call_started(&call.id, frames),
+            Body::CallEnded { result, .. } => {
+                if let Some(said) = said {
+                    let result = self.projector.worded(result);
+                    self.call_ended(&result, said.json, frames);
+                }
+            }
+            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+                if let Some(said) = said {
+                    self.extra_turn(said.json, frames);
+                }
+                self.end_run(true, frames);
+                frames::auto_retry_start(frames, *attempt, *attempts_max, *wait_ms, &fault.message);
+            }
+            Body::TurnEnded(end) => {
+                let said = said.filter(|said| said.role == Role::Assistant).map(|said| said.json);
+                self.turn_over(end, said, frames);
+                return Came::ToItsEnd;
+            }
+            Body::Opened { .. }
+            | Body::AskOpened(_)
+            | Body::AskClosed { .. }
+            | Body::Queued(_)
+            | Body::Settled { .. }
+            | Body::Compacted(_)
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Title { .. }
+            | Body::Shell(_)
+            | Body::Todos { .. }
+            | Body::Imported { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
+            | Body::Recovered { .. } => {}
+        }
+        Came::On
+    }
+
+    fn user(&mut self, from: UserFrom, json: Arc<str>, known: &Known, frames: &mut FrameBuf) {
+        if from == UserFrom::Reminder {
+            self.reminders += 1;
+            frames::todo_reminder(frames, &known.todos, self.reminders, self.reminders_max);
+        } else if from != UserFrom::Companion {
+            self.reminders = 0;
+        }
+        self.start_run(frames);
+        self.start_turn(frames);
+        // A reminder is our own word: the run goes on without a user message.
+        if from != UserFrom::Reminder {
+            self.say(json, frames);
+        }
+    }
+
+    /// The message that grows, begun when there is none.
+    fn stream(&mut self, known: &Known, frames: &mut FrameBuf) -> &mut Stream {
+        if self.stream.is_none() {
+            self.start_run(frames);
+            self.start_turn(frames);
+            let stream = Stream::new(self.updates, &known.current_face(), self.projector.now_ms());
+            stream.begin(frames);
+            self.stream = Some(stream);
+        }
+        self.stream.as_mut().expect("made above when it was missing")
+    }
+
+    fn start_run(&mut self, frames: &mut FrameBuf) {
+        if !self.open {
+            self.open = true;
+            self.unsettled = true;
+            frames::bare(frames, "agent_start");
+        }
+    }
+
+    fn start_turn(&mut self, frames: &mut FrameBuf) {
+        if !self.turn_open {
+            self.turn_open = true;
+            frames::bare(frames, "turn_start");
+        }
+    }
+
+    /// `message_start` and `message_end` of a message that did not grow.
+    fn say(&mut self, json: Arc<str>, frames: &mut FrameBuf) {
+        frames::message(frames, "message_start", &json);
+        frames::message(frames, "message_end", &json);
+        self.keep(json);
+    }
+
+    fn keep(&mut self, json: Arc<str>) {
+        self.said_bytes += json.len();
+        self.said.push_back(json);
+        while self.said_bytes > RUN_BYTES_MAX && self.said.len() > 1 {
+            self.said_bytes -= self.said.pop_front().map_or(0, |oldest| oldest.len());
+        }
+    }
+
+    fn assistant_ended(&mut self, json: Arc<str>, frames: &mut FrameBuf) {
+        frames::message(frames, "message_end", &json);
+        self.keep(json.clone());
+        self.message = Some(json);
+        if self.retried.is_some_and(|(_, ok)| ok) {
+            self.tell_retry(None, frames);
+        }
+        self.end_turn_when_answered(frames);
+    }
+
+    fn end_turn_when_answered(&mut self, frames: &mut FrameBuf) {
+        if self.turn_open && self.calls.iter().all(|call| call.ended) {
+            self.end_turn(frames);
+        }
+    }
+
+    fn end_turn(&mut self, frames: &mut FrameBuf) {
+        self.turn_open = false;
+        self.calls.clear();
+        let results = std::mem::take(&mut self.results);
+        if let Some(message) = self.message.take() {
+            frames::turn_end(frames, &message, &results);
+        }
+    }
+
+    /// A message that is a turn of its own: a failed try, or the empty one that says "aborted".
+    fn extra_turn(&mut self, json: Arc<str>, frames: &mut FrameBuf) {
+        self.start_run(frames);
+        self.start_turn(frames);
+        if self.stream.take().is_none() {
+            frames::message(frames, "message_start", &json);
+        }
+        frames::message(frames, "message_end", &json);
+        self.keep(json.clone());
+        self.message = Some(json);
+        self.calls.clear();
+        self.end_turn(frames);
+    }
+
+    fn call_started(&mut self, id: &CallId, frames: &mut FrameBuf) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id && !call.started) {
+            call.started = true;
+            frames::tool_start(frames, call.id.as_str(), &call.name, &call.args);
+        }
+    }
+
+    fn progress(&mut self, id: &CallId, parts: &[Part], frames: &mut FrameBuf) {
+        if let Some(call) = self.calls.iter().find(|call| call.id == *id && !call.ended) {
+            frames::tool_update(frames, call.id.as_str(), &call.name, &call.args, parts);
+        }
+    }
+
+    fn call_ended(&mut self, result: &CallResult, json: Arc<str>, frames: &mut FrameBuf) {
+        // One that was never started (interrupted, cut off) has its beginning all the same.
+        self.call_started(&result.call, frames);
+        let Some(call) = self.calls.iter_mut().find(|call| call.id == result.call && !call.ended) else { return };
+        call.ended = true;
+        frames::tool_end(frames, call.id.as_str(), &call.name, result);
+        self.results.push(json.clone());
+        self.say(json, frames);
+        self.end_turn_when_answered(frames);
+    }
+
+    fn turn_over(&mut self, end: &TurnEnd, said: Option<Arc<str>>, frames: &mut FrameBuf) {
+        self.stop = Some((end.stop, end.fault.as_ref().map(|fault| fault.message.clone())));
+        // While a retry was waited for, the run was closed already; nothing is said twice.
+        if self.open {
+            match said {
+                Some(json) => self.extra_turn(json, frames),
+                None if self.turn_open => self.end_turn(frames),
+                None => {}
+            }
+        }
+        self.stream = None;
+    }
+
+    /// The last word of a run; what answers an abort goes between [`Run::tell`] and this.
+    pub(crate) fn close(&mut self, frames: &mut FrameBuf) {
+        let cancelled = !self.open;
+        self.end_run(false, frames);
+        if self.retried.is_some() {
+            let fault = self.stop.as_ref().and_then(|(_, fault)| fault.clone());
+            let why = if cancelled { "Retry cancelled".to_owned() } else { fault.unwrap_or_default() };
+            self.tell_retry(Some(&why), frames);
+        }
+    }
+
+    fn end_run(&mut self, will_retry: bool, frames: &mut FrameBuf) {
+        if std::mem::take(&mut self.open) {
+            frames::agent_end(frames, self.said.iter(), will_retry);
+        }
+        self.turn_open = false;
+        self.said.clear();
+        self.said_bytes = 0;
+        self.results.clear();
+        self.calls.clear();
+    }
+
+    fn tell_retry(&mut self, why: Option<&str>, frames: &mut FrameBuf) {
+        if let Some((attempt, ok)) = self.retried.take() {
+            frames::auto_retry_end(frames, ok, attempt, why.filter(|_| !ok));
+        }
+    }
+
+    fn settled(&mut self, frames: &mut FrameBuf) {
+        if std::mem::take(&mut self.unsettled) {
+            let aborted = matches!(self.stop, Some((Stop::Interrupted, _)));
+            frames::agent_settled(frames, aborted);
+        }
+    }
+}
+
+impl OpenCall {
+    fn new(call: &vocab::Call) -> Self {
+        let mut args = Vec::new();
+        messages::object(&mut args, &call.input.json());
+        Self { id: call.id.clone(), name: messages::tool_name(&call.name).into(), args, started: false, ended: false }
+    }
+}

@@ -1,0 +1,159 @@
+//! Commands of users beside the conversation. They run whatever the session does; nothing waits for them, and they wait
+//! for nobody. What came of one is in the log before its owner is told.
+//!
+//! Where the model reads it: at its place in the log, except that nothing stands between a call and its result (see
+//! [`History`](crate::history::History)). So a history read back is the one that was there before.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+use tokio::time::{Duration, Instant, Sleep};
+use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, Tag, Told};
+
+use super::{ProgressCell, Session, guarded};
+use crate::outbox::Outbox;
+
+/// Commands of users that run at once in one session; one more is refused until another has ended.
+pub(super) const SHELLS_MAX: usize = 8;
+/// How long a command that was stopped may take to come out; then we go on without it and say what it had told.
+const STOP_TIME_MAX: Duration = Duration::from_secs(4);
+
+/// One that runs.
+pub(super) struct Running {
+    outbox: Arc<Outbox>,
+    tag: Tag,
+    command: Arc<str>,
+    aside: bool,
+    future: Later<'static, Shell>,
+    progress: Arc<ProgressCell>,
+    /// The newest progress, should the command never come out.
+    told: String,
+    /// `None` once it was used.
+    stop: Option<oneshot::Sender<()>>,
+    /// Set by the stop.
+    given_up: Option<Pin<Box<Sleep>>>,
+}
+
+impl Running {
+    fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // Whoever does not listen is dropped when the time is over.
+            let _ = stop.send(());
+            self.given_up = Some(Box::pin(tokio::time::sleep_until(Instant::now() + STOP_TIME_MAX)));
+        }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Shell, Fault>> {
+        match guarded(|| self.future.as_mut().poll(context)) {
+            Ok(Poll::Ready(shell)) => return Poll::Ready(Ok(shell)),
+            Ok(Poll::Pending) => {}
+            Err(text) => {
+                let fault = Fault::new(FaultKind::Internal, format!("the command could not be followed: {text}"));
+                return Poll::Ready(Err(fault));
+            }
+        }
+        match &mut self.given_up {
+            Some(sleep) => sleep.as_mut().poll(context).map(|()| Ok(self.abandoned())),
+            None => Poll::Pending,
+        }
+    }
+
+    /// What is known of a command that did not come out after its stop.
+    fn abandoned(&self) -> Shell {
+        Shell {
+            command: self.command.clone(),
+            output: self.told.as_str().into(),
+            exit_code: None,
+            cancelled: true,
+            truncated: false,
+            total_lines: self.told.matches('\n').count() as u64 + 1,
+            total_bytes: self.told.len() as u64,
+            spilled: None,
+            aside: self.aside,
+        }
+    }
+}
+
+impl Session {
+    /// Starts a command; its reply comes when it is done.
+    pub(super) async fn shell(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        command: Arc<str>,
+        aside: bool,
+    ) -> Result<(), Fault> {
+        if command.trim().is_empty() {
+            return Err(Fault::new(FaultKind::Invalid, "the command is empty"));
+        }
+        if self.shells.len() >= SHELLS_MAX {
+            let text = format!("{SHELLS_MAX} commands are running already");
+            return Err(Fault::new(FaultKind::QueueFull, text).hint("wait for one of them, or abort them"));
+        }
+        // What the command did is going to be appended: to a log that is in order.
+        if self.ledger.last_seq() > 0 {
+            self.load().await?;
+        }
+        let progress = Arc::<ProgressCell>::default();
+        let cell = progress.clone();
+        let told = Arc::new(move |text: &str| cell.put(text));
+        let (stop, stopped) = oneshot::channel();
+        let toolbox = self.shared.ports.toolbox.clone();
+        let stopped = Box::pin(async move {
+            // The other end is dropped only together with the command.
+            let _ = stopped.await;
+        });
+        let future = guarded(|| toolbox.shell(&self.id, &self.settings.workspace, &command, told, stopped))
+            .map_err(|text| Fault::new(FaultKind::Internal, format!("the command could not be started: {text}")))?;
+        self.shells.push(Running {
+            outbox: outbox.clone(),
+            tag,
+            command,
+            aside,
+            future,
+            progress,
+            told: String::new(),
+            stop: Some(stop),
+            given_up: None,
+        });
+        Ok(())
+    }
+
+    pub(super) fn stop_shells(&mut self, whose: impl Fn(PeerId) -> bool) {
+        self.shells.iter_mut().filter(|running| whose(running.outbox.peer)).for_each(Running::stop);
+    }
+
+    /// Ready when one of them is done.
+    pub(super) fn poll_shells(&mut self, context: &mut Context<'_>) -> Poll<(usize, Result<Shell, Fault>)> {
+        for (index, running) in self.shells.iter_mut().enumerate() {
+            if let Poll::Ready(result) = running.poll(context) {
+                return Poll::Ready((index, result));
+            }
+            // A reader that stopped is told nothing more: only the newest text is kept for it.
+            while running.outbox.poll_room(context).is_ready()
+                && let Poll::Ready(text) = running.progress.poll_take(context)
+            {
+                running.told.clone_from(&text);
+                let event = Event::ShellProgress { tag: running.tag, text };
+                running.outbox.push(Told { session: self.id.clone(), event });
+            }
+        }
+        Poll::Pending
+    }
+
+    /// One of them is done: into the log, then to its owner.
+    pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
+        let running = self.shells.swap_remove(index);
+        let result = result.map(|shell| {
+            let shell = Shell { aside: running.aside, ..shell };
+            self.log(Body::Shell(shell.clone()));
+            if !shell.aside {
+                self.tell_state();
+            }
+            Reply::Shell(Box::new(shell))
+        });
+        self.ledger.reply(running.outbox, Event::Reply { tag: running.tag, result });
+    }
+}

@@ -1,0 +1,109 @@
+//! What a request proves itself with: a key and headers, known beforehand or fetched before the first request. Knows
+//! nothing of where they come from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use vocab::{Fault, FaultKind, Later};
+
+use crate::Secret;
+
+/// Shorter values are no secrets (`none`, `ollama`, `1`), and masking them would mask ordinary words.
+const MASKED_BYTES_MIN: usize = 8;
+
+/// Headers that belong to the connection, not to the provider.
+const OURS: [&str; 6] = ["host", "connection", "content-length", "transfer-encoding", "upgrade", "te"];
+
+/// A key and headers, ready to be sent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Known {
+    pub key: Option<Secret>,
+    /// Values may be secrets: they show as `***`.
+    pub headers: Vec<(String, Secret)>,
+}
+
+/// A source of credentials that takes its time: a command, a keychain. Asked again after a failure, never after a success.
+pub trait Credentials: Send + Sync {
+    fn fetch(&self) -> Later<'_, Result<Known, Fault>>;
+}
+
+/// A shared [`Credentials`] that cannot be printed.
+#[derive(Clone)]
+pub struct Late(pub Arc<dyn Credentials>);
+
+impl fmt::Debug for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Late(***)")
+    }
+}
+
+/// The same in the form of a request head.
+pub(crate) struct Pass {
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// To be masked in whatever a server echoes.
+    pub(crate) secrets: Vec<Secret>,
+}
+
+impl Pass {
+    /// Fails on what no HTTP head can carry; the error names the header, never its value.
+    pub(crate) fn new(known: &Known) -> Result<Self, Fault> {
+        let invalid = |what: String| Fault::new(FaultKind::Invalid, what);
+        let mut headers = Vec::with_capacity(known.headers.len() + 1);
+        if let Some(key) = &known.key {
+            let value = sensitive(&format!("Bearer {}", key.expose()))
+                .ok_or_else(|| invalid("the API key has characters that no HTTP header can carry".into()))?;
+            headers.push((AUTHORIZATION, value));
+        }
+        for (name, value) in &known.headers {
+            let header: HeaderName =
+                name.trim().parse().map_err(|_| invalid(format!("{name:?} is not the name of an HTTP header")))?;
+            if OURS.contains(&header.as_str()) {
+                return Err(invalid(format!("the header {name:?} cannot be chosen")));
+            }
+            let value = sensitive(value.expose())
+                .ok_or_else(|| invalid(format!("the header {name:?} has characters that no HTTP header can carry")))?;
+            headers.push((header, value));
+        }
+        let secrets = known.key.iter().chain(known.headers.iter().map(|(_, value)| value));
+        let secrets = secrets.filter(|secret| secret.expose().len() >= MASKED_BYTES_MIN).cloned().collect();
+        Ok(Self { headers, secrets })
+    }
+}
+
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(key: &str, headers: &[(&str, &str)]) -> Known {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(value).unwrap())).collect();
+        Known { key: Secret::new(key), headers }
+    }
+
+    #[test]
+    fn what_no_head_can_carry_is_refused_without_being_shown() {
+        for bad in [
+            known("sk-canary\r\nx: 1", &[]),
+            known("", &[("X-A", "canary\nx")]),
+            known("", &[("not a name", "canary")]),
+            known("", &[("Host", "canary")]),
+            known("", &[("Content-Length", "canary-0")]),
+        ] {
+            let Err(fault) = Pass::new(&bad) else { panic!("{bad:?} was taken") };
+            assert!(!format!("{fault:?}{bad:?}").contains("canary"), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn short_values_are_sent_but_masked_nowhere() {
+        let pass = Pass::new(&known("ollama", &[("X-Flag", "1"), ("X-Token", "long-enough")])).unwrap();
+        assert_eq!(pass.headers.len(), 3);
+        assert_eq!(pass.secrets, [Secret::new("long-enough").unwrap()]);
+    }
+}

@@ -1,0 +1,123 @@
+//! Servers that somebody described: their headers, their keys that come late, and how they differ from OpenAI's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use providers::openai::{Compat, Config, OpenAi, TokensField};
+use providers::{Credentials, Known, Late, Secret};
+use testkit::mock_model::{MockModel, Reply};
+use vocab::{CallSpec, Fault, FaultKind, Later, ModelInfo, Provider};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn headers_are_sent_with_every_request_and_win_over_ours() {
+    let mock = MockModel::start().await;
+    let header = |name: &str, value: &str| (name.to_owned(), Secret::new(value).unwrap());
+    let provider = provider_with(&mock, |config| {
+        config.headers = vec![header("X-Team", "blue-canary-team"), header("User-Agent", "mine")];
+    });
+    mock.push(Reply::error(400, "team blue-canary-team is unknown"));
+    let events = ask(&provider, "say hi").await;
+    assert!(!format!("{events:?}").contains("canary"), "an echoed header is masked: {events:?}");
+    let _ = provider.models().await;
+    for request in mock.requests() {
+        assert_eq!(request.header("x-team"), Some("blue-canary-team"));
+        assert_eq!(request.header("user-agent"), Some("mine"));
+        assert_eq!(request.header("authorization"), Some(&*format!("Bearer {KEY}")));
+    }
+}
+
+struct Vault {
+    asked: AtomicU32,
+    fails: u32,
+}
+
+impl Credentials for Vault {
+    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+        let times = self.asked.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(match times < self.fails {
+            true => Err(Fault::new(FaultKind::Auth, "the vault is locked")),
+            false => Ok(Known { key: Secret::new(KEY), headers: Vec::new() }),
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_late_key_is_fetched_by_the_first_request_and_once() {
+    let mock = MockModel::start().await;
+    let vault = Arc::new(Vault { asked: AtomicU32::new(0), fails: 1 });
+    let mut config = Config::new(&mock.base_url);
+    config.late = Some(Late(vault.clone()));
+    assert_eq!(format!("{:?}", config.late), "Some(Late(***))");
+    let provider = OpenAi::new(config).unwrap();
+    assert_eq!(vault.asked.load(Ordering::Relaxed), 0, "nothing is fetched before it is needed");
+
+    let fault = failure(&ask(&provider, "say hi").await).clone();
+    assert_eq!(
+        (fault.fault.kind, fault.retryable, &*fault.fault.message),
+        (FaultKind::Auth, false, "the vault is locked")
+    );
+    assert_eq!(mock.requests().len(), 0, "without a key nothing is sent");
+
+    for _ in 0..3 {
+        ask(&provider, "say hi").await;
+    }
+    assert_eq!(vault.asked.load(Ordering::Relaxed), 2, "once more after the failure, and never again");
+    assert_eq!(mock.last_chat()["stream"], true);
+    assert_eq!(mock.chats()[2].header("authorization"), Some(&*format!("Bearer {KEY}")));
+
+    mock.push(Reply::error(401, &format!("bad key {KEY}")));
+    assert!(!format!("{:?}", ask(&provider, "x").await).contains("canary"), "a late key is masked too");
+}
+
+#[tokio::test]
+async fn what_was_said_about_a_server_is_heeded_from_the_first_request_on() {
+    let mock = MockModel::start().await;
+    let provider = provider(&mock);
+    let model = ModelInfo { id: "real-id".into(), ..ModelInfo::named("mock/nice", 1000) };
+    let body = async |compat: Compat, thinking: bool, level: Option<&str>| {
+        let mut chat = provider.chat_with(&ModelInfo { thinking, ..model.clone() }, compat);
+        chat.push(&user("say hi"));
+        all(chat.call(&CallSpec { thinking: level.map(Arc::from), ..spec() })).await;
+        mock.last_chat()
+    };
+    let usual = body(Compat::default(), true, Some("high")).await;
+    assert_eq!(usual["model"], "real-id", "the server gets its own name for the model");
+    assert_eq!(usual["messages"][0]["role"], "system");
+    assert_eq!(usual["reasoning_effort"], "high");
+    assert_eq!(usual["max_tokens"], 100);
+    assert_eq!(usual["stream_options"]["include_usage"], true);
+
+    let said = Compat {
+        developer_role: Some(true),
+        reasoning_effort: Some(false),
+        usage_in_streaming: Some(false),
+        max_tokens_field: Some(TokensField::MaxCompletionTokens),
+        ..Compat::default()
+    };
+    let told = body(said.clone(), true, Some("high")).await;
+    assert_eq!(told["messages"][0]["role"], "developer");
+    assert_eq!(told["max_completion_tokens"], 100);
+    for absent in ["reasoning_effort", "max_tokens", "stream_options"] {
+        assert!(told.get(absent).is_none(), "{absent} is in {told}");
+    }
+    let plain = body(said, false, Some("high")).await;
+    assert_eq!(plain["messages"][0]["role"], "system", "only a model that thinks has a developer");
+    for (level, thinking) in [(Some("off"), true), (None, true), (Some("high"), false)] {
+        let quiet = body(Compat::default(), thinking, level).await;
+        assert!(quiet.get("reasoning_effort").is_none(), "{level:?} {thinking}: {quiet}");
+    }
+}
+
+#[tokio::test]
+async fn every_model_says_whose_it_is() {
+    let mock = MockModel::start().await;
+    let named = provider_with(&mock, |config| config.provider = Some("lab".into()));
+    let models = named.models().await.unwrap();
+    assert!(!models.is_empty());
+    for model in models.iter().chain([&named.resolve("whatever").unwrap()]) {
+        assert_eq!((&*model.provider, &*model.api, &*model.base_url), ("lab", "openai-completions", &*mock.base_url));
+    }
+    assert_eq!(&**provider(&mock).provider(), "custom");
+}

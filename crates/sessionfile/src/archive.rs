@@ -1,0 +1,182 @@
+//! Opening a session by the path of its file. What is no session file of this family is the inner archive's.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dialect_rpc::transcript::{Name, Transcript};
+use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, SessionId};
+
+use crate::files::Following;
+use crate::find::head_of;
+use crate::head::{absolute, copy_of};
+use crate::import::{self, Defaults};
+use crate::read::{Refused, Scan, scan};
+use crate::store::{Mirrored, Shared};
+use crate::tail::Tail;
+
+impl Archive for Mirrored {
+    fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
+        self.shared.setup.archive.export(session, file)
+    }
+
+    /// A file of this family becomes a session of the same id; one that is there already takes what others have added to
+    /// the file. A path where nothing is, or an empty file, is promised to a session that is still to begin.
+    fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
+        let (shared, file) = (self.shared.clone(), file.to_owned());
+        Box::pin(async move {
+            match what_is(&file) {
+                There::Nothing => shared.promise(&file).await,
+                There::Ours => shared.setup.archive.import(&file).await,
+                There::Session => shared.open(file).await,
+            }
+        })
+    }
+
+    fn path_of(&self, session: &SessionId) -> PathBuf {
+        self.shared.setup.archive.path_of(session)
+    }
+}
+
+enum There {
+    Nothing,
+    /// A session of this family.
+    Session,
+    /// For the inner archive to judge.
+    Ours,
+}
+
+fn what_is(file: &Path) -> There {
+    match std::fs::metadata(file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => There::Nothing,
+        Ok(metadata) if metadata.is_file() && metadata.len() == 0 => There::Nothing,
+        _ if head_of(file).is_some() => There::Session,
+        _ => There::Ours,
+    }
+}
+
+impl Shared {
+    async fn promise(&self, file: &Path) -> Result<SessionId, Fault> {
+        // The inner archive writes places down that are no files.
+        if let Ok(session) = self.setup.archive.import(file).await {
+            return Ok(session);
+        }
+        if let Some(session) = self.promised(file) {
+            return Ok(session);
+        }
+        let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
+        self.bind(&session, file);
+        Ok(session)
+    }
+
+    async fn open(&self, file: PathBuf) -> Result<SessionId, Fault> {
+        let read = tokio::task::spawn_blocking(move || {
+            let found = read(&file);
+            (file, found)
+        });
+        let (file, found) = read.await.map_err(|_| Fault::new(FaultKind::Internal, "the reader failed"))?;
+        let (bytes, found) = found?;
+        let session = self.session_of(&file, &found.head.id).await?;
+        match self.setup.store.summary(&session).await? {
+            None => self.adopt(&session, &file, &bytes, &found).await?,
+            // Whoever has it open here follows a file already.
+            Some(_) if self.is_open(&session) => return Ok(session),
+            Some(_) => {
+                self.take_more(&session, &bytes, &found).await?;
+                self.tell_damage(&file, &bytes, &found);
+            }
+        }
+        self.bind(&session, &file);
+        Ok(session)
+    }
+
+    /// The session behind a file: that of its head, unless the file is a copy. A copy goes its own way, so it is a session
+    /// of its own, called after its place.
+    async fn session_of(&self, file: &Path, head: &SessionId) -> Result<SessionId, Fault> {
+        if self.setup.store.summary(head).await?.is_none() {
+            return Ok(head.clone());
+        }
+        let first = self.setup.store.read(head, 0, 2).await?.entries;
+        let imported_from = first.iter().find_map(|entry| match &entry.body {
+            Body::Imported { file, .. } => file.clone(),
+            _ => None,
+        });
+        let home = imported_from.or_else(|| self.known_path(head));
+        match home {
+            Some(home) if home.exists() && absolute(&home) != absolute(file) => Ok(copy_of(head, file)),
+            _ => Ok(head.clone()),
+        }
+    }
+
+    /// Lines that nobody can read; a torn end is told by whoever mends it.
+    fn tell_damage(&self, file: &Path, bytes: &[u8], found: &Scan) {
+        if found.bad > 0
+            && let Ok(Scan { bad: bad @ 1.., .. }) = scan(&bytes[..Tail::of(bytes).whole])
+        {
+            self.note(&format!("{bad} line(s) of {} could not be read and were left out", file.display()));
+        }
+    }
+
+    async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+        let setup = &self.setup;
+        let defaults = Defaults {
+            model: setup.model.clone(),
+            mode: setup.mode,
+            workspace: setup.workspace.clone(),
+            file: Some(absolute(file)),
+        };
+        let entries = import::whole(bytes, found, &*setup.models, &defaults);
+        let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
+            return Err(Fault::new(FaultKind::Internal, "an import begins with the session's opening"));
+        };
+        let lease = setup.store.create(NewSession {
+            id: session.clone(),
+            workspace: workspace.clone(),
+            model: model.clone(),
+            mode: *mode,
+            at_ms: found.head.at_ms,
+            parent: None,
+        });
+        setup.store.append(&lease, entries, true).await?;
+        setup.store.release(lease).await
+    }
+
+    /// What somebody else has appended to the file since.
+    async fn take_more(&self, session: &SessionId, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+        let setup = &self.setup;
+        let known = self.names(&setup.store.read(session, 0, usize::MAX).await?.entries);
+        if found.rows.iter().all(|row| known.contains_key(&row.name)) {
+            return Ok(());
+        }
+        let lease = setup.store.acquire(session).await?;
+        // Read again: until now somebody else could write.
+        let result = async {
+            let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
+            let last = entries.last().map_or(0, |entry| entry.seq);
+            let more = import::more(bytes, found, &*setup.models, &self.names(&entries), last);
+            if more.is_empty() {
+                return Ok(());
+            }
+            setup.store.append(&lease, more, true).await
+        }
+        .await;
+        setup.store.release(lease).await?;
+        result
+    }
+
+    fn names(&self, entries: &[Arc<Entry>]) -> HashMap<Name, u64> {
+        let transcript = Transcript::new(entries, &*self.setup.models);
+        transcript.lines().iter().map(|line| (line.name.clone(), line.seq)).collect()
+    }
+}
+
+fn read(file: &Path) -> Result<(Vec<u8>, Scan), Fault> {
+    let unreadable = |error: std::io::Error| {
+        Fault::new(FaultKind::Store, format!("cannot read the session file {}: {error}", file.display()))
+    };
+    let bytes = Following::read_only(file).map_err(unreadable)?;
+    let found = scan(&bytes).map_err(|refused: Refused| {
+        Fault::new(FaultKind::Invalid, format!("{} is not a session file: {refused}", file.display()))
+    })?;
+    Ok((bytes, found))
+}

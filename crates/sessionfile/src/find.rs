@@ -1,0 +1,72 @@
+//! Finding session files: the newest one, one by its id. Only heads are read.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use vocab::SessionId;
+
+use crate::fields::{Fields, line_text};
+use crate::head::{Head, safe};
+
+/// A head is looked for in so many bytes; a file that begins with more is none of ours. (pi looks at 512.)
+const HEAD_BYTES_MAX: u64 = 64 * 1024;
+
+/// The head of a file, if it is a session file: the first line that can be read.
+pub(crate) fn head_of(path: &Path) -> Option<Head> {
+    let mut reader = BufReader::new(File::open(path).ok()?.take(HEAD_BYTES_MAX));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+        let text = line_text(line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line));
+        if let Some(fields) = Fields::parse(&text) {
+            return Head::parse(&fields);
+        }
+    }
+}
+
+fn session_files(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|ext| ext == "jsonl"))
+}
+
+/// The session file that was written to last.
+pub fn newest(dir: &Path) -> Option<PathBuf> {
+    let dated = |path: PathBuf| Some((std::fs::metadata(&path).ok()?.modified().ok()?, path));
+    let mut found: Vec<(SystemTime, PathBuf)> = session_files(dir).filter_map(dated).collect();
+    found.sort();
+    found.into_iter().rev().map(|(_, path)| path).find(|path| head_of(path).is_some())
+}
+
+/// The files of sessions whose id begins so, newest first. An id given whole finds that one only.
+pub fn by_id(dir: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found: Vec<(SystemTime, PathBuf, bool)> = session_files(dir)
+        .filter_map(|path| {
+            let head = head_of(&path)?;
+            let id = head.id.as_str();
+            let at = std::fs::metadata(&path).ok()?.modified().ok()?;
+            id.starts_with(prefix).then_some((at, path, id == prefix))
+        })
+        .collect();
+    if found.iter().any(|(.., exact)| *exact) {
+        found.retain(|(.., exact)| *exact);
+    }
+    found.sort();
+    found.into_iter().rev().map(|(_, path, _)| path).collect()
+}
+
+/// The file of this session, by the name that we would have given it.
+pub(crate) fn named_after(dir: &Path, session: &SessionId) -> Option<PathBuf> {
+    session_files(dir).find(|path| is_named_after(path, session))
+}
+
+/// A name does not say everything: two ids may look alike in one.
+pub(crate) fn is_named_after(path: &Path, session: &SessionId) -> bool {
+    let end = format!("_{}.jsonl", safe(session));
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&end))
+        && head_of(path).is_some_and(|head| head.id == *session)
+}

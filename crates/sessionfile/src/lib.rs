@@ -1,0 +1,39 @@
+//! Session files as pi and its relatives write them: one JSON object per line, version 3. They are read into the log
+//! ([`import`]), and every session's file follows its log ([`Mirrored`]), so that either program can go on where the
+//! other stopped.
+//!
+//! The store stays the truth: a file that cannot be written costs a note, never a turn, and is brought up to date at the
+//! next append. What a log looks like as lines is [`dialect_rpc::transcript`]'s business; nothing here knows a wire, a
+//! turn or a model.
+
+mod archive;
+mod content;
+mod fields;
+mod files;
+mod find;
+mod head;
+pub mod import;
+mod mirror;
+mod read;
+mod store;
+mod tail;
+
+use std::sync::Arc;
+
+use dialect_rpc::messages::Faces;
+
+pub use find::{by_id, newest};
+pub use head::{Head, default_dir, file_name};
+pub use read::{FILE_BYTES_MAX, Refused, Row, Scan, scan};
+pub use store::{Mirrored, Setup};
+pub use tail::{Tail, side_file};
+
+/// What is known about models: how a slug looks in a file, and which slug a file means.
+pub trait Models: Faces + Send + Sync {
+    fn slug(&self, provider: &str, id: &str) -> Arc<str> {
+        format!("{provider}/{id}").into()
+    }
+}
+
+/// Told in words when a file could not be written or was found damaged. Must not block.
+pub type Note = Arc<dyn Fn(&str) + Send + Sync>;

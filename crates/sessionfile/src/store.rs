@@ -1,0 +1,302 @@
+//! A store whose sessions have files. Entries go to the inner store first; what it has taken is then written to the
+//! session's file, before anybody is told. The file may lag behind, never the store.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vocab::{Archive, Body, Entry, Fault, Ids, Later, Lease, Mode, NewSession, Page, Query, SessionId, Store, Summary};
+
+use crate::find;
+use crate::head::{Head, VERSION, file_name};
+use crate::mirror::{Mirror, Trouble};
+use crate::{Models, Note};
+
+/// What a [`Mirrored`] is made of.
+pub struct Setup {
+    pub store: Arc<dyn Store>,
+    /// For everything that is no session file of this family.
+    pub archive: Arc<dyn Archive>,
+    pub models: Arc<dyn Models>,
+    pub ids: Arc<dyn Ids>,
+    /// Where new files go.
+    pub dir: PathBuf,
+    /// `dir` was asked for. Otherwise new files go where the last opened one is.
+    pub dir_is_fixed: bool,
+    /// For files that do not say.
+    pub model: Arc<str>,
+    pub mode: Mode,
+    pub workspace: PathBuf,
+    pub note: Note,
+}
+
+/// A [`Store`] and an [`Archive`] around others.
+#[derive(Clone)]
+pub struct Mirrored {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) setup: Setup,
+    places: Mutex<Places>,
+}
+
+struct Places {
+    dir: PathBuf,
+    /// Where the file of a session is or will be.
+    paths: HashMap<SessionId, PathBuf>,
+    parents: HashMap<SessionId, String>,
+    mirrors: HashMap<SessionId, Arc<tokio::sync::Mutex<Mirror>>>,
+}
+
+impl Mirrored {
+    pub fn new(setup: Setup) -> Self {
+        let places =
+            Places { dir: setup.dir.clone(), paths: HashMap::new(), parents: HashMap::new(), mirrors: HashMap::new() };
+        Self { shared: Arc::new(Shared { setup, places: Mutex::new(places) }) }
+    }
+
+    /// Where new files go now.
+    pub fn dir(&self) -> PathBuf {
+        self.shared.lock().dir.clone()
+    }
+}
+
+impl Shared {
+    // Each change below is made in one go, so a panic elsewhere leaves nothing half done.
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn note(&self, text: &str) {
+        (self.setup.note)(text);
+    }
+
+    pub(crate) fn bind(&self, session: &SessionId, path: &Path) {
+        let mut places = self.lock();
+        if !self.setup.dir_is_fixed
+            && let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty())
+        {
+            places.dir = parent.to_owned();
+        }
+        places.paths.insert(session.clone(), path.to_owned());
+    }
+
+    /// The session that a path was promised to before there was a file.
+    pub(crate) fn promised(&self, path: &Path) -> Option<SessionId> {
+        self.lock().paths.iter().find(|(_, bound)| *bound == path).map(|(session, _)| session.clone())
+    }
+
+    fn forget(&self, session: &SessionId) {
+        let mut places = self.lock();
+        places.paths.remove(session);
+        places.parents.remove(session);
+        places.mirrors.remove(session);
+    }
+
+    pub(crate) fn is_open(&self, session: &SessionId) -> bool {
+        self.lock().mirrors.contains_key(session)
+    }
+
+    pub(crate) fn known_path(&self, session: &SessionId) -> Option<PathBuf> {
+        let dir = {
+            let places = self.lock();
+            if let Some(path) = places.paths.get(session) {
+                return Some(path.clone());
+            }
+            places.dir.clone()
+        };
+        let path = find::named_after(&dir, session)?;
+        self.lock().paths.entry(session.clone()).or_insert(path.clone());
+        Some(path)
+    }
+
+    /// The path of a session's file, made up from its age where there is none yet.
+    fn place_for(&self, session: &SessionId, created_ms: i64) -> PathBuf {
+        if let Some(path) = self.known_path(session) {
+            return path;
+        }
+        let mut places = self.lock();
+        let path = places.dir.join(file_name(created_ms, session));
+        places.paths.insert(session.clone(), path.clone());
+        path
+    }
+
+    fn open_mirror(&self, session: &SessionId, created_ms: i64) -> Arc<tokio::sync::Mutex<Mirror>> {
+        let path = self.place_for(session, created_ms);
+        let head = Head {
+            version: VERSION,
+            id: session.clone(),
+            at_ms: created_ms,
+            cwd: None,
+            parent: None,
+            title: None,
+            model: None,
+        };
+        let mirror = Arc::new(tokio::sync::Mutex::new(Mirror::new(path, head)));
+        self.lock().mirrors.insert(session.clone(), mirror.clone());
+        mirror
+    }
+
+    fn mirror_of(&self, session: &SessionId) -> Option<Arc<tokio::sync::Mutex<Mirror>>> {
+        self.lock().mirrors.get(session).cloned()
+    }
+
+    /// Writes what the inner store has taken. Never fails the append: what is wrong with the file is said in a note.
+    async fn follow(self: Arc<Self>, lease: Lease, entries: Vec<Arc<Entry>>, synced: bool) {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
+        let (first, last) = (first.seq, last.seq);
+        let mirror = match (self.mirror_of(&lease.session), &lease.new) {
+            (Some(mirror), _) => mirror,
+            (None, Some(new)) => self.open_mirror(&lease.session, new.at_ms),
+            (None, None) => {
+                let created = self.setup.store.summary(&lease.session).await.ok().flatten();
+                self.open_mirror(&lease.session, created.map_or(0, |summary| summary.created_ms))
+            }
+        };
+        let mut mirror = mirror.lock_owned().await;
+        let mut entries = entries;
+        // The second time everything is read anew; who touches a file twice in a moment is waited for no longer.
+        for _ in 0..2 {
+            let is_behind = mirror.last_seq < last;
+            if !is_behind && !synced {
+                return;
+            }
+            if is_behind && mirror.last_seq + 1 != first {
+                match self.setup.store.read(&lease.session, mirror.last_seq, usize::MAX).await {
+                    Ok(page) => entries = page.entries,
+                    Err(fault) => return self.failed(&mut mirror, &fault.to_string()),
+                }
+            }
+            self.name_parent(&mut mirror, &lease.session, &entries);
+            let (shared, batch) = (self.clone(), entries.clone());
+            let written = tokio::task::spawn_blocking(move || {
+                mirror.take(&batch, &*shared.setup.models);
+                let result = mirror.write(synced);
+                (mirror, result)
+            });
+            let Ok((back, result)) = written.await else {
+                return self.note("a session file could not be written: the writer failed");
+            };
+            mirror = back;
+            if let Some(text) = mirror.mended.take() {
+                self.note(&text);
+            }
+            match result {
+                Ok(()) => return mirror.is_failing = false,
+                Err(Trouble::Again) => {}
+                Err(Trouble::Io(error)) => return self.failed(&mut mirror, &error.to_string()),
+            }
+        }
+    }
+
+    fn failed(&self, mirror: &mut Mirror, why: &str) {
+        if !std::mem::replace(&mut mirror.is_failing, true) {
+            let place = mirror.path.display();
+            self.note(&format!("the session file {place} could not be written: {why}; it is tried again"));
+        }
+    }
+
+    /// A fork names the file that it came from; who began a session may name another.
+    fn name_parent(&self, mirror: &mut Mirror, session: &SessionId, entries: &[Arc<Entry>]) {
+        let given = self.lock().parents.get(session).cloned();
+        if given.is_some() {
+            return mirror.set_parent(given);
+        }
+        if let Some(Body::Opened { forked_from: Some((from, _)), .. }) = entries.first().map(|entry| &entry.body) {
+            mirror.set_parent(self.known_path(from).map(|path| path.to_string_lossy().into_owned()));
+        }
+    }
+}
+
+impl Store for Mirrored {
+    fn probe(&self) -> Result<(), Fault> {
+        self.shared.setup.store.probe()
+    }
+
+    fn create(&self, new: NewSession) -> Lease {
+        if let Some(parent) = &new.parent {
+            self.shared.lock().parents.insert(new.id.clone(), parent.to_string());
+        }
+        self.shared.open_mirror(&new.id, new.at_ms);
+        self.shared.setup.store.create(new)
+    }
+
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+        let (shared, session) = (self.shared.clone(), session.clone());
+        let lease = shared.setup.store.acquire(&session);
+        Box::pin(async move {
+            let lease = lease.await?;
+            let created = shared.setup.store.summary(&session).await?.map_or(0, |summary| summary.created_ms);
+            shared.open_mirror(&session, created);
+            Ok(lease)
+        })
+    }
+
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        let mirror = self.shared.lock().mirrors.remove(&lease.session);
+        let released = self.shared.setup.store.release(lease);
+        Box::pin(async move {
+            // What is still being written is waited for, so that the next owner finds it.
+            if let Some(mirror) = mirror {
+                drop(mirror.lock().await);
+            }
+            released.await
+        })
+    }
+
+    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+        // Handed over at once: the order of calls is the order on disk.
+        let stored = self.shared.setup.store.append(lease, entries.clone(), synced);
+        let (shared, lease) = (self.shared.clone(), lease.clone());
+        Box::pin(async move {
+            stored.await?;
+            shared.follow(lease, entries, synced).await;
+            Ok(())
+        })
+    }
+
+    fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
+        self.shared.setup.store.read(session, after, limit)
+    }
+
+    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.shared.setup.store.summary(session)
+    }
+
+    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.shared.setup.store.list(query)
+    }
+
+    /// The file goes too, unless another program began it.
+    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+        let (shared, session) = (self.shared.clone(), session.clone());
+        let beginning = shared.setup.store.read(&session, 0, 2);
+        Box::pin(async move {
+            let entries = beginning.await.map(|page| page.entries).unwrap_or_default();
+            let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Imported { .. }));
+            let is_gone = shared.setup.store.delete(&session).await?;
+            if is_gone
+                && !is_theirs
+                && let Some(path) = shared.known_path(&session)
+                && find::is_named_after(&path, &session)
+                && let Err(error) = std::fs::remove_file(&path)
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                shared.note(&format!("the session file {} could not be deleted: {error}", path.display()));
+            }
+            if is_gone {
+                shared.forget(&session);
+            }
+            Ok(is_gone)
+        })
+    }
+
+    fn place(&self) -> PathBuf {
+        self.shared.setup.store.place()
+    }
+
+    fn file(&self, session: &SessionId) -> Option<PathBuf> {
+        self.shared.known_path(session)
+    }
+}

@@ -1,0 +1,86 @@
+//! The end of a file that a crash may have torn. What is no whole line is cut off and kept beside the file, so that
+//! nothing is ever appended behind a fragment and nothing is lost either.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::value::RawValue;
+
+/// How a file ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tail {
+    /// Bytes up to the end of the last whole line.
+    pub whole: usize,
+    /// The last whole line lacks its line end.
+    pub open: bool,
+}
+
+impl Tail {
+    pub fn of(bytes: &[u8]) -> Tail {
+        let mut end = bytes.len();
+        loop {
+            let content = bytes[..end].trim_ascii_end().len();
+            if content == 0 {
+                return Tail { whole: 0, open: false };
+            }
+            let start = bytes[..content].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            if is_whole(&bytes[start..content]) {
+                // Up to and with its line end; blank space behind it is nobody's line but harmless.
+                let behind = bytes[content..end].iter().rposition(|byte| *byte == b'\n');
+                return match behind {
+                    Some(at) => Tail { whole: content + at + 1, open: false },
+                    None => Tail { whole: content, open: true },
+                };
+            }
+            end = start;
+        }
+    }
+}
+
+/// A JSON object in UTF-8 from its first byte to its last. The first line may begin with a byte order mark.
+fn is_whole(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    line.starts_with(b"{") && serde_json::from_slice::<&RawValue>(line).is_ok()
+}
+
+/// Where cut bytes are kept.
+pub fn side_file(path: &Path) -> PathBuf {
+    beside(path, "torn")
+}
+
+pub(crate) fn beside(path: &Path, word: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(word);
+    name.into()
+}
+
+/// Adds bytes to the side file; they are on the disk before the cut is made.
+pub(crate) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut side = OpenOptions::new().append(true).create(true).mode(0o600).open(side_file(path))?;
+    side.write_all(bytes)?;
+    side.sync_all()
+}
+
+/// Cuts the file behind its last whole line and ends that line. Returns how many bytes were cut.
+pub(crate) fn mend(path: &Path, file: &mut File, bytes: &mut Vec<u8>) -> io::Result<usize> {
+    let tail = Tail::of(bytes);
+    let cut = bytes.len() - tail.whole;
+    if bytes[tail.whole..].iter().any(|byte| !byte.is_ascii_whitespace()) {
+        keep(path, &bytes[tail.whole..])?;
+    }
+    if cut > 0 {
+        file.set_len(tail.whole as u64)?;
+        bytes.truncate(tail.whole);
+    }
+    if tail.open {
+        file.write_all(b"\n")?;
+        bytes.push(b'\n');
+    }
+    if cut > 0 || tail.open {
+        file.sync_all()?;
+    }
+    Ok(cut)
+}

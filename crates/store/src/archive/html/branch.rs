@@ -1,0 +1,162 @@
+//! What of a log is shown: the entries from the root to the newest one along their parents. What an undo took back is
+//! left out, and counted. Also joins what stands apart in a log: a call, the question about it, its result.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use vocab::{Answer, AskEnd, AskId, AskKind, Body, CallResult, Entry, Scope, TurnId, Usage};
+
+/// More models than this are not named at the top of a page.
+const MODELS_MAX: usize = 8;
+
+/// A call is named by its turn and its id; ids repeat from turn to turn.
+type CallKey<'a> = (&'a str, &'a str);
+
+/// The shown part of a log.
+pub(super) struct Branch<'a> {
+    pub(super) path: Vec<&'a Entry>,
+    /// Entries that are in the log and not on the path.
+    pub(super) left_out: usize,
+    results: HashMap<CallKey<'a>, VecDeque<(u64, &'a CallResult)>>,
+    /// Results that stand beside their call; the others are shown where they are.
+    claimed: HashSet<u64>,
+    verdicts: HashMap<CallKey<'a>, String>,
+    asks: HashMap<&'a AskId, &'a AskKind>,
+}
+
+impl<'a> Branch<'a> {
+    pub(super) fn read(entries: &'a [Arc<Entry>]) -> Self {
+        let path = active_path(entries);
+        let mut branch = Branch {
+            left_out: entries.len() - path.len(),
+            results: HashMap::new(),
+            claimed: HashSet::new(),
+            verdicts: HashMap::new(),
+            asks: HashMap::new(),
+            path,
+        };
+        let mut permissions: HashMap<&AskId, CallKey<'a>> = HashMap::new();
+        for entry in branch.path.iter().copied() {
+            match &entry.body {
+                Body::CallEnded { turn, result } => {
+                    let key = (turn.as_str(), result.call.as_str());
+                    branch.results.entry(key).or_default().push_back((entry.seq, result));
+                }
+                Body::AskOpened(ask) => {
+                    branch.asks.insert(&ask.id, &ask.kind);
+                    if let (AskKind::Permission(permission), Some(turn)) = (&ask.kind, &ask.turn) {
+                        permissions.insert(&ask.id, (turn.as_str(), permission.call.as_str()));
+                    }
+                }
+                Body::AskClosed { ask, end } => {
+                    if let Some(key) = permissions.get(ask) {
+                        branch.verdicts.insert(*key, verdict(end));
+                    }
+                }
+                _ => {}
+            }
+        }
+        branch
+    }
+
+    /// The result of a call, which is then not shown a second time.
+    pub(super) fn claim(&mut self, turn: Option<&'a TurnId>, call: &'a str) -> Option<&'a CallResult> {
+        let (seq, result) = self.results.get_mut(&(turn?.as_str(), call))?.pop_front()?;
+        self.claimed.insert(seq);
+        Some(result)
+    }
+
+    pub(super) fn is_claimed(&self, seq: u64) -> bool {
+        self.claimed.contains(&seq)
+    }
+
+    /// What was answered when somebody was asked whether the call may run.
+    pub(super) fn verdict(&self, turn: Option<&'a TurnId>, call: &'a str) -> Option<&str> {
+        self.verdicts.get(&(turn?.as_str(), call)).map(String::as_str)
+    }
+
+    pub(super) fn ask(&self, id: &AskId) -> Option<&'a AskKind> {
+        self.asks.get(id).copied()
+    }
+}
+
+fn active_path(entries: &[Arc<Entry>]) -> Vec<&Entry> {
+    let mut path = Vec::new();
+    let mut at = entries.last().map_or(0, |entry| entry.seq);
+    // `seq` is gap-free from 1, so it is its own index.
+    while let Some(entry) = at.checked_sub(1).and_then(|index| entries.get(usize::try_from(index).ok()?)) {
+        path.push(&**entry);
+        // A parent always comes before; anything else would go round for ever.
+        at = if entry.parent < at { entry.parent } else { 0 };
+    }
+    path.reverse();
+    path
+}
+
+fn verdict(end: &AskEnd) -> String {
+    match end {
+        AskEnd::Answered { answer: Answer::Allow(Scope::Once), .. } => "allowed once".into(),
+        AskEnd::Answered { answer: Answer::Allow(Scope::Session), .. } => "allowed for the session".into(),
+        AskEnd::Answered { answer: Answer::Deny(Some(reason)), .. } => format!("denied: {reason}"),
+        AskEnd::Answered { answer: Answer::Deny(None), .. } => "denied".into(),
+        AskEnd::Answered { .. } => "answered".into(),
+        AskEnd::Withdrawn => "the question was withdrawn".into(),
+    }
+}
+
+/// Sums over a session. Tokens and compactions were paid for whether or not they were undone later, so they are counted
+/// over the whole log; messages, turns and calls are what the page shows.
+#[derive(Default)]
+pub(super) struct Totals<'a> {
+    pub(super) messages: u64,
+    pub(super) turns: u64,
+    pub(super) calls: u64,
+    pub(super) usage: Usage,
+    /// Models that answered, in the order of their first answer.
+    pub(super) models: Vec<&'a str>,
+}
+
+impl<'a> Totals<'a> {
+    pub(super) fn count(entries: &'a [Arc<Entry>], path: &[&'a Entry]) -> Self {
+        let mut totals = Totals::default();
+        for entry in path {
+            match &entry.body {
+                Body::User { .. } => totals.messages += 1,
+                Body::TurnStarted { .. } => totals.turns += 1,
+                Body::Assistant { message, .. } => {
+                    totals.messages += 1;
+                    totals.calls += message.calls().count() as u64;
+                    if totals.models.len() < MODELS_MAX && !totals.models.contains(&&*message.model) {
+                        totals.models.push(&message.model);
+                    }
+                }
+                _ => {}
+            }
+        }
+        // A turn that has not ended yet has told its costs only with its answers.
+        let mut open = Usage::default();
+        for entry in entries {
+            match &entry.body {
+                Body::TurnStarted { .. } => add(&mut totals.usage, &std::mem::take(&mut open)),
+                Body::Assistant { message, .. } => add(&mut open, &message.usage),
+                Body::TurnEnded(end) => {
+                    open = Usage::default();
+                    add(&mut totals.usage, &end.usage);
+                }
+                Body::Compacted(compaction) => add(&mut totals.usage, &compaction.usage),
+                _ => {}
+            }
+        }
+        add(&mut totals.usage, &open);
+        totals
+    }
+}
+
+// A provider may report nonsense: a sum stops at the top.
+fn add(sum: &mut Usage, more: &Usage) {
+    sum.input = sum.input.saturating_add(more.input);
+    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
+    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
+    sum.output = sum.output.saturating_add(more.output);
+    sum.estimated |= more.estimated;
+}

@@ -1,0 +1,288 @@
+//! The command line of `rpc`: tolerant where a host may pass what only its own agent knows, strict where a wrong value would
+//! mean less safety than was asked for. Knows no file and no model.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use dialect_rpc::{Errors, Updates};
+use providers::Secret;
+use vocab::{Mode, SyncLevel};
+
+use super::table::{self, Flag, Takes};
+use crate::config::agent::LEVELS;
+
+/// Names of unknown flags that are told; of more only the number.
+const UNKNOWN_TOLD_MAX: usize = 20;
+
+/// What a flag is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Means {
+    Mode,
+    Provider,
+    Model,
+    Models,
+    Thinking,
+    ApiKey,
+    ListModels,
+    SystemPrompt,
+    AppendSystemPrompt,
+    SessionDir,
+    NoSession,
+    Continue,
+    Session,
+    Fork,
+    Export,
+    Tools,
+    NoTools,
+    PermissionMode,
+    Extension,
+    NoExtensions,
+    PromptTemplate,
+    NoPromptTemplates,
+    Workspace,
+    Config,
+    LogFrames,
+    RpcErrors,
+    RpcUpdates,
+    Sync,
+    Help,
+    Version,
+    /// Nothing here; the word says why.
+    Ignored(&'static str),
+}
+
+/// Which session was asked for; of several flags the last counts.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Asked {
+    #[default]
+    New,
+    /// The newest of this directory, or a new one.
+    Newest,
+    /// A path, an id or the beginning of one.
+    Named(String),
+}
+
+/// Everything the command line said.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Flags {
+    pub(super) provider: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) models: Vec<String>,
+    pub(super) thinking: Option<&'static str>,
+    pub(super) api_key: Option<Secret>,
+    /// With a word to look for.
+    pub(super) list_models: Option<Option<String>>,
+    /// Text, or the name of a file with it.
+    pub(super) system_prompt: Option<String>,
+    pub(super) append_system_prompt: Vec<String>,
+    pub(super) session_dir: Option<PathBuf>,
+    pub(super) no_session: bool,
+    pub(super) asked: Asked,
+    pub(super) fork: Option<String>,
+    pub(super) export: Option<PathBuf>,
+    pub(super) tools: Option<Vec<String>>,
+    pub(super) no_tools: bool,
+    pub(super) permission_mode: Option<Mode>,
+    pub(super) extensions: Vec<PathBuf>,
+    pub(super) no_extensions: bool,
+    pub(super) templates: Vec<PathBuf>,
+    pub(super) no_templates: bool,
+    pub(super) workspace: Option<PathBuf>,
+    pub(super) config: Option<PathBuf>,
+    pub(super) log_frames: Option<PathBuf>,
+    pub(super) errors: Option<Errors>,
+    pub(super) updates: Option<Updates>,
+    pub(super) sync: Option<SyncLevel>,
+    pub(super) help: bool,
+    pub(super) version: bool,
+    /// A file to be put into a prompt, which this mode has no place for.
+    pub(super) at_file: bool,
+    /// For stderr, one line each.
+    pub(super) notes: Vec<String>,
+}
+
+/// A value that cannot be meant; one line for people. Never contains a key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Wrong(pub(super) String);
+
+/// Reads the words behind `rpc`, or all words where `--mode rpc` is among them.
+pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Flags, Wrong> {
+    let mut words: VecDeque<OsString> = words.into_iter().collect();
+    let mut flags = Flags::default();
+    let mut unknown: Vec<String> = Vec::new();
+    let mut idle_words = 0_usize;
+    let mut only_words = false;
+    while let Some(word) = words.pop_front() {
+        let text = word.to_string_lossy().into_owned();
+        if text.len() > 1 && text.starts_with('@') {
+            flags.at_file = true;
+        } else if only_words || text.len() < 2 || !text.starts_with('-') {
+            idle_words += 1;
+        } else if text == "--" {
+            only_words = true;
+        } else {
+            let (name, given) = split(&text, &word);
+            match table::find(name) {
+                Some(flag) => flags.take(name, flag, given, &mut words)?,
+                None => {
+                    // Its value goes with it: a word that belonged to a flag is nobody's prompt.
+                    if given.is_none() && follows(&words) {
+                        words.pop_front();
+                    }
+                    unknown.push(name.to_owned());
+                }
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        let more = unknown.len().saturating_sub(UNKNOWN_TOLD_MAX);
+        unknown.truncate(UNKNOWN_TOLD_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        flags.notes.push(format!("unknown flags are skipped: {}{more}", unknown.join(", ")));
+    }
+    if idle_words > 0 {
+        flags.notes.push(format!("{idle_words} words beside the flags are skipped: prompts come over stdin"));
+    }
+    Ok(flags)
+}
+
+/// `--name=value` is a name and a value; `-x=1` is a name.
+fn split<'a>(text: &'a str, word: &OsString) -> (&'a str, Option<OsString>) {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    match text.split_once('=') {
+        Some((name, _)) if name.starts_with("--") => {
+            // From the word itself: a path need not be Unicode.
+            let at = word.as_bytes().iter().position(|byte| *byte == b'=').map_or(word.len(), |at| at + 1);
+            (name, Some(OsString::from_vec(word.as_bytes()[at..].to_vec())))
+        }
+        _ => (text, None),
+    }
+}
+
+/// Whether the next word can be a value that nobody announced.
+fn follows(words: &VecDeque<OsString>) -> bool {
+    words.front().is_some_and(|next| !next.to_string_lossy().starts_with(['-', '@']))
+}
+
+impl Flags {
+    fn take(
+        &mut self,
+        name: &str,
+        flag: &Flag,
+        given: Option<OsString>,
+        words: &mut VecDeque<OsString>,
+    ) -> Result<(), Wrong> {
+        let value = match (flag.takes, given) {
+            (Takes::Nothing, None) => None,
+            (Takes::Nothing, Some(given)) => match &*given.to_string_lossy() {
+                "true" | "1" | "yes" | "on" | "" => None,
+                // Switched off is what it is without the flag.
+                "false" | "0" | "no" | "off" => return Ok(()),
+                _ => return Err(Wrong(format!("{name} takes no value"))),
+            },
+            (_, Some(given)) => Some(given),
+            (Takes::Maybe, None) => {
+                if follows(words) {
+                    words.pop_front()
+                } else {
+                    None
+                }
+            }
+            (Takes::Value, None) => {
+                let next = words.front().map(|next| next.to_string_lossy().into_owned());
+                let known = |next: &String| table::find(next.split('=').next().unwrap_or(next)).is_some();
+                match next.filter(|next| !known(next)) {
+                    Some(_) => words.pop_front(),
+                    None => return Err(Wrong(format!("{name} wants a value"))),
+                }
+            }
+        };
+        self.set(name, flag.means, value)
+    }
+
+    fn set(&mut self, name: &str, means: Means, value: Option<OsString>) -> Result<(), Wrong> {
+        let text = || -> Result<String, Wrong> {
+            let value = value.clone().unwrap_or_default();
+            value.into_string().map_err(|_| Wrong(format!("the value of {name} is not Unicode text")))
+        };
+        let path = || PathBuf::from(value.clone().unwrap_or_default());
+        match means {
+            Means::Mode => self.mode(&text()?)?,
+            Means::Provider => self.provider = Some(text()?),
+            Means::Model => self.model = Some(text()?),
+            Means::Models => self.models = list(&text()?),
+            Means::Thinking => self.thinking(&text()?),
+            Means::ApiKey => self.api_key = Secret::new(&text()?),
+            Means::ListModels => self.list_models = Some(value.is_some().then(text).transpose()?),
+            Means::SystemPrompt => self.system_prompt = Some(text()?),
+            Means::AppendSystemPrompt => self.append_system_prompt.push(text()?),
+            Means::SessionDir => self.session_dir = Some(path()),
+            Means::NoSession => self.no_session = true,
+            Means::Continue => self.asked = Asked::Newest,
+            Means::Session => {
+                let named = value.is_some().then(text).transpose()?.filter(|named| !named.is_empty());
+                self.asked = named.map_or(Asked::Newest, Asked::Named);
+            }
+            Means::Fork => self.fork = Some(text()?),
+            Means::Export => self.export = Some(path()),
+            Means::Tools => self.tools = Some(list(&text()?)),
+            Means::NoTools => self.no_tools = true,
+            Means::PermissionMode => self.permission_mode = Some(permission_mode(name, &text()?)?),
+            Means::Extension => self.extensions.push(path()),
+            Means::NoExtensions => self.no_extensions = true,
+            Means::PromptTemplate => self.templates.push(path()),
+            Means::NoPromptTemplates => self.no_templates = true,
+            Means::Workspace => self.workspace = Some(path()),
+            Means::Config => self.config = Some(path()),
+            Means::LogFrames => self.log_frames = Some(path()),
+            Means::RpcErrors => {
+                self.errors = Some(one_of(name, &text()?, &[("seed", Errors::Seed), ("pi", Errors::Pi)])?);
+            }
+            Means::RpcUpdates => {
+                self.updates = Some(one_of(name, &text()?, &[("full", Updates::Full), ("delta", Updates::Delta)])?);
+            }
+            Means::Sync => {
+                let levels = [SyncLevel::Turn, SyncLevel::Record, SyncLevel::Off].map(|level| (level.as_str(), level));
+                self.sync = Some(one_of(name, &text()?, &levels)?);
+            }
+            Means::Help => self.help = true,
+            Means::Version => self.version = true,
+            Means::Ignored(_) => {}
+        }
+        Ok(())
+    }
+
+    /// `--mode rpc` is what brought us here; other commands of ours know `--mode` as the permission mode.
+    fn mode(&mut self, text: &str) -> Result<(), Wrong> {
+        match Mode::parse(text) {
+            _ if text == "rpc" => {}
+            Some(mode) => self.permission_mode = Some(mode),
+            None => return Err(Wrong(format!("--mode is rpc here, not {text:?}"))),
+        }
+        Ok(())
+    }
+
+    /// As in pi, a wrong level costs a line and not the start.
+    fn thinking(&mut self, text: &str) {
+        match LEVELS.into_iter().find(|level| *level == text) {
+            Some(level) => self.thinking = Some(level),
+            None => self.notes.push(format!("--thinking is one of {}; {text:?} is ignored", LEVELS.join(", "))),
+        }
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn permission_mode(name: &str, text: &str) -> Result<Mode, Wrong> {
+    one_of(name, text, &Mode::ALL.map(|mode| (mode.as_str(), mode)))
+}
+
+fn one_of<T: Copy>(name: &str, text: &str, known: &[(&str, T)]) -> Result<T, Wrong> {
+    known.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
+        let words: Vec<&str> = known.iter().map(|(word, _)| *word).collect();
+        Wrong(format!("{name} is one of {}, not {text:?}", words.join(", ")))
+    })
+}

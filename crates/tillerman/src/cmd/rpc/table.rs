@@ -1,0 +1,97 @@
+//! Every flag that hosts of the pi family pass, as one table. Flags that mean nothing here stand in it as well, because
+//! only who knows a flag knows whether a value follows.
+
+use super::flags::Means;
+
+/// What follows a flag.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Takes {
+    Nothing,
+    /// The next word, whatever it looks like, unless it is a flag of this table.
+    Value,
+    /// The next word, where it begins neither with `-` nor with `@`.
+    Maybe,
+}
+
+pub(super) struct Flag {
+    pub(super) names: &'static [&'static str],
+    pub(super) takes: Takes,
+    pub(super) means: Means,
+}
+
+const fn flag(names: &'static [&'static str], takes: Takes, means: Means) -> Flag {
+    Flag { names, takes, means }
+}
+
+/// A flag that changes nothing here, and why in a word or two.
+const fn none(names: &'static [&'static str], takes: Takes, why: &'static str) -> Flag {
+    Flag { names, takes, means: Means::Ignored(why) }
+}
+
+use Takes::{Maybe, Nothing, Value};
+
+pub(super) const FLAGS: &[Flag] = &[
+    flag(&["--mode"], Value, Means::Mode),
+    // ---- models
+    flag(&["--provider"], Value, Means::Provider),
+    flag(&["--model"], Value, Means::Model),
+    flag(&["--models"], Value, Means::Models),
+    flag(&["--thinking"], Value, Means::Thinking),
+    flag(&["--api-key"], Value, Means::ApiKey),
+    flag(&["--list-models"], Maybe, Means::ListModels),
+    none(&["--smol"], Value, "one model plays every role"),
+    none(&["--slow"], Value, "one model plays every role"),
+    none(&["--plan"], Value, "one model plays every role"),
+    none(&["--provider-session-id"], Value, "no provider here keeps sessions"),
+    // ---- prompts
+    flag(&["--system-prompt"], Value, Means::SystemPrompt),
+    flag(&["--append-system-prompt"], Value, Means::AppendSystemPrompt),
+    flag(&["--prompt-template"], Value, Means::PromptTemplate),
+    flag(&["--no-prompt-templates", "-np"], Nothing, Means::NoPromptTemplates),
+    none(&["--no-context-files", "-nc"], Nothing, "no context files"),
+    // ---- sessions
+    flag(&["--session-dir"], Value, Means::SessionDir),
+    flag(&["--no-session"], Nothing, Means::NoSession),
+    flag(&["--continue", "-c"], Nothing, Means::Continue),
+    flag(&["--resume", "-r"], Maybe, Means::Session),
+    flag(&["--session"], Maybe, Means::Session),
+    flag(&["--fork"], Value, Means::Fork),
+    flag(&["--export"], Value, Means::Export),
+    none(&["--no-title"], Nothing, "no titles are made up in this mode"),
+    // ---- tools and permissions
+    flag(&["--tools", "-t"], Value, Means::Tools),
+    flag(&["--no-tools", "-nt"], Nothing, Means::NoTools),
+    flag(&["--no-builtin-tools", "-nbt"], Nothing, Means::NoTools),
+    flag(&["--permission-mode"], Value, Means::PermissionMode),
+    none(&["--no-lsp"], Nothing, "no language servers"),
+    none(&["--no-pty"], Nothing, "no terminals"),
+    none(&["--no-mcp"], Nothing, "no MCP servers"),
+    none(&["--no-rules"], Nothing, "no rules"),
+    // ---- extensions
+    flag(&["--extension", "-e"], Value, Means::Extension),
+    flag(&["--no-extensions", "-ne"], Nothing, Means::NoExtensions),
+    none(&["--hook"], Value, "hooks are code of another program"),
+    none(&["--plugin-dir"], Value, "plugins are code of another program"),
+    none(&["--skill"], Value, "no skills"),
+    none(&["--skills"], Value, "no skills"),
+    none(&["--no-skills", "-ns"], Nothing, "no skills"),
+    // ---- this process
+    flag(&["--workspace", "-w", "--cwd"], Value, Means::Workspace),
+    flag(&["--config"], Value, Means::Config),
+    flag(&["--log-frames"], Value, Means::LogFrames),
+    flag(&["--rpc-errors"], Value, Means::RpcErrors),
+    flag(&["--rpc-updates"], Value, Means::RpcUpdates),
+    flag(&["--sync"], Value, Means::Sync),
+    flag(&["--help", "-h"], Nothing, Means::Help),
+    flag(&["--version", "-v", "-V"], Nothing, Means::Version),
+    none(&["--print", "-p"], Nothing, "prompts come over stdin"),
+    none(&["--allow-home"], Nothing, "every directory is allowed"),
+    none(&["--theme"], Value, "no screen"),
+    none(&["--no-themes"], Nothing, "no screen"),
+    none(&["--verbose"], Nothing, "stderr says all there is"),
+    none(&["--offline"], Nothing, "nothing phones home"),
+];
+
+pub(super) fn find(name: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.names.contains(&name))
+}

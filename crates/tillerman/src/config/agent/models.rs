@@ -1,0 +1,289 @@
+//! `models.json` and `models.yml` of an agent directory: providers that the user described. A provider that is described
+//! wrongly is left out and pointed out; what a file says is never quoted, because any text in it may be a key.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use providers::openai::{self, Compat, TokensField};
+use vocab::{ModelInfo, Prices};
+
+use super::word::Word;
+use crate::config::Env;
+use crate::config::tree::{Node, Value};
+
+/// Models kept of all files; the rest is not offered.
+const MODELS_MAX: usize = 10_000;
+
+const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
+const MAX_TOKENS_DEFAULT: u64 = 16_384;
+
+/// A server that the user described, and its models.
+#[derive(Clone, Debug)]
+pub(crate) struct CustomProvider {
+    pub(crate) name: Arc<str>,
+    /// `None`: it wants none.
+    pub(crate) key: Option<Word>,
+    pub(crate) models: Vec<CustomModel>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct CustomModel {
+    pub(crate) info: ModelInfo,
+    pub(crate) headers: Vec<(String, Word)>,
+    pub(crate) compat: Compat,
+}
+
+/// Models that are described but cannot be used, because nobody here speaks their API.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Unspoken {
+    pub(crate) provider: Arc<str>,
+    pub(crate) api: Arc<str>,
+}
+
+impl Unspoken {
+    /// For hosts, who may look for these models; people who never meant to use them here need not read it every time.
+    pub(crate) fn note(&self) -> String {
+        let Unspoken { provider, api } = self;
+        format!("models of `{provider}` with the api `{api}` are left out: only {} is spoken", openai::API)
+    }
+}
+
+/// Everything that the files describe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Models {
+    pub(crate) providers: Vec<CustomProvider>,
+    pub(crate) unspoken: Vec<Unspoken>,
+    /// For stderr, one line each.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Models {
+    /// Takes over what one file says. `file` is only for people.
+    pub(super) fn add(&mut self, file: &str, root: &Node, env: Env<'_>) {
+        let Some(providers) = root.get("providers") else {
+            return self.notes.push(format!("{file}: there is no `providers`, so it adds no models"));
+        };
+        let Value::Map(pairs) = &providers.value else {
+            return self.notes.push(format!("{file}: `providers` wants a table, has {}", providers.value.kind()));
+        };
+        for (name, node) in pairs {
+            if self.providers.iter().any(|known| *known.name == **name) {
+                self.notes.push(format!("{file}: the provider `{name}` is described twice; the first one counts"));
+                continue;
+            }
+            let reader = Reader { name, env, unspoken: Vec::new() };
+            match reader.provider(node) {
+                Ok((provider, unspoken)) => self.take(file, provider, unspoken),
+                Err(problem) => {
+                    self.notes.push(format!("{file}: providers.{name}{problem}; the provider is left out"));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, file: &str, mut provider: CustomProvider, unspoken: Vec<Unspoken>) {
+        if provider.models.is_empty() && unspoken.is_empty() {
+            let name = &provider.name;
+            self.notes.push(format!("{file}: providers.{name} lists no models, so it adds none"));
+        }
+        self.unspoken.extend(unspoken);
+        let room = MODELS_MAX.saturating_sub(self.providers.iter().map(|known| known.models.len()).sum());
+        if provider.models.len() > room {
+            self.notes.push(format!("{file}: more than {MODELS_MAX} models; the rest is not offered"));
+            provider.models.truncate(room);
+        }
+        if !provider.models.is_empty() {
+            self.providers.push(provider);
+        }
+    }
+}
+
+/// Reads one provider. Errors begin with the place below it: `.models[0].id wants text, has a list`.
+struct Reader<'a> {
+    name: &'a str,
+    env: Env<'a>,
+    unspoken: Vec<Unspoken>,
+}
+
+/// What the models of a provider share.
+struct Shared<'a> {
+    name: Arc<str>,
+    base_url: Option<&'a str>,
+    api: Option<&'a str>,
+    headers: Vec<(String, Word)>,
+    compat: Compat,
+}
+
+impl Reader<'_> {
+    fn provider(mut self, node: &Node) -> Result<(CustomProvider, Vec<Unspoken>), String> {
+        if !matches!(node.value, Value::Map(_)) {
+            return Err(wants("", node, "a table"));
+        }
+        if self.name.trim().is_empty() || self.name.contains('/') {
+            return Err(" has a name that cannot stand before a `/`".to_owned());
+        }
+        let shared = Shared {
+            name: self.name.into(),
+            base_url: text(node, "", "baseUrl")?,
+            api: text(node, "", "api")?,
+            headers: self.headers(node, "")?,
+            compat: compat(node, "")?,
+        };
+        let key = text(node, "", "apiKey")?.and_then(|key| Word::read(key, self.env));
+        let mut models = Vec::new();
+        if let Some(list) = node.get("models") {
+            let Value::List(items) = &list.value else { return Err(wants(".models", list, "a list")) };
+            for (at, item) in items.iter().enumerate() {
+                models.extend(self.model(&format!(".models[{at}]"), item, &shared)?);
+            }
+        }
+        Ok((CustomProvider { name: shared.name, key, models }, self.unspoken))
+    }
+
+    /// `None`: its API is not spoken.
+    fn model(&mut self, at: &str, node: &Node, shared: &Shared<'_>) -> Result<Option<CustomModel>, String> {
+        if !matches!(node.value, Value::Map(_)) {
+            return Err(wants(at, node, "a table with an id"));
+        }
+        let id: Arc<str> = text(node, at, "id")?.ok_or_else(|| format!("{at} has no id"))?.into();
+        let api = text(node, at, "api")?
+            .or(shared.api)
+            .ok_or_else(|| format!("{at} has no api, and neither has the provider"))?;
+        if api != openai::API {
+            let unspoken = Unspoken { provider: shared.name.clone(), api: api.into() };
+            if !self.unspoken.contains(&unspoken) {
+                self.unspoken.push(unspoken);
+            }
+            return Ok(None);
+        }
+        let base_url = text(node, at, "baseUrl")?.or(shared.base_url);
+        let base_url = base_url.ok_or_else(|| format!("{at} has no baseUrl, and neither has the provider"))?;
+        let mut headers = shared.headers.clone();
+        for (name, word) in self.headers(node, at)? {
+            headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+            headers.push((name, word));
+        }
+        let mut compat = compat(node, at)?.over(&shared.compat);
+        compat.efforts.extend(efforts(node, at, "thinkingLevelMap")?);
+        let info = ModelInfo {
+            slug: format!("{}/{id}", shared.name).into(),
+            provider: shared.name.clone(),
+            name: text(node, at, "name")?.map_or_else(|| id.clone(), Arc::from),
+            api: openai::API.into(),
+            base_url: base_url.trim_end_matches('/').into(),
+            context_window: tokens(node, at, "contextWindow")?.unwrap_or(CONTEXT_WINDOW_DEFAULT),
+            max_output: Some(tokens(node, at, "maxTokens")?.unwrap_or(MAX_TOKENS_DEFAULT)),
+            prices: Some(prices(node, at)?),
+            images: images(node, at)?,
+            thinking: switch(node, at, "reasoning")?.unwrap_or(false),
+            id,
+        };
+        Ok(Some(CustomModel { info, headers, compat }))
+    }
+
+    fn headers(&self, node: &Node, at: &str) -> Result<Vec<(String, Word)>, String> {
+        let Some(table) = node.get("headers") else { return Ok(Vec::new()) };
+        let at = format!("{at}.headers");
+        let Value::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };
+        let mut headers = Vec::new();
+        for (name, node) in pairs {
+            let Value::Text(value) = &node.value else { return Err(wants(&format!("{at}.{name}"), node, "text")) };
+            headers.extend(Word::read(value, self.env).map(|word| (name.clone(), word)));
+        }
+        Ok(headers)
+    }
+}
+
+fn wants(at: &str, node: &Node, what: &str) -> String {
+    format!("{at} wants {what}, has {}", node.value.kind())
+}
+
+/// Blank text counts as none.
+fn text<'a>(node: &'a Node, at: &str, key: &str) -> Result<Option<&'a str>, String> {
+    match node.get(key) {
+        None => Ok(None),
+        Some(Node { value: Value::Text(text), .. }) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Some(other) => Err(wants(&format!("{at}.{key}"), other, "text")),
+    }
+}
+
+fn switch(node: &Node, at: &str, key: &str) -> Result<Option<bool>, String> {
+    match node.get(key) {
+        None => Ok(None),
+        Some(Node { value: Value::Bool(yes), .. }) => Ok(Some(*yes)),
+        Some(other) => Err(wants(&format!("{at}.{key}"), other, "true or false")),
+    }
+}
+
+fn tokens(node: &Node, at: &str, key: &str) -> Result<Option<u64>, String> {
+    match node.get(key).map(|node| (node, &node.value)) {
+        None => Ok(None),
+        Some((_, Value::Int(number))) if *number > 0 => Ok(Some(number.unsigned_abs())),
+        // JavaScript knows one kind of number: 1e6 is as good as 1000000.
+        Some((_, Value::Float(number))) if *number >= 1.0 && number.is_finite() => Ok(Some(*number as u64)),
+        Some((other, _)) => Err(wants(&format!("{at}.{key}"), other, "a number above 0")),
+    }
+}
+
+/// Dollars per million tokens. What is not said costs nothing, as in the files' own tradition.
+fn prices(node: &Node, at: &str) -> Result<Prices, String> {
+    let at = format!("{at}.cost");
+    let Some(cost) = node.get("cost") else {
+        return Ok(Prices { input: 0.0, cache_read: 0.0, cache_write: 0.0, output: 0.0 });
+    };
+    if !matches!(cost.value, Value::Map(_)) {
+        return Err(wants(&at, cost, "a table"));
+    }
+    let price = |key: &str| match cost.get(key).map(|node| (node, &node.value)) {
+        None => Ok(0.0),
+        Some((_, Value::Int(number))) if *number >= 0 => Ok(*number as f64),
+        Some((_, Value::Float(number))) if *number >= 0.0 && number.is_finite() => Ok(*number),
+        Some((other, _)) => Err(wants(&format!("{at}.{key}"), other, "dollars per million tokens")),
+    };
+    Ok(Prices {
+        input: price("input")?,
+        output: price("output")?,
+        cache_read: price("cacheRead")?,
+        cache_write: price("cacheWrite")?,
+    })
+}
+
+fn images(node: &Node, at: &str) -> Result<bool, String> {
+    let Some(list) = node.get("input") else { return Ok(false) };
+    let Value::List(items) = &list.value else { return Err(wants(&format!("{at}.input"), list, "a list")) };
+    Ok(items.iter().any(|item| item.value == Value::Text("image".to_owned())))
+}
+
+/// The switches that change what is sent. The others of the originals are about things that are never sent from here.
+fn compat(node: &Node, at: &str) -> Result<Compat, String> {
+    let Some(table) = node.get("compat") else { return Ok(Compat::default()) };
+    let at = format!("{at}.compat");
+    if !matches!(table.value, Value::Map(_)) {
+        return Err(wants(&at, table, "a table"));
+    }
+    let max_tokens_field = match text(table, &at, "maxTokensField")? {
+        None => None,
+        Some("max_tokens") => Some(TokensField::MaxTokens),
+        Some("max_completion_tokens") => Some(TokensField::MaxCompletionTokens),
+        Some(_) => return Err(format!("{at}.maxTokensField wants max_tokens or max_completion_tokens")),
+    };
+    Ok(Compat {
+        developer_role: switch(table, &at, "supportsDeveloperRole")?,
+        reasoning_effort: switch(table, &at, "supportsReasoningEffort")?,
+        usage_in_streaming: switch(table, &at, "supportsUsageInStreaming")?,
+        max_tokens_field,
+        efforts: efforts(table, &at, "reasoningEffortMap")?,
+    })
+}
+
+fn efforts(node: &Node, at: &str, key: &str) -> Result<BTreeMap<Arc<str>, Option<Arc<str>>>, String> {
+    let Some(table) = node.get(key) else { return Ok(BTreeMap::new()) };
+    let at = format!("{at}.{key}");
+    let Value::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };
+    let word = |(level, node): &(String, Node)| match &node.value {
+        Value::Null => Ok((Arc::from(level.as_str()), None)),
+        Value::Text(text) => Ok((Arc::from(level.as_str()), Some(Arc::from(text.as_str())))),
+        _ => Err(wants(&format!("{at}.{level}"), node, "text or null")),
+    };
+    pairs.iter().map(word).collect()
+}
