@@ -95,3 +95,20 @@ fn the_schema_is_printed() {
     let schema: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert!(schema["$defs"]["fromExtension"].is_object());
 }
+
+#[test]
+fn a_controller_that_knows_nothing_of_extensions_sees_their_tools_as_any_other() {
+    let place = Place::new();
+    let prompt =
+        serde_json::json!({ "type": "prompt", "text": "call note {\"text\":\"mind the gap\"} then say \"noted\"" });
+    let ran = place.run_with(&["serve", "-e", &example("notes.mjs")], &format!("{prompt}\n"));
+    let kinds: Vec<String> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON"))
+        .map(|line| line["type"].as_str().unwrap_or_default().to_owned())
+        .collect();
+    assert!(ran.out.contains("Noted. There are 1 notes."), "{}", ran.out);
+    assert!(!kinds.contains(&"error".to_owned()), "{}", ran.out);
+    assert!(kinds.contains(&"turn_complete".to_owned()), "{}", ran.out);
+}
