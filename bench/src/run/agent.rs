@@ -96,8 +96,6 @@ pub(super) struct Frame<'a> {
     is_error: Option<bool>,
     #[serde(borrow)]
     output: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "errorMessage")]
-    error: Option<Cow<'a, str>>,
 }
 
 impl Agent {
@@ -320,7 +318,6 @@ impl<'a> Frame<'a> {
             message: None,
             is_error: None,
             output: None,
-            error: None,
         }
     }
 }
