@@ -17,7 +17,6 @@ use vocab::{
 };
 
 use crate::messages::{self, Cost, Faces};
-pub use json::iso8601;
 use names::Print;
 pub use names::name_of_bytes;
 pub use whole::{Stats, Transcript};

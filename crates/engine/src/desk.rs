@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
     Body, Command, Data, Event, Fault, FaultKind, IdKind, Open, Query, Reply, SessionId, SlashReply, Summary, Tag,
-    Target, Told, Verb, Which, map,
+    Target, Told, Verb, Which, iso8601, map,
 };
 
 use crate::commands::{self, Scope};
@@ -384,20 +384,4 @@ fn title_of(summary: &Summary) -> String {
 
 fn session_line(summary: &Summary) -> String {
     format!("{}  {}  {:>4}  {}", summary.id, iso8601(summary.updated_ms), summary.messages, title_of(summary))
-}
-
-/// `2026-01-31T12:00:00.000Z`. Civil-from-days after Howard Hinnant's published algorithm.
-pub fn iso8601(ms: i64) -> String {
-    let (days, rest) = (ms.div_euclid(86_400_000), ms.rem_euclid(86_400_000));
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = doy - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    let (h, m, s, milli) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60, rest % 1000);
-    format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{milli:03}Z")
 }

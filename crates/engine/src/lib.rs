@@ -33,7 +33,6 @@ use vocab::{
 
 pub use commands::{COMMANDS, SlashCommand};
 pub use companions::Companion;
-pub use desk::iso8601;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn times_are_read_back_as_they_were_written() {
         for at in [0, 1_794_781_911_876, 951_782_400_000, 4_102_444_799_999, -86_400_000] {
-            assert_eq!(parse_iso(&dialect_rpc::transcript::iso8601(at)), Some(at));
+            assert_eq!(parse_iso(&vocab::iso8601(at)), Some(at));
         }
         assert_eq!(parse_iso("2026-11-15T23:31:51+01:00"), Some(1_794_781_911_000));
         assert_eq!(parse_iso("2026-11-15T22:31:51Z"), Some(1_794_781_911_000));

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dialect_rpc::transcript::iso8601;
-use vocab::SessionId;
+use vocab::{SessionId, iso8601};
 use wire::escape_into;
 
 use crate::fields::{Fields, parse_iso};

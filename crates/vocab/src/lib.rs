@@ -28,6 +28,7 @@ mod ids;
 pub mod names;
 mod ports;
 mod settings;
+mod time;
 mod todo;
 mod usage;
 
@@ -42,5 +43,6 @@ pub use fault::*;
 pub use ids::*;
 pub use ports::*;
 pub use settings::*;
+pub use time::*;
 pub use todo::*;
 pub use usage::*;

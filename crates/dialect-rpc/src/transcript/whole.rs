@@ -6,8 +6,9 @@ use std::sync::Arc;
 use vocab::{Entry, Usage};
 
 use super::json::ROOT;
-use super::{Line, LineKind, Name, Projector, Role, Said, iso8601};
+use super::{Line, LineKind, Name, Projector, Role, Said};
 use crate::messages::{self, Faces, member};
+use vocab::iso8601;
 
 /// A session's lines and the branch that is active.
 #[derive(Default)]

@@ -32,7 +32,7 @@ pub(super) fn ago(at_ms: i64, now_ms: i64) -> String {
         1..60 => format!("{minutes} min ago"),
         60..1440 => plural(minutes / 60, "hour"),
         1440..43_200 => plural(minutes / 1440, "day"),
-        _ => engine::iso8601(at_ms).chars().take(10).collect(),
+        _ => vocab::iso8601(at_ms).chars().take(10).collect(),
     }
 }
 

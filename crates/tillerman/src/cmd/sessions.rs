@@ -122,8 +122,8 @@ fn summary_json(it: &Summary) -> serde_json::Value {
         "workspace": it.workspace.display().to_string(),
         "model": &*it.model,
         "mode": it.mode.as_str(),
-        "created_at": engine::iso8601(it.created_ms),
-        "updated_at": engine::iso8601(it.updated_ms),
+        "created_at": vocab::iso8601(it.created_ms),
+        "updated_at": vocab::iso8601(it.updated_ms),
         "messages": it.messages,
         "turns": it.turns,
         "usage": {

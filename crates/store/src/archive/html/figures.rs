@@ -49,7 +49,7 @@ pub(super) fn duration(ms: u64) -> String {
 
 /// `2026-11-15 22:28` in UTC, for there is no one place where a page is read.
 pub(super) fn date(at_ms: i64) -> String {
-    let (year, month, day) = civil(at_ms.div_euclid(DAY_MS));
+    let (year, month, day) = vocab::civil(at_ms);
     format!("{year:04}-{month:02}-{day:02} {}", clock(at_ms))
 }
 
@@ -57,19 +57,6 @@ pub(super) fn date(at_ms: i64) -> String {
 pub(super) fn clock(at_ms: i64) -> String {
     let minutes = at_ms.rem_euclid(DAY_MS) / 60_000;
     format!("{:02}:{:02}", minutes / 60, minutes % 60)
-}
-
-/// Year, month and day of a day counted from 1970-01-01. Years begin in March here, so that leap days come last.
-fn civil(day: i64) -> (i64, i64, i64) {
-    let shifted = day + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, of_year - (153 * from_march + 2) / 5 + 1)
 }
 
 /// `1,200 in, 300 cache read, 0 cache write, 45 out`

@@ -91,7 +91,7 @@ fn as_text(entry: &Entry) -> Option<String> {
 }
 
 fn as_json(entry: &Entry) -> Option<Value> {
-    let at = engine::iso8601(entry.at_ms);
+    let at = vocab::iso8601(entry.at_ms);
     Some(match &entry.body {
         Body::User { parts, .. } => {
             json!({ "seq": entry.seq, "at": at, "role": "user", "text": parts_text(parts) })

@@ -1,0 +1,170 @@
+//! What the engine tells that is not the answer to a command: runs, questions, compactions, queues, notices.
+
+use vocab::{AskEnd, Body, CompactReason, Event, FaultKind};
+use wire::Out;
+
+use crate::frames::Writer;
+use crate::run::Came;
+use crate::{Rpc, answers, messages, models, ui};
+
+impl Rpc {
+    pub(crate) fn event(&mut self, event: &Event, out: &mut Out) {
+        if let Event::State(state) = event {
+            self.changed(state, out);
+            self.known.learn(state);
+        }
+        if let Event::Logged(entry) = event {
+            self.ask_logged(&entry.body, out);
+        }
+        match self.run.tell(event, &self.known, &mut out.frames) {
+            Came::ToItsEnd => self.turn_over(event, out),
+            Came::On => {}
+        }
+        match event {
+            Event::Logged(entry) => self.compaction_logged(&entry.body, out),
+            Event::CompactionStarted { reason } if *reason != CompactReason::Manual => {
+                Writer::event(&mut out.frames, "auto_compaction_start", |w| {
+                    w.text("reason", compact_reason(*reason)).text("action", "context-full");
+                });
+            }
+            Event::CompactionFailed { reason, fault } if *reason != CompactReason::Manual => {
+                let aborted = fault.kind == FaultKind::Cancelled;
+                Writer::event(&mut out.frames, "auto_compaction_end", |w| {
+                    w.text("action", "context-full").flag("aborted", aborted).flag("willRetry", false);
+                    if !aborted {
+                        w.text("errorMessage", &fault.message);
+                    }
+                });
+            }
+            Event::Queue(items) => {
+                let (steering, follow_up) = answers::queued(items);
+                Writer::event(&mut out.frames, "queue_update", |w| {
+                    w.list("steering", steering.iter(), |text, out| wire::escape_into(text, out));
+                    w.list("followUp", follow_up.iter(), |text, out| wire::escape_into(text, out));
+                });
+            }
+            Event::Notice(notice) => {
+                if !matches!(notice, vocab::Notice::Title { .. }) || self.options.emit_title {
+                    let id = self.fresh_id();
+                    ui::notice(&mut out.frames, &id, notice);
+                }
+            }
+            Event::Trouble { source, during, text } => Writer::event(&mut out.frames, "extension_error", |w| {
+                w.text("extensionPath", source).text("event", during).text("error", text);
+            }),
+            // A compaction that was asked to stop ends without a turn.
+            Event::Settled => self.stopped(out),
+            Event::Gone { fault } => self.lost(fault, out),
+            Event::CompactionStarted { .. }
+            | Event::CompactionFailed { .. }
+            | Event::State(_)
+            | Event::Text { .. }
+            | Event::Thinking { .. }
+            | Event::CallInput { .. }
+            | Event::CallProgress { .. }
+            | Event::RetryStarted { .. }
+            | Event::RetryEnded { .. }
+            | Event::ShellProgress { .. }
+            | Event::Consult(_)
+            | Event::ItemEnded { .. }
+            | Event::Live { .. }
+            | Event::Reply { .. }
+            | Event::TurnLost(_) => {}
+        }
+    }
+
+    /// What newer hosts are told of a change; the others ignore it.
+    fn changed(&self, state: &vocab::State, out: &mut Out) {
+        let Some(before) = &self.known.state else { return };
+        if before.title != state.title {
+            Writer::event(&mut out.frames, "session_info_changed", |w| {
+                w.maybe("name", state.title.as_deref());
+            });
+        }
+        if before.thinking != state.thinking {
+            Writer::event(&mut out.frames, "thinking_level_changed", |w| {
+                w.text("level", state.thinking.as_deref().unwrap_or(models::LEVELS[0]));
+            });
+        }
+    }
+
+    fn turn_over(&mut self, event: &Event, out: &mut Out) {
+        let end = match event {
+            Event::Logged(entry) => match &entry.body {
+                Body::TurnEnded(end) => Some(end),
+                _ => None,
+            },
+            Event::TurnLost(end) => Some(end),
+            _ => None,
+        };
+        let fault = end.and_then(|end| end.fault.as_ref()).map(|fault| fault.kind);
+        self.auth_failed = fault == Some(FaultKind::Auth) || (self.auth_failed && fault.is_some());
+        // The answer to an abort stands before `agent_end`, where the originals have it.
+        for call in std::mem::take(&mut self.aborts) {
+            self.respond(&call, None, out);
+        }
+        self.run.close(&mut out.frames);
+        self.stopped(out);
+    }
+
+    fn ask_logged(&mut self, body: &Body, out: &mut Out) {
+        match body {
+            Body::AskOpened(ask) => {
+                if let vocab::AskKind::HostCall { call, tool, input } = &ask.kind {
+                    // Other tools that are no built-in belong to somebody else.
+                    if self.host_tools.names.iter().any(|name| **name == **tool) {
+                        self.host_calls.push(ask.id.clone());
+                        Writer::event(&mut out.frames, "host_tool_call", |w| {
+                            w.text("id", ask.id.as_str()).text("toolCallId", call.as_str()).text("toolName", tool);
+                            w.key("arguments");
+                            messages::object(w.out, input);
+                        });
+                    }
+                } else if let Some(dialog) = ui::ask(&mut out.frames, ask.id.as_str(), &ask.kind, ask.timeout_ms) {
+                    self.dialogs.push((ask.id.clone(), dialog));
+                }
+            }
+            Body::AskClosed { ask, end } => {
+                let withdrawn = matches!(end, AskEnd::Withdrawn);
+                let calls = self.host_calls.len();
+                self.host_calls.retain(|open| open != ask);
+                if withdrawn && self.host_calls.len() < calls {
+                    let id = self.fresh_id();
+                    Writer::event(&mut out.frames, "host_tool_cancel", |w| {
+                        w.text("id", &id).text("targetId", ask.as_str());
+                    });
+                }
+                let dialogs = self.dialogs.len();
+                self.dialogs.retain(|(open, _)| open != ask);
+                // Still open here means that somebody else answered, or nobody will.
+                if self.dialogs.len() < dialogs {
+                    let id = self.fresh_id();
+                    ui::cancel(&mut out.frames, &id, ask.as_str());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
+        let Body::Compacted(compaction) = body else { return };
+        if compaction.reason == CompactReason::Manual {
+            return;
+        }
+        let name = self.run.name_of(compaction.first_kept);
+        Writer::event(&mut out.frames, "auto_compaction_end", |w| {
+            w.text("action", "context-full");
+            w.key("result");
+            answers::compaction(compaction, name.as_deref(), None, w.out);
+            w.flag("aborted", false).flag("willRetry", compaction.reason == CompactReason::Overflow);
+        });
+    }
+}
+
+fn compact_reason(reason: CompactReason) -> &'static str {
+    match reason {
+        CompactReason::Manual => "manual",
+        CompactReason::Threshold => "threshold",
+        CompactReason::Overflow => "overflow",
+    }
+}
