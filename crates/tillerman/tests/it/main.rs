@@ -14,6 +14,7 @@ mod peers;
 mod real_model;
 mod recordings;
 mod recordings_rpc;
+mod rpc_state;
 mod schema;
 mod stories;
 mod transcripts;
