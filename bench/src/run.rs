@@ -7,6 +7,7 @@ mod table;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
 
@@ -22,6 +23,7 @@ const NOTES_LINES: usize = 30;
 pub(crate) struct Options {
     only: Option<String>,
     agent: Option<String>,
+    pi: Option<PathBuf>,
     quick: bool,
 }
 
@@ -34,6 +36,7 @@ impl Options {
             match flag.as_str() {
                 "--only" => options.only = Some(value()?),
                 "--agent" => options.agent = Some(value()?),
+                "--pi" => options.pi = Some(value()?.into()),
                 "--quick" => options.quick = true,
                 _ => bail!("bench run knows no `{flag}`; try `bench help`"),
             }
@@ -47,11 +50,13 @@ impl Options {
 
 /// What a row needs to measure.
 struct Bench {
-    mock: Mock,
+    mock: Arc<Mock>,
     ours: Contender,
     floor: Contender,
+    /// The original of the `rpc` family, where somebody has it.
+    pi: Option<Contender>,
     quick: bool,
-    dir: Scratch,
+    dir: Arc<Scratch>,
 }
 
 /// Where one contender lives during one row: its own home and its own workspace.
@@ -62,11 +67,12 @@ struct Place {
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     let bench = Bench {
-        mock: Mock::start(0)?,
+        mock: Arc::new(Mock::start(0)?),
         ours: ours(options.agent.as_deref())?,
         floor: Contender::new("floor", std::env::current_exe()?, ["relay"]),
+        pi: options.pi.as_deref().map(Contender::pi),
         quick: options.quick,
-        dir: Scratch::new()?,
+        dir: Arc::new(Scratch::new()?),
     };
     let mut table = table::Table::new(&bench.ours);
     for row in rows::ROWS.iter().filter(|row| options.only.as_deref().is_none_or(|only| only == row.name)) {
@@ -101,6 +107,12 @@ fn ours(agent: Option<&str>) -> anyhow::Result<Contender> {
 }
 
 impl Bench {
+    /// The same agent in the other dialect, against the same floor.
+    fn in_rpc(&self) -> Self {
+        let (mock, dir) = (self.mock.clone(), self.dir.clone());
+        Self { mock, ours: self.ours.in_rpc(), floor: self.floor.clone(), pi: self.pi.clone(), quick: self.quick, dir }
+    }
+
     /// `full` repetitions, or a few when it has to be quick.
     fn times(&self, full: usize) -> usize {
         if self.quick { full.div_ceil(4) } else { full }

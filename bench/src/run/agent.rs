@@ -26,16 +26,36 @@ const READ_BYTES: usize = 64 * 1024;
 /// Lines of an agent's stderr shown when it dies.
 const STDERR_LINES: usize = 5;
 
-/// An agent that can be started: a program and the arguments before the flags of `serve`.
+/// An agent that can be started: a program and the arguments before the common flags.
+#[derive(Clone)]
 pub(super) struct Contender {
     pub(super) name: &'static str,
     program: PathBuf,
     args: Vec<String>,
+    pub(super) speech: Speech,
+}
+
+/// Which dialect an agent is driven in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speech {
+    Serve,
+    Rpc,
+    /// The original: it says nothing until it is asked.
+    Pi,
 }
 
 impl Contender {
     pub(super) fn new(name: &'static str, program: PathBuf, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { name, program, args: args.into_iter().map(Into::into).collect() }
+        Self { name, program, args: args.into_iter().map(Into::into).collect(), speech: Speech::Serve }
+    }
+    /// The same program, started to speak `rpc`.
+    pub(super) fn in_rpc(&self) -> Self {
+        Self { args: vec!["rpc".into()], speech: Speech::Rpc, ..self.clone() }
+    }
+    /// The original agent in an installed npm package.
+    pub(super) fn pi(package: &Path) -> Self {
+        let cli = package.join("dist/cli.js").display().to_string();
+        Self { speech: Speech::Pi, ..Self::new("pi", PathBuf::from("node"), [cli, "--mode".into(), "rpc".into()]) }
     }
     pub(super) fn describe(&self) -> String {
         format!("{} ({} {})", self.name, self.program.display(), self.args.join(" "))
@@ -55,6 +75,7 @@ pub(super) struct Agent {
     read_at_ns: u64,
     pub(super) ready_ms: f64,
     pub(super) session: String,
+    speech: Speech,
 }
 
 /// The members of a line that a row may look at.
@@ -90,12 +111,17 @@ impl Agent {
     fn spawn(who: &Contender, place: &Place, mock: SocketAddr, more: &[&str]) -> anyhow::Result<Self> {
         let stderr = place.home.with_file_name("stderr");
         let mut command = Command::new(&who.program);
+        command.args(&who.args);
+        if who.speech != Speech::Pi {
+            command.arg("--workspace").arg(&place.workspace).args(["--permission-mode", "danger-full-access"]);
+        }
+        if who.speech == Speech::Serve {
+            command.args(["--model", "mock/alpha", "--max-iterations", ROUNDS_MAX]);
+        } else {
+            describe_mock(&place.home, mock)?;
+            command.args(["--provider", "mock", "--model", "alpha"]).env("PI_OFFLINE", "1");
+        }
         command
-            .args(&who.args)
-            .arg("--workspace")
-            .arg(&place.workspace)
-            .args(["--model", "mock/alpha", "--permission-mode", "danger-full-access"])
-            .args(["--max-iterations", ROUNDS_MAX])
             .args(more)
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
@@ -103,6 +129,7 @@ impl Agent {
             .env("TILLERMAN_HOME", &place.home)
             .env("OPENAI_BASE_URL", format!("http://{mock}/v1"))
             .env("OPENAI_API_KEY", "x")
+            .env("PI_CODING_AGENT_DIR", &place.home)
             .current_dir(&place.workspace)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -112,7 +139,15 @@ impl Agent {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("it was piped");
         let (buf, session) = (Vec::new(), String::new());
-        let mut agent = Self { child, stdin, stdout, stderr, buf, at: 0, read_at_ns: 0, ready_ms: 0.0, session };
+        let speech = who.speech;
+        let mut agent =
+            Self { child, stdin, stdout, stderr, buf, at: 0, read_at_ns: 0, ready_ms: 0.0, session, speech };
+        if speech == Speech::Pi {
+            agent.send("{\"type\":\"get_state\"}\n")?;
+            agent.line()?;
+            agent.ready_ms = ms(start.elapsed());
+            return Ok(agent);
+        }
         let line = agent.line()?;
         agent.ready_ms = ms(start.elapsed());
         let frame = parse(&agent.buf[line])?;
@@ -137,6 +172,9 @@ impl Agent {
 
     /// As [`Agent::turn`]; `each` sees every line and when it arrived.
     pub(super) fn watch(&mut self, text: &str, mut each: impl FnMut(&Frame<'_>, u64)) -> anyhow::Result<f64> {
+        if self.speech != Speech::Serve {
+            return self.watch_rpc(text, each);
+        }
         let prompt = serde_json::to_string(text).expect("text is always JSON");
         let start = Instant::now();
         self.send(&format!("{{\"type\":\"prompt\",\"text\":{prompt}}}\n"))?;
@@ -164,6 +202,29 @@ impl Agent {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// As a host of the `rpc` family does it: nothing is asked, `agent_end` is the end. Of an update only the delta is
+    /// read: what repeats the message is for others.
+    fn watch_rpc(&mut self, text: &str, mut each: impl FnMut(&Frame<'_>, u64)) -> anyhow::Result<f64> {
+        let prompt = serde_json::to_string(text).expect("text is always JSON");
+        let start = Instant::now();
+        self.send(&format!("{{\"type\":\"prompt\",\"message\":{prompt}}}\n"))?;
+        loop {
+            let line = self.line()?;
+            let line = &self.buf[line];
+            if let Some(rest) = line.strip_prefix(UPDATE) {
+                let event = Frame::quiet("message_update", delta_of(rest));
+                each(&event, self.read_at_ns);
+                continue;
+            }
+            let kind = kind_of(line);
+            ensure!(!line.windows(STOPPED.len()).any(|at| at == STOPPED), "the run failed: {}", head(line));
+            if kind == "agent_end" {
+                return Ok(ms(start.elapsed()));
+            }
+            ensure!(!line.windows(REFUSED.len()).any(|at| at == REFUSED), "refused: {}", head(line));
         }
     }
 
@@ -240,6 +301,61 @@ impl Drop for Agent {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+const UPDATE: &[u8] = b"{\"type\":\"message_update\",\"assistantMessageEvent\":";
+const STOPPED: &[u8] = b"\"stopReason\":\"error\"";
+const REFUSED: &[u8] = b"\"success\":false";
+
+impl<'a> Frame<'a> {
+    fn quiet(kind: &'a str, delta: Option<Cow<'a, str>>) -> Self {
+        Self {
+            kind,
+            delta,
+            request_id: None,
+            session_id: None,
+            stop_reason: None,
+            message: None,
+            is_error: None,
+            output: None,
+        }
+    }
+}
+
+/// The delta of an update's event, as it stands in the line; the words of the rows need no escapes.
+fn delta_of(event: &[u8]) -> Option<Cow<'_, str>> {
+    let from = find(event, b"_delta\"")?;
+    let rest = &event[from..];
+    let rest = &rest[find(rest, b"\"delta\":\"")? + 9..];
+    let end = rest.iter().position(|&byte| byte == b'"')?;
+    Some(String::from_utf8_lossy(&rest[..end]))
+}
+
+fn find(within: &[u8], what: &[u8]) -> Option<usize> {
+    // What is looked for stands at the beginning, before the long part.
+    within[..within.len().min(HEAD_BYTES)].windows(what.len()).position(|at| at == what)
+}
+
+/// Where the members of an event are, before its message.
+const HEAD_BYTES: usize = 256;
+
+fn kind_of(line: &[u8]) -> &str {
+    let text = line.strip_prefix(b"{\"type\":\"").and_then(|rest| rest.split(|&byte| byte == b'"').next());
+    text.and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default()
+}
+
+fn head(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(HEAD_BYTES * 2)]).into_owned()
+}
+
+/// The mock as a provider in the agent directory that the family shares.
+fn describe_mock(dir: &Path, mock: SocketAddr) -> anyhow::Result<()> {
+    let models = format!(
+        r#"{{"providers":{{"mock":{{"baseUrl":"http://{mock}/v1","api":"openai-completions","apiKey":"x",
+        "compat":{{"supportsDeveloperRole":false,"supportsReasoningEffort":false}},
+        "models":[{{"id":"alpha","reasoning":false,"input":["text"],"contextWindow":1000000,"maxTokens":100000}}]}}}}}}"#
+    );
+    Ok(std::fs::write(dir.join("models.json"), models)?)
 }
 
 fn parse(line: &[u8]) -> anyhow::Result<Frame<'_>> {

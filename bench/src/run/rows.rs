@@ -1,6 +1,7 @@
 //! The rows by name. Each measures both contenders and says what was promised.
 
 mod rounds;
+mod rpc;
 mod start;
 mod stream;
 
@@ -24,6 +25,13 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "turns", measure: stream::turns },
     Row { name: "resume", measure: start::resume },
     Row { name: "many", measure: start::many },
+    Row { name: "rpc-spawn", measure: |bench| rpc::named(start::spawn(&bench.in_rpc())) },
+    Row { name: "rpc-memory", measure: |bench| rpc::named(start::memory(&bench.in_rpc())) },
+    Row { name: "rpc-turn", measure: |bench| rpc::named(stream::turn(&bench.in_rpc())) },
+    Row { name: "rpc-stream", measure: |bench| rpc::named(stream::stream(&bench.in_rpc())) },
+    Row { name: "rpc-delay", measure: |bench| rpc::named(stream::delay(&bench.in_rpc())) },
+    Row { name: "rpc-read", measure: |bench| rpc::named(rounds::read(&bench.in_rpc())) },
+    Row { name: "rpc-pi", measure: rpc::pi },
 ];
 
 pub(crate) fn row_names() -> Vec<&'static str> {

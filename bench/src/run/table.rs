@@ -1,5 +1,6 @@
 //! One line per figure: ours, the floor's, the ratio, what was promised, whether it was kept.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use super::agent::Contender;
@@ -34,7 +35,7 @@ pub(super) enum Target {
 }
 
 pub(super) struct Outcome {
-    pub(super) label: &'static str,
+    pub(super) label: Cow<'static, str>,
     pub(super) unit: Unit,
     pub(super) ours: f64,
     pub(super) floor: f64,
@@ -60,7 +61,7 @@ impl Outcome {
             Target::AtMost(most) => format!("<= {}", self.unit.show(most)),
         };
         vec![
-            self.label.into(),
+            self.label.to_string(),
             self.unit.show(self.ours),
             self.unit.show(self.floor),
             format!("{:.2}x", self.ratio()),
@@ -127,8 +128,14 @@ mod tests {
 
     #[test]
     fn a_target_is_kept_or_missed_by_the_right_figure() {
-        let outcome =
-            |ours, floor, target| Outcome { label: "x", unit: Unit::Ms, ours, floor, target, note: String::new() };
+        let outcome = |ours, floor, target| Outcome {
+            label: "x".into(),
+            unit: Unit::Ms,
+            ours,
+            floor,
+            target,
+            note: String::new(),
+        };
         for (ours, floor, target, kept) in [
             (2.5, 1.0, Target::RatioAtMost(2.5), true),
             (2.6, 1.0, Target::RatioAtMost(2.5), false),

@@ -355,7 +355,7 @@ impl Projector {
                 }
             }
             Body::Model { model } => self.model = model.clone(),
-            Body::Imported { names, raws } => {
+            Body::Imported { names, raws, .. } => {
                 self.raws.extend(raws.iter().cloned());
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));
                 self.foreign.extend(names.iter().cloned());

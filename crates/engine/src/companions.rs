@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
-use vocab::{Command, Event, Fault, FaultKind, Offers, PeerId, Reply, SessionId, Tag, Target, Told};
+use vocab::{Command, CommandInfo, Event, Fault, FaultKind, Offers, PeerId, Reply, SessionId, Tag, Target, Told};
 
 use crate::outbox::Outbox;
 use crate::session::Mail;
@@ -51,6 +51,18 @@ impl Registry {
     pub(crate) fn members(&self) -> (u64, Members) {
         let inner = self.lock();
         (self.version(), inner.members.as_slice().into())
+    }
+
+    /// Each name once: the first one who brought it.
+    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+        let (_, members) = self.members();
+        let mut commands: Vec<CommandInfo> = Vec::new();
+        for command in members.iter().flat_map(|member| &member.offers.commands) {
+            if !commands.iter().any(|other| other.name == command.name) {
+                commands.push(command.clone());
+            }
+        }
+        commands
     }
 
     fn change(&self, step: impl FnOnce(&mut Vec<Arc<Member>>)) {
@@ -114,6 +126,11 @@ impl Engine {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         tokio::spawn(pass_on(shared.clone(), outbox.clone(), inbox));
         Companion { peer: Peer { commands: Some(commands), outbox }, shared }
+    }
+
+    /// Slash commands that companions bring, in order of registration.
+    pub fn companion_commands(&self) -> Vec<CommandInfo> {
+        self.shared.companions.commands()
     }
 
     /// Something went wrong with a program that should have become a companion, or with one that is.

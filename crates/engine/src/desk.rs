@@ -262,7 +262,7 @@ impl Desk {
     async fn slash(&mut self, target: &Target, name: &str, args: &str) -> SlashReply {
         let Some(command) = commands::find(name) else { return commands::unknown(name) };
         let reply = match command.name {
-            "help" => commands::help(),
+            "help" => self.help(),
             "version" => {
                 let version = self.shared.version.clone();
                 let text = format!("tillerman {version}");
@@ -276,6 +276,16 @@ impl Desk {
             _ => commands::unknown(name),
         };
         SlashReply { command: name.to_owned(), ..reply }
+    }
+
+    /// The built-in ones are data; what companions bring is for people to read.
+    fn help(&self) -> SlashReply {
+        let mut reply = commands::help();
+        for command in self.shared.companions.commands() {
+            let about = command.description.as_deref().unwrap_or(&command.source);
+            reply.text.push_str(&format!("\n/{} - {about}", command.name));
+        }
+        reply
     }
 
     async fn sessions(&self, target: &Target) -> SlashReply {

@@ -133,7 +133,9 @@ impl Copy {
     /// Names of another program's file stand before the entries they name, so they are set when all is copied.
     fn name_again(&mut self) {
         for entry in &mut self.entries {
-            if let Body::Imported { names, raws } = &mut entry.body {
+            if let Body::Imported { file, names, raws } = &mut entry.body {
+                // The copy is not that file's session.
+                *file = None;
                 names.retain_mut(|(seq, _)| self.new_seq.get(seq).map(|new| *seq = *new).is_some());
                 raws.retain_mut(|(seq, _)| self.new_seq.get(seq).map(|new| *seq = *new).is_some());
             }

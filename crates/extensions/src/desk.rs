@@ -63,7 +63,7 @@ pub(crate) struct Out {
     pub(crate) offers: bool,
     /// The answer to `shutdown` is there.
     pub(crate) may_end: bool,
-    /// It cannot go on; why.
+    /// It cannot go on: what is to be said behind its name.
     pub(crate) stop: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl Desk {
     fn bad_frame(&mut self, what: String, out: &mut Out) {
         self.bad += 1;
         if self.bad > BAD_FRAMES_MAX {
-            out.stop = Some(format!("it was stopped after {BAD_FRAMES_MAX} bad frames; the last one: {what}"));
+            out.stop = Some(format!("was stopped after {BAD_FRAMES_MAX} bad frames; the last one: {what}"));
         } else {
             out.troubles.push(("frame", what));
         }

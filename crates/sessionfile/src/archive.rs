@@ -9,6 +9,7 @@ use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, New
 
 use crate::files::Following;
 use crate::find::head_of;
+use crate::head::{absolute, copy_of};
 use crate::import::{self, Defaults};
 use crate::read::{Refused, Scan, scan};
 use crate::store::{Mirrored, Shared};
@@ -75,18 +76,36 @@ impl Shared {
         });
         let (file, found) = read.await.map_err(|_| Fault::new(FaultKind::Internal, "the reader failed"))?;
         let (bytes, found) = found?;
-        let session = found.head.id.clone();
+        let session = self.session_of(&file, &found.head.id).await?;
         match self.setup.store.summary(&session).await? {
-            None => self.adopt(&bytes, &found).await?,
+            None => self.adopt(&session, &file, &bytes, &found).await?,
             // Whoever has it open here follows a file already.
             Some(_) if self.is_open(&session) => return Ok(session),
             Some(_) => {
-                self.take_more(&bytes, &found).await?;
+                self.take_more(&session, &bytes, &found).await?;
                 self.tell_damage(&file, &bytes, &found);
             }
         }
         self.bind(&session, &file);
         Ok(session)
+    }
+
+    /// The session behind a file: that of its head, unless the file is a copy. A copy goes its own way, so it is a session
+    /// of its own, called after its place.
+    async fn session_of(&self, file: &Path, head: &SessionId) -> Result<SessionId, Fault> {
+        if self.setup.store.summary(head).await?.is_none() {
+            return Ok(head.clone());
+        }
+        let first = self.setup.store.read(head, 0, 2).await?.entries;
+        let imported_from = first.iter().find_map(|entry| match &entry.body {
+            Body::Imported { file, .. } => file.clone(),
+            _ => None,
+        });
+        let home = imported_from.or_else(|| self.known_path(head));
+        match home {
+            Some(home) if home.exists() && absolute(&home) != absolute(file) => Ok(copy_of(head, file)),
+            _ => Ok(head.clone()),
+        }
     }
 
     /// Lines that nobody can read; a torn end is told by whoever mends it.
@@ -98,15 +117,20 @@ impl Shared {
         }
     }
 
-    async fn adopt(&self, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+    async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
         let setup = &self.setup;
-        let defaults = Defaults { model: setup.model.clone(), mode: setup.mode, workspace: setup.workspace.clone() };
+        let defaults = Defaults {
+            model: setup.model.clone(),
+            mode: setup.mode,
+            workspace: setup.workspace.clone(),
+            file: Some(absolute(file)),
+        };
         let entries = import::whole(bytes, found, &*setup.models, &defaults);
         let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
             return Err(Fault::new(FaultKind::Internal, "an import begins with the session's opening"));
         };
         let lease = setup.store.create(NewSession {
-            id: found.head.id.clone(),
+            id: session.clone(),
             workspace: workspace.clone(),
             model: model.clone(),
             mode: *mode,
@@ -118,9 +142,8 @@ impl Shared {
     }
 
     /// What somebody else has appended to the file since.
-    async fn take_more(&self, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+    async fn take_more(&self, session: &SessionId, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
         let setup = &self.setup;
-        let session = &found.head.id;
         let known = self.names(&setup.store.read(session, 0, usize::MAX).await?.entries);
         if found.rows.iter().all(|row| known.contains_key(&row.name)) {
             return Ok(());

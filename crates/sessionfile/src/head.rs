@@ -78,6 +78,18 @@ pub fn default_dir(agent_dir: &Path, cwd: &Path) -> PathBuf {
     agent_dir.join("sessions").join(format!("--{inner}--"))
 }
 
+/// What the session in a copy of a file is called: the file says whose copy it is, its place says which.
+pub(crate) fn copy_of(head: &SessionId, file: &Path) -> SessionId {
+    let place = absolute(file).display().to_string();
+    let short = place.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    SessionId::from(format!("{head}-{short:08x}"))
+}
+
+/// Where a file really is; links lead to one place.
+pub(crate) fn absolute(file: &Path) -> PathBuf {
+    file.canonicalize().or_else(|_| std::path::absolute(file)).unwrap_or_else(|_| file.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -21,6 +21,8 @@ pub struct Defaults {
     pub mode: Mode,
     /// Where the session works when its head names no directory.
     pub workspace: std::path::PathBuf,
+    /// Where it is, to know it from its copies.
+    pub file: Option<std::path::PathBuf>,
 }
 
 /// A whole file as a new log.
@@ -38,7 +40,11 @@ pub fn whole(bytes: &[u8], scan: &Scan, models: &dyn Models, defaults: &Defaults
             forked_from: None,
         },
     );
-    let root = importer.push(1, head.at_ms, Body::Imported { names: Vec::new(), raws: Vec::new() });
+    let root = importer.push(
+        1,
+        head.at_ms,
+        Body::Imported { file: defaults.file.clone(), names: Vec::new(), raws: Vec::new() },
+    );
     importer.root = root;
     importer.run_from = root as usize - 1;
     if let Some(title) = &head.title {
@@ -134,7 +140,7 @@ impl<'a> Importer<'a> {
 
     fn announce(&mut self, parent: u64, at_ms: i64) -> u64 {
         self.run_from = self.entries.len();
-        self.push(parent, at_ms, Body::Imported { names: Vec::new(), raws: Vec::new() })
+        self.push(parent, at_ms, Body::Imported { file: None, names: Vec::new(), raws: Vec::new() })
     }
 
     fn rows(&mut self, bytes: &[u8], scan: &Scan, last: u64) {

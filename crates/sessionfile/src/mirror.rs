@@ -16,7 +16,7 @@ use vocab::Entry;
 
 use crate::fields::line_text;
 use crate::files::{Following, create_whole, replace_keeping};
-use crate::head::Head;
+use crate::head::{Head, copy_of};
 use crate::read::{NAMELESS, Refused, Scan, scan};
 use crate::tail;
 
@@ -187,7 +187,7 @@ impl Mirror {
                 return self.create();
             }
         };
-        if found.head.id != self.head.id {
+        if found.head.id != self.head.id && copy_of(&found.head.id, &self.path) != self.head.id {
             let text = format!("it belongs to session {}", found.head.id);
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, text).into());
         }

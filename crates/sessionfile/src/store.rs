@@ -98,7 +98,7 @@ impl Shared {
         self.lock().mirrors.contains_key(session)
     }
 
-    fn known_path(&self, session: &SessionId) -> Option<PathBuf> {
+    pub(crate) fn known_path(&self, session: &SessionId) -> Option<PathBuf> {
         let dir = {
             let places = self.lock();
             if let Some(path) = places.paths.get(session) {

@@ -162,6 +162,8 @@ struct Todos {
 }
 #[derive(Serialize, Deserialize)]
 struct Imported {
+    #[serde(default)]
+    file: Option<PathText>,
     names: Vec<(u64, Arc<str>)>,
     #[serde(default)]
     raws: Vec<(u64, Arc<str>)>,
@@ -281,9 +283,10 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
         Body::Title { title } => put("title", &Title { title: title.clone() }, out),
         Body::Shell(shell) => put("shell", &Shell::from(shell), out),
         Body::Todos { phases } => put("todos", &Todos { phases: into_all(phases) }, out),
-        Body::Imported { names, raws } => {
+        Body::Imported { file, names, raws } => {
+            let file = file.as_deref().map(Into::into);
             let raws = raws.iter().map(|(seq, json)| (*seq, json.as_str().into())).collect();
-            put("imported", &Imported { names: names.clone(), raws }, out)
+            put("imported", &Imported { file, names: names.clone(), raws }, out)
         }
         Body::Label { target, label } => put("label", &Label { target: *target, label: label.clone() }, out),
         Body::BranchSummary { from, summary } => {
@@ -374,6 +377,7 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
         "shell" => get(payload, |it: Shell| Body::Shell(it.into())),
         "todos" => get(payload, |it: Todos| Body::Todos { phases: into_all(it.phases) }),
         "imported" => get(payload, |it: Imported| Body::Imported {
+            file: it.file.map(PathBuf::from),
             names: it.names,
             raws: it.raws.into_iter().map(|(seq, json)| (seq, vocab::Json::trusted(json))).collect(),
         }),

@@ -3,6 +3,7 @@
 //!
 //! One thread, virtual time, counted ids: a seed that fails fails every time, and prints what happened.
 
+mod companion;
 mod dice;
 mod eye;
 mod log;

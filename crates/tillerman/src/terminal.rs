@@ -389,8 +389,12 @@ impl<F: Face> Terminal<F> {
         };
         self.asks.retain(|ask| ask.turn.is_none());
         self.face.turn_ended(end, code, &mut out.frames);
-        // A turn that an extension began ends beside a line that is wanted already.
-        if self.phase != Phase::Idle {
+        // A turn that an extension began ends beside a line that is wanted already, and so does one that leaves a question.
+        let waits_for_line = !self.asks.is_empty() && !self.interrupting && !self.one_shot && !self.eof;
+        if waits_for_line {
+            self.phase = Phase::Idle;
+            self.pending = None;
+        } else if self.phase != Phase::Idle {
             self.idle(code, out);
         }
     }

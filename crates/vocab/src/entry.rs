@@ -97,6 +97,8 @@ pub enum Body {
     /// Entries from here on were read from another program's file, where they have these names, `(seq, name)`. `raws` are
     /// messages as they stood there, for whoever reads that format: our words may not say everything.
     Imported {
+        /// That file, where these are the first entries of a session.
+        file: Option<PathBuf>,
         names: Vec<(u64, Arc<str>)>,
         raws: Vec<(u64, Json)>,
     },

@@ -33,7 +33,7 @@ fn per_round(bench: &Bench, row: &str, label: &'static str, call: &str, most: f6
         Ok([took / ROUNDS as f64])
     })?;
     let target = Target::RatioAtMost(most);
-    Ok(vec![Outcome { label, unit: Unit::Ms, ours, floor, target, note: String::new() }])
+    Ok(vec![Outcome { label: label.into(), unit: Unit::Ms, ours, floor, target, note: String::new() }])
 }
 
 /// By how much a round gets slower while the request grows, per 100 KB of request. The floor only copies and sends its
@@ -57,7 +57,7 @@ pub(super) fn long(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         Ok([growth, first_us, last_us])
     })?;
     Ok(vec![Outcome {
-        label: "500 read_file rounds, growth per round per 100 KB",
+        label: "500 read_file rounds, growth per round per 100 KB".into(),
         unit: Unit::Us,
         ours: ours[0],
         floor: floor[0],

@@ -24,7 +24,7 @@ pub(super) fn spawn(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         Ok([took])
     })?;
     Ok(vec![Outcome {
-        label: "spawn to ready",
+        label: "spawn to ready".into(),
         unit: Unit::Ms,
         ours,
         floor,
@@ -44,8 +44,8 @@ pub(super) fn memory(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         agent.finish()?;
         Ok([idle, prompted])
     })?;
-    let row = |label, n: usize, most| Outcome {
-        label,
+    let row = |label: &'static str, n: usize, most| Outcome {
+        label: label.into(),
         unit: Unit::Mb,
         ours: ours[n],
         floor: floor[n],
@@ -77,7 +77,7 @@ pub(super) fn resume(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         agent.finish()?;
     }
     Ok(vec![Outcome {
-        label: "resume 1,000 messages, spawn to ready",
+        label: "resume 1,000 messages, spawn to ready".into(),
         unit: Unit::Ms,
         ours,
         floor,
@@ -113,7 +113,7 @@ pub(super) fn many(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         Ok([idle, prompted])
     })?;
     Ok(vec![Outcome {
-        label: "20 processes, one prompt each, PSS",
+        label: "20 processes, one prompt each, PSS".into(),
         unit: Unit::Mb,
         ours: ours[1],
         floor: floor[1],

@@ -36,7 +36,7 @@ pub(super) fn turn(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     })?;
     let direct = median(direct);
     Ok(vec![Outcome {
-        label: "one-word turn (floor: a direct fetch)",
+        label: "one-word turn (floor: a direct fetch)".into(),
         unit: Unit::Ms,
         ours,
         floor: direct,
@@ -70,7 +70,7 @@ pub(super) fn stream(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     })?;
     Ok(vec![
         Outcome {
-            label: "20,000 one-word deltas, words",
+            label: "20,000 one-word deltas, words".into(),
             unit: Unit::PerSecond,
             ours: ours[0],
             floor: floor[0],
@@ -78,7 +78,7 @@ pub(super) fn stream(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
             note: format!("in {:.0} lines, floor {:.0}", ours[2], floor[2]),
         },
         Outcome {
-            label: "20,000 one-word deltas, CPU per word",
+            label: "20,000 one-word deltas, CPU per word".into(),
             unit: Unit::Us,
             ours: ours[1],
             floor: floor[1],
@@ -109,7 +109,7 @@ pub(super) fn delay(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     })?;
     let direct = median(direct);
     Ok(vec![Outcome {
-        label: "delay added per delta, p50",
+        label: "delay added per delta, p50".into(),
         unit: Unit::Us,
         ours: ours - direct,
         floor: floor - direct,
@@ -138,7 +138,7 @@ pub(super) fn turns(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         Ok([mean(&turns[7..]) / mean(&turns[..3])])
     })?;
     Ok(vec![Outcome {
-        label: "ten 2,000-word turns, last three over first three",
+        label: "ten 2,000-word turns, last three over first three".into(),
         unit: Unit::Times,
         ours,
         floor,

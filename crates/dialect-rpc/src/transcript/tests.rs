@@ -407,7 +407,7 @@ fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making(
     let names = vec![(3, "cafe0001".into()), (4, "cafe0002".into())];
     let entries = log(vec![
         opened(),
-        Body::Imported { names, raws: Vec::new() },
+        Body::Imported { file: None, names, raws: Vec::new() },
         Body::Model { model: "mock/mock-1".into() },
         user("a"),
     ]);

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, CommandInfo, Consult, ConsultKind, Event, Fault, FaultKind, HostTool, Notice, Opinion, Part, PeerId, Reply,
-    State, Told, Verb,
+    Answer, Consult, ConsultKind, Event, Fault, FaultKind, HostTool, Notice, Opinion, Part, PeerId, Reply, State, Told,
+    Verb,
 };
 
 use super::{Session, Work};
@@ -254,16 +254,6 @@ impl Session {
     }
 
     // ---- commands -----------------------------------------------------------------------------------------------
-
-    pub(super) fn companion_commands(&self) -> Vec<CommandInfo> {
-        let mut commands: Vec<CommandInfo> = Vec::new();
-        for command in self.beside.members.iter().flat_map(|member| &member.offers.commands) {
-            if !commands.iter().any(|other| other.name == command.name) {
-                commands.push(command.clone());
-            }
-        }
-        commands
-    }
 
     /// Hands a command to the companion that brought it; nothing waits for it, whatever the session is doing.
     pub(super) fn run_command(&mut self, name: Arc<str>, args: Arc<str>) -> Result<Reply, Fault> {

@@ -33,7 +33,7 @@ impl Session {
             lane: self.settings.lane,
             retry: self.settings.retry,
             compaction: self.settings.compaction,
-            commands: self.companion_commands(),
+            commands: self.shared.companions.commands(),
         })
     }
 

@@ -192,6 +192,8 @@ impl Session {
             let outcome = vocab::Outcome::error(format!("unknown tool: {name}"));
             return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
         };
+        // A cell of its own: what the call before it said last, or says too late, is not this one's output.
+        self.progress = Arc::default();
         let cell = self.progress.clone();
         let context = CallContext {
             session: self.id.clone(),

@@ -162,10 +162,12 @@ async fn one_that_dies_while_asked_about_a_call_denies_that_call_only() {
     let stage = stage(&Player::new([calls(&[("look", "{}"), ("change", "{}")]), say("ok")]));
     let mut fake = Fake::new(&stage, "guard", on_calls());
     let mut actor = stage.open().await;
+    let began = tokio::time::Instant::now();
     actor.prompt("go").await;
     fake.consult().await;
     drop(fake);
     actor.turn_end().await;
+    assert_eq!(began.elapsed().as_secs(), 0, "nobody waits for the dead");
     let log = log(&stage).await;
     assert!(log.contains("c1 Denied: not run: the extension guard"), "{log}");
     assert!(log.contains("c2 Ran: done"), "{log}");
@@ -240,6 +242,23 @@ async fn silence_about_a_turn_or_a_result_is_trouble_and_nothing_else() {
     assert_eq!(began.elapsed().as_secs(), 10);
     assert_eq!(trouble(&mut actor).await.1, "before_turn");
     assert!(log(&stage).await.contains("c1 Ran: done"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_dies_while_asked_about_a_turn_or_a_result_is_trouble_and_nothing_else() {
+    for hooked in [hooks(true, false, false), hooks(false, false, true)] {
+        let stage = stage(&Player::new([calls(&[("look", "{}")]), say("ok")]));
+        let mut fake = Fake::new(&stage, "mortal", hooked);
+        let mut actor = stage.open().await;
+        let began = tokio::time::Instant::now();
+        actor.prompt("go").await;
+        fake.consult().await;
+        drop(fake);
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+        assert_eq!(began.elapsed().as_secs(), 0, "nobody waits for the dead");
+        assert_eq!(trouble(&mut actor).await.2, "it ended before it answered");
+        assert!(log(&stage).await.contains("c1 Ran: done"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

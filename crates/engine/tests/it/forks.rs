@@ -189,7 +189,11 @@ async fn what_points_at_entries_points_at_the_copies() {
         usage: Usage::default(),
     };
     let bodies = vec![
-        Body::Imported { names: vec![(4, "aaaa".into()), (5, "bbbb".into()), (99, "gone".into())], raws: Vec::new() }, // 2
+        Body::Imported {
+            file: None,
+            names: vec![(4, "aaaa".into()), (5, "bbbb".into()), (99, "gone".into())],
+            raws: Vec::new(),
+        }, // 2
         started("t1"),                                                                    // 3
         user("t1", "one", UserFrom::Prompt),                                              // 4
         assistant("t1", "eins", &[]),                                                     // 5
@@ -233,7 +237,7 @@ async fn what_points_at_entries_points_at_the_copies() {
     let entries = stage.store.read(&copy, 0, usize::MAX).await.unwrap().entries;
     assert_eq!(
         entries[1].body,
-        Body::Imported { names: vec![(4, "aaaa".into()), (5, "bbbb".into())], raws: Vec::new() }
+        Body::Imported { file: None, names: vec![(4, "aaaa".into()), (5, "bbbb".into())], raws: Vec::new() }
     );
     assert!(matches!(&entries[10].body, Body::Compacted(it) if it.first_kept == 8), "the second prompt is 8 there");
     assert!(matches!(&entries[12].body, Body::BranchSummary { from: None, .. }));

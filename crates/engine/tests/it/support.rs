@@ -256,7 +256,9 @@ impl Tool for OneTool {
         assert!(!input.contains("panic_start"), "a scripted panic of a tool");
         let changes = self.required > Required::ReadOnly;
         Box::pin(async move {
-            (context.progress)("working");
+            if !input.contains("quiet") {
+                (context.progress)(&format!("working on {input}"));
+            }
             if input.contains("slow") {
                 tokio::time::sleep(Duration::from_secs(30)).await;
             }

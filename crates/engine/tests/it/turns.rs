@@ -364,3 +364,21 @@ async fn usage_adds_up_over_retries_tools_and_failed_turns() {
     assert_eq!(cost.data.get("input_tokens"), Some(&Data::Int(317)));
     assert_eq!(stage.store.summary(&"s1".into()).await.unwrap().unwrap().usage.input, 317);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_call_said_last_is_not_taken_for_the_next_ones_output() {
+    let player = Player::new(vec![calls(&[("look", r#"{"n":1}"#), ("look", r#"{"slow":"and quiet"}"#)])]);
+    let stage = stage_with(&player, |options| options.mode = Mode::DangerFullAccess);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let told: Vec<String> = actor
+        .told
+        .iter()
+        .filter_map(|told| match &told.event {
+            Event::CallProgress { call, parts, .. } => Some(format!("{call} {}", parts_text(parts))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, Vec::<String>::new());
+}

@@ -110,13 +110,13 @@ impl Desk {
 
     fn register(&mut self, text: &str, error: Option<RpcError>, out: &mut Out) {
         if let Some(error) = error {
-            out.stop = Some(format!("it refused to start: {}", error.message));
+            out.stop = Some(format!("refused to start: {}", error.message));
             return;
         }
         let registration: Registration<'_> = match read(text) {
             Ok(registration) => registration,
             Err(refused) => {
-                out.stop = Some(format!("the answer to initialize {}", refused.message));
+                out.stop = Some(format!("answered `initialize` with something that {}", refused.message));
                 return;
             }
         };
@@ -135,7 +135,7 @@ impl Desk {
             .and_then(|()| self.set_commands(registration.commands))
             .and_then(|()| self.set_hooks(&registration.hooks));
         if let Err(refused) = set {
-            out.stop = Some(format!("the answer to initialize: {}", refused.message));
+            out.stop = Some(format!("cannot be registered: {}", refused.message));
             return;
         }
         self.registered = true;

@@ -169,7 +169,7 @@ impl Desk {
 
     fn ask_about(&mut self, asked: Asked, out: &mut Out) -> u64 {
         if self.asked.len() >= ASKED_MAX {
-            out.stop = Some(format!("it left {ASKED_MAX} requests unanswered"));
+            out.stop = Some(format!("was stopped: it left {ASKED_MAX} requests unanswered"));
         }
         self.ask(asked)
     }

@@ -44,6 +44,35 @@ async fn one_that_never_answers_initialize_is_stopped_and_holds_nobody_up() {
 }
 
 #[tokio::test]
+async fn a_registration_that_makes_no_sense_is_refused_with_the_reason() {
+    let mut scene = Scene::new();
+    let programs = [
+        (
+            "a.py",
+            "register(tools=[{'name': 'no spaces'}])",
+            "a cannot be registered: `no spaces` is no name for a tool",
+        ),
+        ("b.py", "register(hooks=['sometimes'])", "b cannot be registered: there is no hook `sometimes`"),
+        ("c.py", "register(tools=7)", "c answered `initialize` with something that cannot be read"),
+        (
+            "d.py",
+            "send(id=next(frames())['id'], error={'code': 1, 'message': 'too old'})",
+            "d refused to start: too old",
+        ),
+    ];
+    let paths: Vec<_> =
+        programs.iter().map(|(name, text, _)| scene.python(name, &format!("{text}\ntime.sleep(9)\n"))).collect();
+    let paths: Vec<&std::path::Path> = paths.iter().map(|path| path.as_path()).collect();
+    scene.start(&paths).await;
+    let mut actor = scene.stage.open().await;
+    for (_, _, wanted) in programs {
+        actor.until(|event| matches!(event, Event::Trouble { text, .. } if text.starts_with(wanted))).await;
+    }
+    still_works(&mut actor).await;
+    scene.shutdown().await;
+}
+
+#[tokio::test]
 async fn one_that_hangs_in_a_hook_denies_the_call_and_the_turn_goes_on() {
     let mut scene = Scene::new();
     let path = scene.python("hang.py", "register(name='sloth', hooks=['before_call'])\ntime.sleep(1000)\n");
@@ -80,7 +109,7 @@ time.sleep(1000)
     let is_end = |event: &Event| matches!(event, Event::Trouble { during, .. } if &**during == "crash");
     let end = actor.until(is_end).await;
     let Event::Trouble { text, .. } = end else { panic!("not trouble") };
-    assert!(text.starts_with("babble it was stopped after 10 bad frames; the last one: not JSON"), "{text}");
+    assert!(text.starts_with("babble was stopped after 10 bad frames; the last one: not JSON"), "{text}");
     let told =
         actor.told.iter().filter(|told| matches!(&told.event, Event::Trouble { during, .. } if &**during == "frame"));
     assert_eq!(told.count(), 10);

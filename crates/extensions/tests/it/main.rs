@@ -6,4 +6,5 @@
 mod bad;
 mod examples;
 mod good;
+mod page;
 mod support;

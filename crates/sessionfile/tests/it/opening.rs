@@ -185,3 +185,27 @@ async fn files_are_found_by_age_and_by_id() {
     assert_eq!(by_id(&world.files(), "aa-2").len(), 1, "a whole id means that one");
     assert_eq!(by_id(&world.files(), "cc").len(), 0);
 }
+
+#[tokio::test]
+async fn a_copy_of_a_file_goes_its_own_way() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, ID);
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    let original = talk.file();
+    talk.end().await;
+    let copy = original.with_file_name("copy.jsonl");
+    std::fs::copy(&original, &copy).unwrap();
+
+    let later = world.process();
+    let other = later.import(&copy).await.unwrap();
+    assert_ne!(other.as_str(), ID);
+    let mut talk = Talk::resume(&later, other.as_str()).await;
+    talk.log(vec![user("b"), says("2")]).await;
+    talk.end().await;
+    assert_eq!(texts(&world.context(other.as_str()).await), ["a", "1", "b", "2"]);
+    assert_eq!(lines(&copy).len(), lines(&original).len() + 2, "the copy is written to, the original is not");
+    assert_eq!(later.import(&original).await.unwrap().as_str(), ID);
+    assert_eq!(texts(&world.context(ID).await), ["a", "1"], "the original has only its own");
+    assert_eq!(world.process().import(&copy).await.unwrap(), other, "found again by its place");
+}

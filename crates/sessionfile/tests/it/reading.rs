@@ -7,7 +7,7 @@ use crate::kit::*;
 
 fn read(text: &str) -> Vec<std::sync::Arc<Entry>> {
     let found = scan(text.as_bytes()).unwrap();
-    let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into() };
+    let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into(), file: None };
     let entries = import::whole(text.as_bytes(), &found, &Known, &defaults);
     for (at, entry) in entries.iter().enumerate() {
         assert_eq!(entry.seq, at as u64 + 1);
@@ -203,7 +203,7 @@ proptest::proptest! {
             bytes.extend(line);
         }
         if let Ok(found) = scan(&bytes) {
-            let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into() };
+            let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into(), file: None };
             let entries = import::whole(&bytes, &found, &Known, &defaults);
             for (at, entry) in entries.iter().enumerate() {
                 assert_eq!(entry.seq, at as u64 + 1);

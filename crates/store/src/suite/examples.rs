@@ -75,6 +75,7 @@ fn lifecycle() -> Vec<Body> {
             }],
         },
         Body::Imported {
+            file: Some("/a/b.jsonl".into()),
             names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())],
             raws: vec![(2, Json::trusted(r#"{"role":"custom","x":[1,2]}"#))],
         },

@@ -105,6 +105,9 @@ impl World {
         let started = tokio::time::Instant::now();
         let engine = self.engine();
         self.calm.store(false, Ordering::Relaxed);
+        for _ in 0..self.dice.pick(&[0, 0, 1, 1, 2]) {
+            super::companion::spawn(&engine, Dice::new(self.dice.roll()), self.calm.clone());
+        }
         self.come(&engine);
         for _ in 0..5 + self.dice.below(35) {
             self.act(&engine);
@@ -237,6 +240,7 @@ impl World {
             }
             95..97 => Verb::Fork { at: Some(if self.users.is_empty() { 3 } else { self.dice.pick(&self.users) }) },
             97 => Verb::Leave,
+            98 => Verb::Command { name: "beside".into(), args: "".into() },
             _ => {
                 let mut open = Open::new(Which::Named(SESSION.into()));
                 open.after = self.after();

@@ -53,8 +53,9 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let (typed, lines) = mpsc::channel(LINES_MAX);
     let (wish, wishes) = mpsc::channel(LINES_MAX);
     if edited {
+        let words = editor::Words::fetch(&wired.ports, wired.engine.companion_commands());
         let history = (!args.basics.no_session).then(|| home.history_file());
-        editor::spawn(editor::Editor { history, words: editor::Words::fetch(&wired.ports) }, wishes, typed.clone())?;
+        editor::spawn(editor::Editor { history, words }, wishes, typed.clone())?;
     } else {
         tokio::spawn(plain::read(input, wishes, typed.clone()));
     }

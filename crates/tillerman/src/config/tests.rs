@@ -153,6 +153,38 @@ fn a_workspace_chooses_neither_server_nor_key() {
 }
 
 #[test]
+fn a_workspace_starts_extensions_only_where_the_user_trusts_it() {
+    let work = ("work/.tillerman.toml", "extensions = ['tools/x.py']");
+    let stranger = place(&[("user/config.toml", "extensions = ['mine.py', '/abs.py']"), work]);
+    check(
+        &stranger,
+        expect![[r#"
+            extensions = /user/mine.py,/abs.py  # /user/config.toml
+            warning: /work/.tillerman.toml: `extensions` is ignored: nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it
+        "#]],
+    );
+    // A workspace cannot trust itself, and a link to a trusted directory is not that directory's parent or neighbour.
+    let own = place(&[("work/.tillerman.toml", "trusted_workspaces = ['.']\nextensions = ['x.py']")]);
+    let config = own.load(None).unwrap();
+    assert_eq!((config.extensions().count(), config.warnings.len()), (0, 2));
+    let trusting = place(&[work]);
+    let root = trusting.root.path().display();
+    std::fs::write(
+        trusting.user().join("config.toml"),
+        format!("extensions = ['mine.py']\ntrusted_workspaces = ['{root}/work/../work']"),
+    )
+    .unwrap();
+    let config = trusting.load(None).unwrap();
+    let names: Vec<String> = config
+        .extensions()
+        .map(|path| path.strip_prefix(trusting.root.path()).unwrap().display().to_string())
+        .collect();
+    assert_eq!((names, config.warnings.len()), (vec!["user/mine.py".to_owned(), "work/tools/x.py".to_owned()], 0));
+    std::fs::write(trusting.user().join("config.toml"), format!("trusted_workspaces = ['{root}']")).unwrap();
+    assert_eq!(trusting.load(None).unwrap().extensions().count(), 0, "a directory above it is not it");
+}
+
+#[test]
 fn unknown_keys_are_pointed_out_and_passed_over() {
     let files = [(
         "user/config.toml",

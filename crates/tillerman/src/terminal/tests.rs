@@ -1,5 +1,7 @@
 //! Stories told to the terminal by hand: lines typed and events told go in, what is shown and wanted comes out.
 
+mod dialogs;
+
 use std::sync::{Arc, Mutex};
 
 use expect_test::{Expect, expect};
@@ -155,7 +157,8 @@ fn inline(color: bool, marks: bool) -> People {
 }
 
 fn show(seen: &Seen) -> String {
-    let mut text = seen.shown.replace('\x05', "{prompt?}\n").replace('\x06', "{answer?}\n");
+    let mut text =
+        seen.shown.replace('\x05', "{prompt?}\n").replace('\x06', "{answer?}\n").replace('\x11', "{line?}\n");
     for verb in &seen.wanted {
         match verb {
             Verb::Open(_) => {}

@@ -3,6 +3,7 @@
 
 mod boundaries;
 mod cli;
+mod cli_extensions;
 mod cli_help;
 mod cli_rpc;
 mod cli_run;

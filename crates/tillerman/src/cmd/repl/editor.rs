@@ -16,7 +16,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
 use rustyline::{Behavior, Config, Context, Helper};
 use tokio::sync::mpsc;
-use vocab::Mode;
+use vocab::{CommandInfo, Mode};
 
 use super::{Typed, prompt_of};
 use crate::terminal::{LINE_JOIN, Want};
@@ -34,12 +34,15 @@ pub(super) struct Editor {
 #[derive(Clone, Default)]
 pub(super) struct Words {
     models: Arc<Mutex<Vec<String>>>,
+    /// Commands that are not built in.
+    more: Vec<String>,
 }
 
 impl Words {
     /// Asks for the models on the side; until they are known there are none to complete.
-    pub(super) fn fetch(ports: &Ports) -> Self {
-        let words = Self::default();
+    pub(super) fn fetch(ports: &Ports, more: Vec<CommandInfo>) -> Self {
+        let more = more.iter().map(|command| command.name.to_string()).collect();
+        let words = Self { more, ..Self::default() };
         let (models, provider) = (words.models.clone(), ports.provider.clone());
         tokio::spawn(async move {
             if let Ok(found) = provider.models().await {
@@ -54,7 +57,8 @@ impl Words {
     fn complete(&self, line: &str) -> (usize, Vec<String>) {
         let Some(rest) = line.strip_prefix('/') else { return (0, Vec::new()) };
         let Some((name, args)) = rest.split_once(' ') else {
-            let names = COMMANDS.iter().map(|command| command.name).filter(|name| name.starts_with(rest));
+            let names = COMMANDS.iter().map(|command| command.name).chain(self.more.iter().map(String::as_str));
+            let names = names.filter(|name| name.starts_with(rest));
             return (1, names.map(|name| format!("{name} ")).collect());
         };
         let known: Vec<String> = match name {
@@ -171,7 +175,9 @@ mod tests {
 
     #[test]
     fn commands_models_and_modes_are_completed() {
-        let words = Words { models: Arc::new(Mutex::new(vec!["tour".into(), "tour-mini".into(), "big".into()])) };
+        let models = Arc::new(Mutex::new(vec!["tour".into(), "tour-mini".into(), "big".into()]));
+        let words = Words { models, more: vec!["guard".into()] };
+        assert_eq!(words.complete("/gu"), (1, vec!["guard ".to_owned()]));
         assert_eq!(words.complete("/sta"), (1, vec!["status ".to_owned()]));
         assert_eq!(words.complete("/model to"), (7, vec!["tour".to_owned(), "tour-mini".to_owned()]));
         assert_eq!(words.complete("/mode wo"), (6, vec!["workspace-write".to_owned()]));

@@ -1,0 +1,130 @@
+//! A companion of the simulation: it does with what it is asked whatever the dice say, late, never or wrongly, asks people
+//! things nobody wanted to know, and dies in the middle. None of it may break a promise made to anybody else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use engine::{Companion, Engine};
+use vocab::{
+    Answer, AskKind, Body, Command, CommandInfo, ConsultKind, Delivery, Event, Hooks, HostTool, Json, Notice, Offers,
+    Opinion, Part, SessionId, Tag, Target, Verb,
+};
+
+use super::dice::Dice;
+
+/// Puts one beside every session; it lives until the dice or the process end it.
+pub(super) fn spawn(engine: &Engine, mut dice: Dice, calm: Arc<AtomicBool>) {
+    let companion = engine.companion("sim", "sim", offers(&mut dice));
+    tokio::spawn(Fate { companion, dice, calm, tag: 0 }.live());
+}
+
+fn offers(dice: &mut Dice) -> Offers {
+    let names = dice.pick(&[&["beside1"][..], &["beside1", "host1"], &["look"], &[]]);
+    let tool =
+        |name: &&str| HostTool { name: (*name).into(), description: "beside".into(), schema: Json::empty_object() };
+    let command = CommandInfo { name: "beside".into(), description: None, source: "sim".into() };
+    let hooks = Hooks { before_turn: dice.chance(50), before_call: dice.chance(50), after_call: dice.chance(50) };
+    Offers { tools: names.iter().map(tool).collect(), commands: vec![command], hooks, deltas: dice.chance(30) }
+}
+
+struct Fate {
+    companion: Companion,
+    dice: Dice,
+    calm: Arc<AtomicBool>,
+    tag: u64,
+}
+
+impl Fate {
+    async fn live(mut self) {
+        let mut told = Vec::new();
+        while self.companion.events(&mut told).await {
+            for told in std::mem::take(&mut told) {
+                if self.is_wild() && self.dice.below(200) == 0 {
+                    return;
+                }
+                self.hear(told.session, told.event).await;
+            }
+        }
+    }
+
+    fn is_wild(&self) -> bool {
+        !self.calm.load(Ordering::Relaxed)
+    }
+
+    async fn send(&mut self, session: SessionId, verb: Verb) {
+        self.tag += 1;
+        self.companion.submit(Command { tag: Tag(self.tag), target: Target::Session(session), verb }).await;
+    }
+
+    async fn hear(&mut self, session: SessionId, event: Event) {
+        let answer = match event {
+            Event::Consult(consult) => {
+                let opinion = if self.is_wild() { self.opinion(&consult.kind) } else { Opinion::Fine };
+                Verb::Opine { consult: consult.id, opinion }
+            }
+            Event::Logged(entry) => match &entry.body {
+                Body::AskOpened(ask) if matches!(ask.kind, AskKind::HostCall { .. }) => {
+                    let answer = Answer::Result { parts: vec![Part::text("beside")], is_error: false, details: None };
+                    Verb::Answer { ask: ask.id.clone(), answer }
+                }
+                _ if self.is_wild() && self.dice.chance(6) => self.wish(),
+                _ => return,
+            },
+            _ => return,
+        };
+        if self.is_wild() {
+            if self.dice.chance(10) {
+                return;
+            }
+            let ms = self.dice.pick(&[0, 0, 0, 5, 100, 3_000, 7_000]);
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+        // What it wanted while everything was wild is forgotten once it is not; an answer is still owed.
+        if !self.is_wild() && !matches!(answer, Verb::Opine { .. } | Verb::Answer { .. }) {
+            return;
+        }
+        self.send(session, answer).await;
+    }
+
+    fn opinion(&mut self, kind: &ConsultKind) -> Opinion {
+        let right = match kind {
+            ConsultKind::Turn { .. } => {
+                Opinion::Context { system: Some("mind".into()), message: self.dice.pick(&[None, Some("hm".into())]) }
+            }
+            ConsultKind::Call { .. } => {
+                self.dice.pick(&[Opinion::Veto("no".into()), Opinion::Input(Json::trusted(r#"{"other":1}"#))])
+            }
+            ConsultKind::Result { .. } => Opinion::Result { parts: vec![Part::text("changed")], is_error: true },
+            ConsultKind::Command { .. } => Opinion::Fine,
+        };
+        match self.dice.below(10) {
+            0..5 => Opinion::Fine,
+            5..8 => right,
+            8 => Opinion::Failed("broken".into()),
+            _ => Opinion::Veto("whatever".into()),
+        }
+    }
+
+    fn wish(&mut self) -> Verb {
+        match self.dice.below(10) {
+            0..5 => {
+                let kind = self.dice.pick(&[
+                    AskKind::Confirm { title: "sure?".into(), message: "".into() },
+                    AskKind::Select { title: "which?".into(), options: vec!["a".into()] },
+                    AskKind::Input { title: "what?".into(), placeholder: None },
+                ]);
+                Verb::Ask { kind, timeout_ms: self.dice.pick(&[None, Some(0), Some(50), Some(5_000)]) }
+            }
+            5 => Verb::Show(Notice::Status { key: "k".into(), text: self.dice.pick(&[None, Some("t".into())]) }),
+            6 => Verb::Prompt { parts: vec![Part::text("from beside")], delivery: Delivery::Enqueue },
+            7 => Verb::Interrupt,
+            8 => Verb::Opine { consult: self.dice.below(20), opinion: Opinion::Fine },
+            _ => {
+                let offers = offers(&mut self.dice);
+                self.companion.offer(offers);
+                Verb::Inspect
+            }
+        }
+    }
+}
