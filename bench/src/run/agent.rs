@@ -221,8 +221,14 @@ impl Agent {
             }
             let kind = kind_of(line);
             ensure!(!line.windows(STOPPED.len()).any(|at| at == STOPPED), "the run failed: {}", head(line));
-            if kind == "agent_end" {
-                return Ok(ms(start.elapsed()));
+            match kind {
+                "agent_end" => return Ok(ms(start.elapsed())),
+                // As the rows know it.
+                "tool_execution_end" => {
+                    ensure!(!line.ends_with(b"\"isError\":true}"), "a tool failed: {}", head(line));
+                    each(&Frame::quiet("tool_result", None), self.read_at_ns);
+                }
+                _ => {}
             }
             ensure!(!line.windows(REFUSED.len()).any(|at| at == REFUSED), "refused: {}", head(line));
         }
