@@ -16,8 +16,9 @@ use crate::frame_log::FrameLog;
 
 /// Unwritten bytes at which no more events are fetched.
 const UNSENT_BYTES_HIGH: usize = 128 * 1024;
-/// Unwritten bytes at which no more input is read: a peer that sends without ever reading waits.
-const UNSENT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Unwritten bytes at which no more input is read: a peer that sends without ever reading waits. More than what one batch of
+/// events makes, so that an abort is heard whatever is just being said.
+const UNSENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes read at once.
 const READ_BYTES: usize = 16 * 1024;
 /// After the grace period and an interrupt, the conversation may take this long to settle.

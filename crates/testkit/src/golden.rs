@@ -20,6 +20,7 @@
 //! | `name KIND ID` | what the next session, turn, call or ask is called instead of `s1`, `t1` ... |
 //! | `> LINE` | is sent; `> EOF` closes the input |
 //! | `wait MS` | lets time pass |
+//! | `until TEXT` | waits for a line with this in it; behind `>`, instead of until nothing more comes |
 //! | `clock real` | for the caller: time is not paused, because a process takes its own ([`in_real_time`]) |
 //! | `< LINE`, `exit N` | what came back |
 //!
@@ -84,10 +85,9 @@ pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect
     let mut pipe = Pipe::new(&stage.engine, dialect(&opening), host::Options::default());
     let mut greeting = Some(shown(pipe.heard(QUIET).await, &masks));
     let mut result = String::new();
-    for line in story.lines() {
-        if line.starts_with('<') || line.starts_with("exit ") {
-            continue;
-        }
+    let written = |line: &&str| !line.starts_with('<') && !line.starts_with("exit ");
+    let mut lines = story.lines().filter(written).peekable();
+    while let Some(line) = lines.next() {
         if line.starts_with('>') {
             result.push_str(&greeting.take().unwrap_or_default());
         }
@@ -101,6 +101,12 @@ pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect
                 "EOF" => pipe.eof().await,
                 text => pipe.send(&text.replace("$WS", &masks[0].0)).await,
             }
+            if lines.peek().is_some_and(|next| next.starts_with("until ")) {
+                continue;
+            }
+        } else if let Some(text) = line.strip_prefix("until ") {
+            let said = pipe.until(|line| line.contains(text.trim())).await;
+            result.push_str(&shown(said, &masks));
         } else {
             continue;
         }
@@ -161,7 +167,7 @@ impl Cast {
 
     fn take(&mut self, word: &str, rest: &str) {
         match word {
-            "" | "#" | ">" | "<" | "wait" | "exit" | "clock" => {}
+            "" | "#" | ">" | "<" | "wait" | "until" | "exit" | "clock" => {}
             "args" => self.args.extend(rest.split_whitespace().map(str::to_owned)),
             "file" => {
                 let (name, content) = rest.split_once(' ').unwrap_or((rest, ""));

@@ -60,13 +60,19 @@ impl Pipe {
         let mut chunk = vec![0; 64 * 1024];
         let mut lines = Vec::new();
         loop {
-            lines.extend(self.whole_lines());
-            if lines.iter().any(|line| wanted(line)) {
+            let fresh = self.whole_lines();
+            let found = fresh.iter().any(|line| wanted(line));
+            lines.extend(fresh);
+            if found {
                 return lines;
             }
-            match self.from.read(&mut chunk).await {
-                Ok(count) if count > 0 => self.rest.extend_from_slice(&chunk[..count]),
-                _ => panic!("it ended, and what was waited for is not among {lines:?}"),
+            loop {
+                let count = self.from.read(&mut chunk).await.unwrap_or(0);
+                assert!(count > 0, "it ended, and what was waited for is not among {lines:?}");
+                self.rest.extend_from_slice(&chunk[..count]);
+                if chunk[..count].contains(&b'\n') {
+                    break;
+                }
             }
         }
     }

@@ -15,6 +15,8 @@ mod peers;
 mod real_model;
 mod recordings;
 mod recordings_rpc;
+mod rpc_blocked;
+mod rpc_state;
 mod schema;
 mod stories;
 mod transcripts;

@@ -28,6 +28,8 @@ use compare::Rules;
 
 /// How long a line may take to come; with time paused it takes none.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a command runs before it is stopped: long enough to have begun on a busy machine.
+const RUNS_FOR: Duration = Duration::from_secs(1);
 /// How long nothing more may come at the end.
 const QUIET: Duration = Duration::from_millis(300);
 /// Frames that a peer does not send and every host passes over.
@@ -182,7 +184,7 @@ impl Replay {
                 self.pipe.send(&frame.to_string()).await;
                 // The recording does not show how long a command had run when it was stopped.
                 if frame["type"] == "bash" && matches!(rest.front(), Some(Record::In(_))) {
-                    tokio::time::sleep(QUIET).await;
+                    tokio::time::sleep(RUNS_FOR).await;
                 }
                 Ok(())
             }

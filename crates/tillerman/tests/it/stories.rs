@@ -7,7 +7,7 @@ mod host_tools;
 mod host_tools_rpc;
 mod peers;
 mod processes;
-mod rpc_teller;
+pub(crate) mod rpc_teller;
 mod serve_teller;
 
 use std::path::{Path, PathBuf};
