@@ -46,6 +46,10 @@ impl Rpc {
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
             Command::Branch { entry } => self.move_then(Then::Branch(call, entry), out),
             Command::Clone => self.move_then(Then::Clone(call), out),
+            Command::Handoff { instructions } => {
+                self.handoff = Some(instructions.map(Into::into));
+                self.move_then(Then::Clone(call), out);
+            }
             Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
             Command::AbortRetry => self.plain(call, Verb::AbortRetry, out),
             Command::AbortBash => self.plain(call, Verb::AbortShell, out),
@@ -176,9 +180,6 @@ impl Rpc {
             }
             Command::SetHostUriSchemes { schemes } if !schemes.is_empty() => {
                 self.refuse(call, "URI schemes of the host are not supported", out);
-            }
-            Command::Handoff => {
-                self.refuse(call, "Handoff is not supported; use compact, or branch", out);
             }
             // Switches for what there is only one way of.
             _ => self.respond(call, None, out),

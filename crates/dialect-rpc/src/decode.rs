@@ -132,7 +132,7 @@ pub(crate) enum Command {
     GetSubagents,
     GetSubagentMessages,
     NegotiateProtocol { version: u64 },
-    Handoff,
+    Handoff { instructions: Option<String> },
     SetHostUriSchemes { schemes: Vec<serde_json::Value> },
 }
 
@@ -392,7 +392,7 @@ fn read(name: &str, text: &str) -> Result<Command, String> {
         "negotiate_protocol" => {
             Command::NegotiateProtocol { version: need("protocolVersion", it()?.protocol_version)? }
         }
-        "handoff" => Command::Handoff,
+        "handoff" => Command::Handoff { instructions: it()?.custom_instructions },
         "set_host_uri_schemes" => Command::SetHostUriSchemes { schemes: get::<Schemes>(text)?.schemes },
         other => unreachable!("{other} is in the table and not here; the test of every command would have found it"),
     })

@@ -169,6 +169,8 @@ pub struct Rpc {
     locale: Option<Arc<str>>,
     /// What the next new session is said to come from.
     parent: Option<Arc<str>>,
+    /// The session that is moved to next is a copy to be summarised, with these instructions.
+    handoff: Option<Option<Arc<str>>>,
     ids_made: u64,
     /// The model's server refused our key the last time it was asked.
     auth_failed: bool,
@@ -200,6 +202,7 @@ impl Rpc {
             host_tools: Registered::default(),
             locale: None,
             parent: None,
+            handoff: None,
             ids_made: 0,
             ready: false,
             ending: false,

@@ -55,6 +55,8 @@ pub(crate) enum Why {
     Exported(Call),
     Read(Call, ReadFor),
     Fork(Call),
+    /// The copy is being summarised.
+    Handoff(Call),
 }
 
 /// What the log is read for.
@@ -114,10 +116,19 @@ impl Rpc {
             (Why::QueueSlash(call, text, delivery), result) => self.queue_slash(call, text, delivery, result, out),
             (Why::SetModel { call, name, scoped }, result) => self.model_set(&call, &name, scoped, result, out),
             (Why::Fork(call), Ok(Reply::Forked { session, text })) => {
-                let text = (call.command != "clone").then(|| text.clone());
+                let text = matches!(call.command, "branch" | "fork").then(|| text.clone());
                 self.go_to(Which::Id(session.to_string()), call, text, out);
             }
-            (Why::Fork(call), Err(fault)) => self.not_moved(&call, fault, out),
+            (Why::Fork(call), Err(fault)) => match self.handoff.take() {
+                // Nothing was said yet: there is nothing to hand over, and that is an answer.
+                Some(_) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),
+                _ => self.not_moved(&call, fault, out),
+            },
+            (Why::Handoff(call), Ok(_)) => self.handed_over(&call, true, out),
+            (Why::Handoff(call), Err(fault)) if fault.kind == FaultKind::NothingToDo => {
+                self.handed_over(&call, false, out);
+            }
+            (Why::Handoff(call), Err(fault)) => self.not_moved(&call, fault, out),
             (Why::Read(call, ReadFor::Branch { entry }), Ok(Reply::Entries(entries))) => {
                 self.branch(call, &entry, entries, out);
             }
@@ -221,6 +232,10 @@ impl Rpc {
             self.send_to(Target::Session(before), Verb::Leave, Why::Nothing, out);
             self.carry_over(level.filter(|_| !opened.resumed), out);
         }
+        if let (Some((call, _)), Some(instructions)) = (&command, self.handoff.take()) {
+            // Still moving: what comes next waits for the summary.
+            return self.send(Verb::Compact { instructions }, Why::Handoff(call.clone()), out);
+        }
         match command {
             Some((call, text)) => self.respond(
                 &call,
@@ -259,6 +274,13 @@ impl Rpc {
 
     fn not_moved(&mut self, call: &Call, fault: &Fault, out: &mut Out) {
         self.fault(call, fault, out);
+        self.moving = false;
+        self.release(out);
+    }
+
+    /// The host is on a session that goes on from a summary; `null` when there was nothing to summarise.
+    fn handed_over(&mut self, call: &Call, summarised: bool, out: &mut Out) {
+        self.respond(call, Some(&|out| out.extend_from_slice(if summarised { b"{}" } else { b"null" })), out);
         self.moving = false;
         self.release(out);
     }
@@ -466,7 +488,8 @@ impl Why {
             | Why::Cleared(call)
             | Why::Exported(call)
             | Why::Read(call, _)
-            | Why::Fork(call) => Some(call),
+            | Why::Fork(call)
+            | Why::Handoff(call) => Some(call),
         }
     }
 }

@@ -45,7 +45,7 @@ mod tests {
         }
         for (name, _) in COMMANDS {
             let times = answered.iter().filter(|answered| *answered == name).count();
-            let refused = ["login", "handoff", "get_subagent_messages"].contains(name);
+            let refused = ["login", "get_subagent_messages"].contains(name);
             assert_eq!(times, usize::from(!refused), "{name}");
         }
     }
@@ -111,8 +111,8 @@ mod tests {
                 let mut wrong = full.clone();
                 wrong[name] = json!({ "no": ["such", "thing"] });
                 // Of what is not looked at, nothing is wrong.
-                let unread = ["id", "parentSession", "timedOut"].contains(&name.as_str())
-                    || ["set_fast_mode", "set_subagent_subscription", "handoff"].iter().any(|it| full["type"] == *it);
+                let unread = ["id", "timedOut"].contains(&name.as_str())
+                    || ["set_fast_mode", "set_subagent_subscription"].iter().any(|it| full["type"] == *it);
                 if !unread || (name == "id" && required.contains(&"id")) {
                     assert!(!is_taken(&wrong), "{wrong}");
                     refused += 1;

@@ -68,7 +68,7 @@ const TABLE: &[(&str, &str, Leads, Option<&str>)] = &[
     ("get_subagents", "", Answered, None),
     ("get_subagent_messages", r#""id":"x""#, Refused, None),
     ("negotiate_protocol", r#""protocolVersion":1"#, Answered, Some(r#""protocolVersion":"1""#)),
-    ("handoff", "", Refused, None),
+    ("handoff", "", To("Interrupt"), Some(r#""customInstructions":1"#)),
     ("set_host_uri_schemes", r#""schemes":[]"#, Answered, Some(r#""schemes":1"#)),
 ];
 
