@@ -11,7 +11,8 @@ pub const PROBE_TIME_MAX: Duration = Duration::from_millis(200);
 
 const OPENAI_URL: &str = "https://api.openai.com/v1";
 
-/// Whose server it is, by its address: the name under which its models are offered.
+/// Whose server it is, by its address: the name under which its models are offered. One that is nobody's we know is named
+/// after the variables that lead to it, so that hosts which ask for `openai` by name find it.
 pub fn provider_name(base_url: &str) -> &'static str {
     let rest = base_url.trim().split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default().to_ascii_lowercase();
@@ -20,7 +21,7 @@ pub fn provider_name(base_url: &str) -> &'static str {
         ("api.openai.com", _) => "openai",
         ("openrouter.ai", _) => "openrouter",
         (_, "11434") => "ollama",
-        _ => "custom",
+        _ => "openai",
     }
 }
 
@@ -189,9 +190,9 @@ mod tests {
             ("https://openrouter.ai/api/v1", "openrouter"),
             ("http://127.0.0.1:11434/v1", "ollama"),
             ("http://[::1]:11434", "ollama"),
-            ("http://127.0.0.1:8080/v1", "custom"),
-            ("https://api.openai.com.evil.example/v1", "custom"),
-            ("nonsense", "custom"),
+            ("http://127.0.0.1:8080/v1", "openai"),
+            ("https://api.openai.com.evil.example/v1", "openai"),
+            ("nonsense", "openai"),
         ] {
             assert_eq!(provider_name(url), want, "{url}");
         }

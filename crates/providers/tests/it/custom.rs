@@ -119,5 +119,5 @@ async fn every_model_says_whose_it_is() {
     for model in models.iter().chain([&named.resolve("whatever").unwrap()]) {
         assert_eq!((&*model.provider, &*model.api, &*model.base_url), ("lab", "openai-completions", &*mock.base_url));
     }
-    assert_eq!(&**provider(&mock).provider(), "custom");
+    assert_eq!(&**provider(&mock).provider(), "openai");
 }

@@ -112,12 +112,12 @@ async fn every_name_of_every_provider_resolves() {
     for (slug, want) in [
         ("lab/alpha", "lab alpha lab/alpha"),
         ("alpha", "lab alpha lab/alpha"),
-        ("only", "custom only only"),
+        ("only", "openai only only"),
         ("home/only", "home only home/only"),
-        ("gpt-one", "custom gpt-one gpt-one"),
-        ("custom/gpt-one", "custom gpt-one gpt-one"),
-        ("anything", "custom anything anything"),
-        ("vendor/thing", "custom vendor/thing vendor/thing"),
+        ("gpt-one", "openai gpt-one gpt-one"),
+        ("openai/gpt-one", "openai gpt-one gpt-one"),
+        ("anything", "openai anything anything"),
+        ("vendor/thing", "openai vendor/thing vendor/thing"),
         ("tour", "tour tour tour"),
         ("tour/tour-mini", "tour tour-mini tour-mini"),
     ] {
@@ -127,7 +127,7 @@ async fn every_name_of_every_provider_resolves() {
     for (slug, said) in [
         ("same", "could be any of: lab/same, home/same"),
         ("lab/nope", "unknown model: lab/nope (there is: lab/alpha"),
-        ("custom/nope", "no model `custom/nope`; there is: gpt-one, only"),
+        ("openai/nope", "no model `openai/nope`; there is: gpt-one, only"),
     ] {
         let fault = catalogue.resolve(slug).unwrap_err();
         assert!(fault.message.contains(said), "{slug}: {}", fault.message);
