@@ -8,6 +8,7 @@ mod dialog;
 mod inspect;
 mod join;
 mod perform;
+mod poll;
 mod recover;
 mod remind;
 mod shell;
@@ -16,22 +17,18 @@ mod verbs;
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, CallId, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Later, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, ModelStream, Outcome, Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool,
-    TurnId, Usage, Verb,
+    AskId, Body, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent, ModelFault, ModelInfo,
+    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, TurnId, Usage, Verb,
 };
 
 use crate::Shared;
-use crate::compaction::Compacted;
 use crate::history::{self, History, Said};
 use crate::lane::Lane;
 use crate::ledger::Ledger;
@@ -40,8 +37,8 @@ use crate::permission::Remembered;
 use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
 use companions::Beside;
-use consult::Consulting;
 use join::Catcher;
+use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
@@ -86,60 +83,6 @@ pub(crate) enum Mail {
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
     Stop(oneshot::Sender<()>),
-}
-
-/// What the running turn waits for.
-enum Work {
-    Nothing,
-    Model(ModelStream),
-    Tool {
-        future: Later<'static, Outcome>,
-        call: CallId,
-        since: Instant,
-    },
-    /// A controller runs the tool; its answer comes by mail.
-    Delegated {
-        since: Instant,
-    },
-    /// A companion is asked; its opinion comes by mail.
-    Consult(Box<Consulting>),
-    Retry(Pin<Box<Sleep>>),
-    Compact {
-        job: Later<'static, Result<Compacted, Fault>>,
-        reason: vocab::CompactReason,
-        then: AfterCompact,
-        /// What was said beside it; the summary does not know of it.
-        meanwhile: Vec<Said>,
-    },
-}
-
-/// What a finished compaction leads to.
-enum AfterCompact {
-    /// The provider had said that the context is full; the turn tries again.
-    ResumeTurn,
-    /// The threshold was reached before a call; the call goes out now.
-    CallModel,
-    /// Somebody asked for it.
-    Answer { outbox: Arc<Outbox>, tag: Tag, slash: bool },
-}
-
-enum Happening {
-    Commit(Result<(), Fault>),
-    Mail(Mail),
-    Model(Option<ModelEvent>),
-    Tool(Outcome),
-    RetryDue,
-    Compacted(Result<Compacted, Fault>),
-    LaneDue,
-    /// Some companion's time is over.
-    BesideDue,
-    Shell(usize, Result<vocab::Shell, Fault>),
-    Progress(String),
-    Stalled,
-    /// Somebody who catches up got further; look again.
-    Caught,
-    /// Nobody can reach this session any more.
-    Abandoned,
 }
 
 pub(crate) struct Session {
@@ -194,29 +137,6 @@ pub(crate) struct Session {
     context_unloaded: u64,
     stopping: Vec<oneshot::Sender<()>>,
     asked_busy: Vec<oneshot::Sender<bool>>,
-}
-
-#[derive(Default)]
-pub(crate) struct ProgressCell(std::sync::Mutex<(Option<String>, Option<std::task::Waker>)>);
-
-impl ProgressCell {
-    fn put(&self, text: &str) {
-        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        cell.0 = Some(text.to_owned());
-        if let Some(waker) = cell.1.take() {
-            waker.wake();
-        }
-    }
-    fn poll_take(&self, context: &mut Context<'_>) -> Poll<String> {
-        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match cell.0.take() {
-            Some(text) => Poll::Ready(text),
-            None => {
-                cell.1 = Some(context.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
 }
 
 /// What a session is made from.
@@ -365,90 +285,6 @@ impl Session {
 
     fn now_ms(&self) -> i64 {
         self.born.elapsed().as_millis() as i64
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
-        if let Poll::Ready(result) = self.ledger.poll_commit(context) {
-            return Poll::Ready(Happening::Commit(result));
-        }
-        if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
-            return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
-        }
-        if self.poll_catchers(context).is_ready() {
-            return Poll::Ready(Happening::Caught);
-        }
-        if let Poll::Ready((index, result)) = self.poll_shells(context) {
-            return Poll::Ready(Happening::Shell(index, result));
-        }
-        if let Poll::Ready(happening) = self.poll_work(context) {
-            return Poll::Ready(happening);
-        }
-        if let Some(timer) = &mut self.lane_timer
-            && timer.as_mut().poll(context).is_ready()
-        {
-            self.lane_timer = None;
-            return Poll::Ready(Happening::LaneDue);
-        }
-        if self.beside.poll_timer(context).is_ready() {
-            return Poll::Ready(Happening::BesideDue);
-        }
-        let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
-        if runs && self.stall_timer.as_mut().poll(context).is_ready() {
-            if self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty() {
-                // Somebody thinks; that is no standstill.
-                self.moved_at = Instant::now();
-            }
-            let deadline = self.moved_at + STALL;
-            self.stall_timer.as_mut().reset(deadline.max(Instant::now() + Duration::from_secs(1)));
-            if deadline <= Instant::now() {
-                return Poll::Ready(Happening::Stalled);
-            }
-            // Register the new deadline.
-            let _ = self.stall_timer.as_mut().poll(context);
-        }
-        Poll::Pending
-    }
-
-    fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
-        // The flow from the model is pulled only while every peer that we wait for has room.
-        if matches!(self.work, Work::Model(_)) {
-            // The commit that everything waits behind was polled above and wakes us.
-            if self.ledger.is_congested() {
-                self.moved_at = Instant::now();
-                return Poll::Pending;
-            }
-            for peer in self.ledger.peers() {
-                if peer.poll_room(context).is_pending() {
-                    self.moved_at = Instant::now();
-                    return Poll::Pending;
-                }
-            }
-        }
-        match &mut self.work {
-            Work::Nothing | Work::Delegated { .. } | Work::Consult(_) => Poll::Pending,
-            Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
-                Ok(polled) => polled.map(Happening::Model),
-                Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
-            },
-            Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
-                Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
-                // A reader that stopped is told nothing more of it; only the newest text is kept.
-                Ok(Poll::Pending) if self.ledger.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
-                    self.moved_at = Instant::now();
-                    Poll::Pending
-                }
-                Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
-                Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
-            },
-            Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
-            Work::Compact { job, .. } => match guarded(|| job.as_mut().poll(context)) {
-                Ok(polled) => polled.map(Happening::Compacted),
-                Err(text) => {
-                    let fault = Fault::new(FaultKind::Internal, format!("the model client failed: {text}"));
-                    Poll::Ready(Happening::Compacted(Err(fault)))
-                }
-            },
-        }
     }
 
     async fn happen(&mut self, happening: Happening) {
@@ -641,17 +477,4 @@ fn default_max_tokens(model: &ModelInfo) -> u64 {
     const MAX_TOKENS_DEFAULT: u64 = 16_384;
     let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
     model.max_output.map_or(share, |most| share.min(most))
-}
-
-fn client_failed(text: &str) -> ModelEvent {
-    let fault = ModelFault::new(FaultKind::Internal, format!("the model client failed: {text}"));
-    ModelEvent::Failed(ModelFault { retryable: false, ..fault })
-}
-
-/// A panic in a tool or a client ends that call, not the session.
-fn guarded<T>(poll: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
-    })
 }

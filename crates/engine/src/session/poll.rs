@@ -1,0 +1,193 @@
+//! What a session waits for, and the one place where it looks for what has come: commits first, then its mailbox, then
+//! whoever catches up, the running work, and the clocks.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::time::{Duration, Instant, Sleep};
+use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, Tag};
+
+use super::consult::Consulting;
+use super::{Mail, STALL, Session};
+use crate::compaction::Compacted;
+use crate::history::Said;
+use crate::outbox::Outbox;
+use crate::turn::Turn;
+
+/// What the running turn waits for.
+pub(super) enum Work {
+    Nothing,
+    Model(ModelStream),
+    Tool {
+        future: Later<'static, Outcome>,
+        call: CallId,
+        since: Instant,
+    },
+    /// A controller runs the tool; its answer comes by mail.
+    Delegated {
+        since: Instant,
+    },
+    /// A companion is asked; its opinion comes by mail.
+    Consult(Box<Consulting>),
+    Retry(Pin<Box<Sleep>>),
+    Compact {
+        job: Later<'static, Result<Compacted, Fault>>,
+        reason: vocab::CompactReason,
+        then: AfterCompact,
+        /// What was said beside it; the summary does not know of it.
+        meanwhile: Vec<Said>,
+    },
+}
+
+/// What a finished compaction leads to.
+pub(super) enum AfterCompact {
+    /// The provider had said that the context is full; the turn tries again.
+    ResumeTurn,
+    /// The threshold was reached before a call; the call goes out now.
+    CallModel,
+    /// Somebody asked for it.
+    Answer { outbox: Arc<Outbox>, tag: Tag, slash: bool },
+}
+
+pub(super) enum Happening {
+    Commit(Result<(), Fault>),
+    Mail(Mail),
+    Model(Option<ModelEvent>),
+    Tool(Outcome),
+    RetryDue,
+    Compacted(Result<Compacted, Fault>),
+    LaneDue,
+    /// Some companion's time is over.
+    BesideDue,
+    Shell(usize, Result<vocab::Shell, Fault>),
+    Progress(String),
+    Stalled,
+    /// Somebody who catches up got further; look again.
+    Caught,
+    /// Nobody can reach this session any more.
+    Abandoned,
+}
+
+#[derive(Default)]
+pub(crate) struct ProgressCell(std::sync::Mutex<(Option<String>, Option<std::task::Waker>)>);
+
+impl ProgressCell {
+    pub(super) fn put(&self, text: &str) {
+        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        cell.0 = Some(text.to_owned());
+        if let Some(waker) = cell.1.take() {
+            waker.wake();
+        }
+    }
+    pub(super) fn poll_take(&self, context: &mut Context<'_>) -> Poll<String> {
+        let mut cell = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match cell.0.take() {
+            Some(text) => Poll::Ready(text),
+            None => {
+                cell.1 = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        if let Poll::Ready(result) = self.ledger.poll_commit(context) {
+            return Poll::Ready(Happening::Commit(result));
+        }
+        if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
+            return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
+        }
+        if self.poll_catchers(context).is_ready() {
+            return Poll::Ready(Happening::Caught);
+        }
+        if let Poll::Ready((index, result)) = self.poll_shells(context) {
+            return Poll::Ready(Happening::Shell(index, result));
+        }
+        if let Poll::Ready(happening) = self.poll_work(context) {
+            return Poll::Ready(happening);
+        }
+        if let Some(timer) = &mut self.lane_timer
+            && timer.as_mut().poll(context).is_ready()
+        {
+            self.lane_timer = None;
+            return Poll::Ready(Happening::LaneDue);
+        }
+        if self.beside.poll_timer(context).is_ready() {
+            return Poll::Ready(Happening::BesideDue);
+        }
+        let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
+        if runs && self.stall_timer.as_mut().poll(context).is_ready() {
+            if self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty() {
+                // Somebody thinks; that is no standstill.
+                self.moved_at = Instant::now();
+            }
+            let deadline = self.moved_at + STALL;
+            self.stall_timer.as_mut().reset(deadline.max(Instant::now() + Duration::from_secs(1)));
+            if deadline <= Instant::now() {
+                return Poll::Ready(Happening::Stalled);
+            }
+            // Register the new deadline.
+            let _ = self.stall_timer.as_mut().poll(context);
+        }
+        Poll::Pending
+    }
+
+    fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
+        // The flow from the model is pulled only while every peer that we wait for has room.
+        if matches!(self.work, Work::Model(_)) {
+            // The commit that everything waits behind was polled above and wakes us.
+            if self.ledger.is_congested() {
+                self.moved_at = Instant::now();
+                return Poll::Pending;
+            }
+            for peer in self.ledger.peers() {
+                if peer.poll_room(context).is_pending() {
+                    self.moved_at = Instant::now();
+                    return Poll::Pending;
+                }
+            }
+        }
+        match &mut self.work {
+            Work::Nothing | Work::Delegated { .. } | Work::Consult(_) => Poll::Pending,
+            Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
+                Ok(polled) => polled.map(Happening::Model),
+                Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
+            },
+            Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
+                Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
+                // A reader that stopped is told nothing more of it; only the newest text is kept.
+                Ok(Poll::Pending) if self.ledger.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                    self.moved_at = Instant::now();
+                    Poll::Pending
+                }
+                Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
+                Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
+            },
+            Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
+            Work::Compact { job, .. } => match guarded(|| job.as_mut().poll(context)) {
+                Ok(polled) => polled.map(Happening::Compacted),
+                Err(text) => {
+                    let fault = Fault::new(FaultKind::Internal, format!("the model client failed: {text}"));
+                    Poll::Ready(Happening::Compacted(Err(fault)))
+                }
+            },
+        }
+    }
+}
+
+pub(super) fn client_failed(text: &str) -> ModelEvent {
+    let fault = ModelFault::new(FaultKind::Internal, format!("the model client failed: {text}"));
+    ModelEvent::Failed(ModelFault { retryable: false, ..fault })
+}
+
+/// A panic in a tool or a client ends that call, not the session.
+pub(super) fn guarded<T>(poll: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
+    })
+}
