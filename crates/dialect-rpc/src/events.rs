@@ -43,6 +43,11 @@ impl Rpc {
                     w.list("followUp", follow_up.iter(), |text, out| wire::escape_into(text, out));
                 });
             }
+            // After the command that is being carried out: the engine answers in order.
+            Event::Notice(vocab::Notice::Exit) => {
+                out.ending = true;
+                self.end(out);
+            }
             Event::Notice(notice) => {
                 if !matches!(notice, vocab::Notice::Title { .. }) || self.options.emit_title {
                     let id = self.fresh_id();

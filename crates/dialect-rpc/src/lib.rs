@@ -286,7 +286,7 @@ impl Rpc {
     // ---- the end ------------------------------------------------------------------------------------------------
 
     /// No more input: what is open is declined, what runs is stopped, and then it is over.
-    fn end(&mut self, out: &mut Out) {
+    pub(crate) fn end(&mut self, out: &mut Out) {
         if std::mem::replace(&mut self.ending, true) {
             return;
         }
@@ -314,6 +314,8 @@ impl Rpc {
     /// The session is lost; there is nothing to go on with.
     fn lost(&mut self, fault: &Fault, out: &mut Out) {
         unparsed(&said(fault), out);
+        // Many hosts look at stderr when we end, and at nothing else.
+        out.notes.push(said(fault));
         out.exit_code = EXIT_NO_SESSION;
         out.close = true;
     }

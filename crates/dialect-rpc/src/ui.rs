@@ -111,6 +111,8 @@ pub(crate) fn notice(frames: &mut FrameBuf, id: &str, notice: &Notice) {
         Notice::Title { text } => request(frames, id, "setTitle", |w| {
             w.text("title", text);
         }),
+        // The dialect ends instead.
+        Notice::Exit => {}
         Notice::EditorText { text } => request(frames, id, "set_editor_text", |w| {
             w.text("text", text);
         }),

@@ -188,6 +188,7 @@ impl<D: Dialect> Pump<D> {
             }
             self.out.frames.drain_into(&mut self.unsent);
         }
+        self.out.notes.drain(..).for_each(|note| crate::note(&note));
         for command in self.out.commands.drain(..) {
             self.peer.submit(command).await;
         }

@@ -90,6 +90,8 @@ pub enum Notice {
     Title {
         text: Arc<str>,
     },
+    /// The conversation is to end; a dialect whose controller decides that alone passes it over.
+    Exit,
     /// Put into the line that the user is editing.
     EditorText {
         text: Arc<str>,

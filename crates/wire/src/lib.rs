@@ -72,6 +72,8 @@ pub struct Out {
     pub close: bool,
     /// The controller asked us to end (an exit command); the host starts its grace period as for EOF.
     pub ending: bool,
+    /// For people, one line each; the host writes them to stderr.
+    pub notes: Vec<String>,
     /// Exit code to end with.
     pub exit_code: u8,
 }

@@ -97,7 +97,7 @@ impl Beside {
                 lines.is_none(),
             ),
             Notice::Title { .. } => (|old, _| matches!(old, Notice::Title { .. }), false),
-            Notice::Say { .. } | Notice::EditorText { .. } => return,
+            Notice::Say { .. } | Notice::EditorText { .. } | Notice::Exit => return,
         };
         self.shown.retain(|(_, old)| !same(old, notice));
         if !cleared {
@@ -175,7 +175,7 @@ impl Session {
                 Notice::Widget { key, below, .. } => {
                     self.ledger.emit(Event::Notice(Notice::Widget { key, lines: None, below }));
                 }
-                Notice::Say { .. } | Notice::Title { .. } | Notice::EditorText { .. } => {}
+                Notice::Say { .. } | Notice::Title { .. } | Notice::EditorText { .. } | Notice::Exit => {}
             }
         }
         self.adviser_gone(peer);

@@ -258,6 +258,10 @@ impl Desk {
                 let verb = Verb::Progress { ask, parts: progress.content.parts() };
                 Ok(Done::Later(session, verb, Answering::Nothing))
             }
+            "session/exit" => {
+                let session = self.session(params)?;
+                Ok(Done::Later(session, Verb::Show(Notice::Exit), Answering::Nothing))
+            }
             "session/prompt" => {
                 let session = self.session(params)?;
                 let prompt: Prompt = read(params)?;

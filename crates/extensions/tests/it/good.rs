@@ -239,6 +239,26 @@ for frame in frames():
 }
 
 #[tokio::test]
+async fn it_can_ask_for_the_end() {
+    let mut scene = Scene::new();
+    let path = scene.python(
+        "leave.py",
+        r#"
+register(commands=[{"name": "leave"}])
+for frame in frames():
+    if frame.get("method") == "command/run":
+        send(method="session/exit", params={})
+        send(id=frame["id"], result=None)
+"#,
+    );
+    scene.start(&[&path]).await;
+    let mut actor = scene.stage.open().await;
+    command(&mut actor, "leave", "").await.unwrap();
+    actor.until(|event| matches!(event, Event::Notice(Notice::Exit))).await;
+    scene.shutdown().await;
+}
+
+#[tokio::test]
 async fn they_are_consulted_in_the_order_of_the_list_whoever_was_ready_first() {
     let mut scene = Scene::new();
     let program = |wait: &str, mark: &str| {

@@ -272,6 +272,7 @@ impl People {
             Notice::Status { text: Some(text), .. } => vec![self.paint.dim(&mark(text))],
             Notice::Widget { lines: Some(lines), .. } => lines.iter().map(|it| self.paint.dim(&mark(it))).collect(),
             Notice::EditorText { text } => vec![self.paint.dim(&mark(&format!("to type: {text}")))],
+            Notice::Exit => vec![self.paint.yellow(&mark("an extension asks to leave: /exit"))],
             // What goes away was lines that have scrolled by, and the title is the terminal's own.
             Notice::Status { text: None, .. } | Notice::Widget { lines: None, .. } | Notice::Title { .. } => return,
         };
