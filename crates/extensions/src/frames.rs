@@ -6,81 +6,16 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use vocab::{Image, Part};
+use wire::jsonrpc;
+pub(crate) use wire::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError, notification, request, result};
 
 // ---- the envelope -----------------------------------------------------------------------------------------------
 
-/// One line of theirs. A request has `id` and `method`, a notification `method`, a response `id`.
-#[derive(Deserialize)]
-pub(crate) struct Envelope<'a> {
-    #[serde(borrow)]
-    pub(crate) jsonrpc: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub(crate) id: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub(crate) params: Option<&'a RawValue>,
-    #[serde(borrow)]
-    pub(crate) result: Option<&'a RawValue>,
-    pub(crate) error: Option<RpcError>,
-}
+/// What the engine refused.
+pub(crate) const REFUSED: i64 = jsonrpc::SERVER_ERROR;
 
-#[derive(Deserialize, Serialize, Debug)]
-pub(crate) struct RpcError {
-    #[serde(default)]
-    pub(crate) code: i64,
-    #[serde(default)]
-    pub(crate) message: String,
-}
-
-/// JSON-RPC's own error codes, and one for whatever the engine refused.
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-pub(crate) const REFUSED: i64 = -32000;
-
-#[derive(Serialize)]
-pub(crate) struct Request<'a, P> {
-    jsonrpc: &'static str,
-    id: u64,
-    method: &'a str,
-    params: P,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Notification<'a, P> {
-    jsonrpc: &'static str,
-    method: &'a str,
-    params: P,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Response<'a, R> {
-    jsonrpc: &'static str,
-    id: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<R>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<RpcError>,
-}
-
-const JSONRPC: &str = "2.0";
-
-pub(crate) fn request<P: Serialize>(out: &mut Vec<u8>, id: u64, method: &str, params: P) {
-    line(out, &Request { jsonrpc: JSONRPC, id, method, params });
-}
-pub(crate) fn notification<P: Serialize>(out: &mut Vec<u8>, method: &str, params: P) {
-    line(out, &Notification { jsonrpc: JSONRPC, method, params });
-}
-pub(crate) fn result<R: Serialize>(out: &mut Vec<u8>, id: &RawValue, result: R) {
-    line(out, &Response { jsonrpc: JSONRPC, id, result: Some(result), error: None });
-}
 pub(crate) fn error(out: &mut Vec<u8>, id: &RawValue, code: i64, message: String) {
-    line(out, &Response::<()> { jsonrpc: JSONRPC, id, result: None, error: Some(RpcError { code, message }) });
-}
-
-fn line(out: &mut Vec<u8>, frame: &impl Serialize) {
-    serde_json::to_writer(&mut *out, frame).expect("our own types are always JSON");
-    out.push(b'\n');
+    jsonrpc::error(out, Some(id), &RpcError::new(code, message));
 }
 
 // ---- content ----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 
 mod frames;
 mod json;
+pub mod jsonrpc;
 mod lines;
 
 pub use frames::{FrameBuf, escape_into, escape_plain_into};

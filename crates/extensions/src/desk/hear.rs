@@ -8,10 +8,11 @@ use vocab::{
     Answer, AskKind, CommandInfo, Delivery, Hooks, HostTool, Json, Notice, NoticeLevel, Opinion, Part, SessionId, Verb,
 };
 use wire::Line;
+use wire::jsonrpc::{self, Frame, Version};
 
 use super::{Answering, Asked, Asking, Desk, OFFERS_MAX, Out, REQUESTS_MAX};
 use crate::frames::{
-    self, About, CallOpinion, CommandDef, Commands, EVENTS, Empty, Envelope, HOOKS, HookNames, INVALID_PARAMS, Log,
+    self, About, CallOpinion, CommandDef, Commands, EVENTS, Empty, HOOKS, HookNames, INVALID_PARAMS, Log,
     METHOD_NOT_FOUND, Prompt, REFUSED, Registration, ResultOpinion, RpcError, ToolDef, ToolProgress, ToolResult, Tools,
     TurnOpinion, Ui,
 };
@@ -49,17 +50,13 @@ impl Desk {
             Ok(text) => wire::replace_lone_surrogates(text),
             Err(error) => return self.bad_frame(format!("not JSON: {error}: {}", start_of(bytes)), out),
         };
-        let envelope: Envelope<'_> = match serde_json::from_str(&text) {
-            Ok(envelope) => envelope,
-            Err(error) => return self.bad_frame(format!("not a JSON-RPC frame: {error}: {}", start_of(bytes)), out),
-        };
-        if envelope.jsonrpc.as_deref().is_some_and(|version| version != "2.0") {
-            return self.bad_frame("`jsonrpc` must be \"2.0\"".into(), out);
-        }
-        match (envelope.method.as_deref(), envelope.id) {
-            (Some(method), id) => self.wants_something(method, id, envelope.params, out),
-            (None, Some(id)) => self.answered(id, envelope.result, envelope.error, out),
-            (None, None) => self.bad_frame(format!("neither `method` nor `id`: {}", start_of(bytes)), out),
+        match jsonrpc::read(&text, Version::Optional) {
+            Frame::Request { id, method, params } => self.wants_something(&method, Some(id), params, out),
+            Frame::Notification { method, params } => self.wants_something(&method, None, params, out),
+            Frame::Response { id, outcome: Ok(result) } => self.answered(id, Some(result), None, out),
+            Frame::Response { id, outcome: Err(error) } => self.answered(id, None, Some(error), out),
+            Frame::Batch => self.bad_frame("batches are not taken: one frame per line".into(), out),
+            Frame::Invalid => self.bad_frame(format!("not a frame of JSON-RPC 2.0: {}", start_of(bytes)), out),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod frames;
 mod json;
+mod jsonrpc;
 mod lines;
 
 use proptest::test_runner::{Config, RngSeed};
