@@ -80,12 +80,11 @@ impl Following {
         Ok(())
     }
 
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        if self.unsynced {
-            self.file.sync_data()?;
-            self.unsynced = false;
-        }
-        Ok(())
+    /// Another handle on the file, when it has to be synced.
+    pub(crate) fn unsynced(&mut self) -> Option<File> {
+        let file = self.unsynced.then(|| self.file.try_clone()).and_then(Result::ok);
+        self.unsynced &= file.is_none();
+        file
     }
 }
 

@@ -6,6 +6,7 @@
 //! that writing goes on at the right byte.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -123,15 +124,15 @@ impl Mirror {
     }
 
     /// Brings the file up to date. After an error nothing is known about it any more.
-    pub(crate) fn write(&mut self, synced: bool) -> Result<(), Trouble> {
-        let result = self.try_write(synced);
+    pub(crate) fn write(&mut self) -> Result<(), Trouble> {
+        let result = self.try_write();
         if result.is_err() {
             self.start_over();
         }
         result
     }
 
-    fn try_write(&mut self, synced: bool) -> Result<(), Trouble> {
+    fn try_write(&mut self) -> Result<(), Trouble> {
         if self.held.is_empty() && self.following.is_none() {
             return Ok(());
         }
@@ -152,10 +153,12 @@ impl Mirror {
         if !bytes.is_empty() {
             following.append(&bytes)?;
         }
-        if synced {
-            following.sync()?;
-        }
         Ok(())
+    }
+
+    /// The file, when something in it is not on the disk yet. Whoever takes it syncs it.
+    pub(crate) fn unsynced(&mut self) -> Option<File> {
+        self.following.as_mut().and_then(Following::unsynced)
     }
 
     /// Opens the file and leaves in `held` what it lacks. `false`: it is too early for a file.

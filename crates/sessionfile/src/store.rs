@@ -2,6 +2,7 @@
 //! session's file, before anybody is told. The file may lag behind, never the store.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -172,7 +173,7 @@ impl Shared {
             let (shared, batch) = (self.clone(), entries.clone());
             let written = tokio::task::spawn_blocking(move || {
                 mirror.take(&batch, &*shared.setup.models);
-                let result = mirror.write(synced);
+                let result = mirror.write();
                 (mirror, result)
             });
             let Ok((back, result)) = written.await else {
@@ -183,11 +184,32 @@ impl Shared {
                 self.note(&text);
             }
             match result {
-                Ok(()) => return mirror.is_failing = false,
+                Ok(()) => {
+                    mirror.is_failing = false;
+                    let file = if synced { mirror.unsynced() } else { None };
+                    drop(mirror);
+                    return file.into_iter().for_each(|file| self.clone().sync_aside(lease.session.clone(), file));
+                }
                 Err(Trouble::Again) => {}
                 Err(Trouble::Io(error)) => return self.failed(&mut mirror, &error.to_string()),
             }
         }
+    }
+
+    /// Nobody waits for the disk here: what was told is safe in the store, and a file that lost its end with the power
+    /// gets it again when the session is opened next.
+    fn sync_aside(self: Arc<Self>, session: SessionId, file: File) {
+        let synced = tokio::task::spawn_blocking(move || file.sync_data());
+        tokio::spawn(async move {
+            if let Ok(Err(error)) = synced.await
+                && let Some(mirror) = self.mirror_of(&session)
+            {
+                let mut mirror = mirror.lock().await;
+                // What the disk has is not known any more: the next write looks.
+                mirror.start_over();
+                self.failed(&mut mirror, &error.to_string());
+            }
+        });
     }
 
     fn failed(&self, mirror: &mut Mirror, why: &str) {
@@ -238,8 +260,10 @@ impl Store for Mirrored {
         let released = self.shared.setup.store.release(lease);
         Box::pin(async move {
             // What is still being written is waited for, so that the next owner finds it.
-            if let Some(mirror) = mirror {
-                drop(mirror.lock().await);
+            if let Some(mirror) = mirror
+                && let Some(file) = mirror.lock().await.unsynced()
+            {
+                let _ = tokio::task::spawn_blocking(move || file.sync_data()).await;
             }
             released.await
         })

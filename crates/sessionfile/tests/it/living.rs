@@ -52,11 +52,12 @@ fn engine(process: &Mirrored, world: &World) -> Engine {
 struct Actor {
     peer: Peer,
     sent: u64,
+    told: Vec<Told>,
 }
 
 impl Actor {
     async fn on_path(engine: &Engine, path: &std::path::Path) -> Actor {
-        let mut actor = Actor { peer: engine.connect(Slow::Wait), sent: 0 };
+        let mut actor = Actor { peer: engine.connect(Slow::Wait), sent: 0, told: Vec::new() };
         let open = Open { model: Some("tour".into()), ..Open::new(Which::Path(path.to_owned())) };
         actor.send(Verb::Open(open)).await;
         actor
@@ -72,13 +73,13 @@ impl Actor {
     }
 
     async fn until(&mut self, wanted: impl Fn(&Event) -> bool) -> Event {
-        let mut told = Vec::new();
-        while self.peer.events(&mut told).await {
-            if let Some(found) = told.iter().find(|told| wanted(&told.event)) {
-                return found.event.clone();
+        loop {
+            // What comes behind it in the same batch is for whoever waits next.
+            if let Some(at) = self.told.iter().position(|told| wanted(&told.event)) {
+                return self.told.drain(..=at).next_back().expect("it was just found").event;
             }
+            assert!(self.peer.events(&mut self.told).await, "nothing more will come: {:#?}", self.told);
         }
-        panic!("nothing more will come: {told:#?}")
     }
 
     /// One turn, to its end.
