@@ -137,14 +137,9 @@ async fn every_byte_of_a_terminal_arrives_before_its_end() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_started_says_so_on_its_terminal() {
+async fn a_program_that_is_not_there_says_so_on_its_terminal() {
     let session = Session::new();
-    let path = session.dir.path().join("ws/gone");
-    std::fs::create_dir(&path).unwrap();
-    let id = start_with(&session, "true", json!({ "pty": true, "cwd": "gone" })).await;
-    read_until(&session, &id, "exit code 0").await;
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-    let id = start_with(&session, "no_such_program_here", json!({ "pty": true })).await;
+    let id = on_terminal(&session, "no_such_program_here").await;
     let text = read_until(&session, &id, "exit code 127").await;
     assert!(text.contains("not found"), "{text}");
 }
