@@ -60,8 +60,8 @@ pub(super) struct WriteArgs {
     pub(super) id: String,
     #[serde(default)]
     pub(super) input: String,
-    #[serde(alias = "keys")]
-    pub(super) key: Option<Keys>,
+    #[serde(alias = "key")]
+    pub(super) keys: Option<Keys>,
     /// Close standard input afterwards.
     #[serde(default)]
     pub(super) eof: bool,

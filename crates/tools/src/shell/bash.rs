@@ -20,9 +20,9 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(4);
 
 const DESCRIPTION: &str = "Runs a command line with bash in the workspace and returns its output (standard output \
 and error together). Default timeout 120 s. Long output is shortened in the middle and kept in a file that read_file \
-can page through. Set run_in_background for servers and watchers; then use bash_list, bash_read, bash_write and \
-bash_stop with the returned id. In the foreground standard input is empty, and there is no terminal: do not start \
-editors or pagers. Programs that need a terminal run in the background with pty; bash_write types, bash_resize resizes.";
+can page through. Set run_in_background for servers and watchers, and pty for programs that need a terminal; then use \
+bash_read, bash_write and bash_stop with the returned id. In the foreground standard input is empty, and there is no \
+terminal: do not start editors or pagers.";
 
 const SCHEMA: &str = r#"{"type":"object","properties":{
 "command":{"type":"string","description":"The command line."},
@@ -30,9 +30,9 @@ const SCHEMA: &str = r#"{"type":"object","properties":{
 "timeout_s":{"type":"number","description":"The same in seconds."},
 "description":{"type":"string","description":"What the command does, in a few words, for the person who watches."},
 "run_in_background":{"type":"boolean","description":"Return at once with an id instead of waiting."},
-"pty":{"type":"boolean","description":"With run_in_background: run on a terminal of its own, for interactive programs."},
-"cols":{"type":"number","description":"Columns of that terminal; 80 unless given."},
-"rows":{"type":"number","description":"Rows of that terminal; 24 unless given."},
+"pty":{"type":"boolean","description":"With run_in_background: on a terminal, for interactive programs."},
+"cols":{"type":"number","description":"Of that terminal; 80."},
+"rows":{"type":"number","description":"Of that terminal; 24."},
 "cwd":{"type":"string","description":"Directory to run in, relative to the workspace."}},
 "required":["command"]}"#;
 

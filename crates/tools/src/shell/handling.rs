@@ -27,13 +27,13 @@ const END_OF_INPUT: u8 = 4;
 const WRITE_SCHEMA: &str = r#"{"type":"object","properties":{
 "id":{"type":"string"},
 "input":{"type":"string","description":"Text for standard input; end a line with \n yourself."},
-"key":{"description":"On a terminal: a key, or a list of keys, pressed after the text, such as enter, tab, esc, up, ctrl+c, ctrl+d.","anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"}}]},
-"eof":{"type":"boolean","description":"End standard input afterwards (on a terminal: ctrl+d)."}},
+"keys":{"type":"array","items":{"type":"string"},"description":"On a terminal: keys to press after the text: enter, esc, up, ctrl+c, ..."},
+"eof":{"type":"boolean","description":"End standard input afterwards."}},
 "required":["id"]}"#;
 const RESIZE_SCHEMA: &str = r#"{"type":"object","properties":{
 "id":{"type":"string"},
-"cols":{"type":"number","description":"Columns, 1 to 500."},
-"rows":{"type":"number","description":"Rows, 1 to 300."}},
+"cols":{"type":"number"},
+"rows":{"type":"number"}},
 "required":["id","cols","rows"]}"#;
 const STOP_SCHEMA: &str = r#"{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}"#;
 
@@ -95,7 +95,7 @@ impl Tool for BashWrite {
         let args: WriteArgs = parse("bash_write", input)?;
         let process = find(&self.shell, "bash_write", &args.id)?;
         pressed(&args)?;
-        let keys = args.key.as_ref().map_or(&[][..], |keys| keys.names());
+        let keys = args.keys.as_ref().map_or(&[][..], |keys| keys.names());
         let typed = [args.input.clone(), keys.join(" ")].join(if keys.is_empty() { "" } else { " " });
         let typed = typed.trim_start_matches(' ');
         Ok(Plan {
@@ -114,7 +114,7 @@ impl Tool for BashWrite {
 
 /// The bytes of the keys.
 fn pressed(args: &WriteArgs) -> Result<Vec<u8>, String> {
-    let names = args.key.as_ref().map_or(&[][..], |keys| keys.names());
+    let names = args.keys.as_ref().map_or(&[][..], |keys| keys.names());
     if names.len() > KEYS_MAX {
         return Err(format!("bash_write: at most {KEYS_MAX} keys at once"));
     }
@@ -133,7 +133,7 @@ async fn write(shell: &Shell, input: &Json, context: &CallContext) -> Result<Out
     let id = &process.id;
     let keys = pressed(&args)?;
     if args.input.is_empty() && keys.is_empty() && !args.eof {
-        return Err("bash_write: nothing to write: give `input`, `key` or `eof`".into());
+        return Err("bash_write: nothing to write: give `input`, `keys` or `eof`".into());
     }
     if args.input.len() > INPUT_BYTES_MAX {
         return Err(format!("bash_write: at most {INPUT_BYTES_MAX} bytes at once"));

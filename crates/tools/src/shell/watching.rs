@@ -13,9 +13,9 @@ use super::state::{Phase, READ_BYTES_MAX};
 
 const LIST_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
 const READ_SCHEMA: &str = r#"{"type":"object","properties":{
-"id":{"type":"string","description":"Id from bash; without it all background processes are listed."},
+"id":{"type":"string","description":"Id from bash."},
 "wait_ms":{"type":"number","description":"Wait up to this long for new output, at most 60000."},
-"max_bytes":{"type":"number","description":"Return no more than this, at most 32768; the rest waits for the next read."}}}"#;
+"max_bytes":{"type":"number","description":"At most 32768; the rest waits for the next read."}}}"#;
 
 pub(super) struct BashList {
     shell: Arc<Shell>,
@@ -29,7 +29,7 @@ pub(super) struct BashRead {
 
 impl BashList {
     pub(super) fn new(shell: Arc<Shell>) -> Self {
-        let description = "Lists all background processes of this session: id, state, start, unread output, terminal.";
+        let description = "Lists the background processes of this session.";
         Self { shell, spec: crate::spec("bash_list", description, LIST_SCHEMA) }
     }
 }

@@ -3,6 +3,7 @@
 
 mod bench;
 mod changes;
+mod docs_page;
 mod edit;
 mod escape;
 mod leash_entry;
