@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use vocab::{Family, Toolbox};
+use vocab::Toolbox;
+use vocab::names::Family;
 
 #[test]
 fn the_page_about_tools_is_complete() {
