@@ -8,16 +8,21 @@
 //! The parent-death signal is deliberately not used: it fires when the *thread* that spawned us ends, and a leash
 //! that dies of a signal leaves its children behind. A pidfd on the parent process is the second belt instead.
 //!
+//! A command may get a terminal: then it leads a session of its own below the leash, as [`stage`] tells.
+//!
 //! It knows nothing of tools, output limits or models. What it cannot hold: processes that a *different* service
 //! starts on request (`systemd-run`, `at`, a container daemon), and those of another user (`sudo`) that we may not
 //! signal.
 
 mod holder;
+mod pty;
+mod stage;
 mod supervisor;
 mod sys;
 mod talk;
 
 pub use holder::{Control, Held, LeashError, Spare, read_now};
+pub use pty::{Size, Terminal};
 pub use supervisor::run;
 pub use talk::{COMMAND_BYTES_MAX, Report, Request};
 

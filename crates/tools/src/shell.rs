@@ -1,5 +1,5 @@
-//! The shell tools: `bash`, and `bash_read`, `bash_write`, `bash_stop` for what it leaves running; and commands of the
-//! user's own, which the model neither asked for nor waits for.
+//! The shell tools: `bash`; for what it leaves running `bash_list` and `bash_read`, which only look, and `bash_write`,
+//! `bash_resize`, `bash_stop`, which act; and commands of the user's own, which the model neither asked for nor waits for.
 //!
 //! Each command runs on a [leash](crate::leash). All tools of one session share one [`Shell`]; when the last of them
 //! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] only says what a
@@ -12,8 +12,11 @@ mod capture;
 pub mod classify;
 mod environment;
 mod follow;
-mod follow_up;
+mod handling;
+mod keys;
 pub(crate) mod own;
+mod state;
+mod watching;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -113,8 +116,10 @@ pub fn tools(options: Options) -> Vec<Arc<dyn Tool>> {
 pub(crate) fn tools_of(shell: &Arc<Shell>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(bash::Bash::new(Arc::clone(shell))),
-        Arc::new(follow_up::BashRead::new(Arc::clone(shell))),
-        Arc::new(follow_up::BashWrite::new(Arc::clone(shell))),
-        Arc::new(follow_up::BashStop::new(Arc::clone(shell))),
+        Arc::new(watching::BashList::new(Arc::clone(shell))),
+        Arc::new(watching::BashRead::new(Arc::clone(shell))),
+        Arc::new(handling::BashWrite::new(Arc::clone(shell))),
+        Arc::new(handling::BashResize::new(Arc::clone(shell))),
+        Arc::new(handling::BashStop::new(Arc::clone(shell))),
     ]
 }

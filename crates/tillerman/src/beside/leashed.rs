@@ -24,9 +24,10 @@ impl Launcher for Leashed {
                 cwd: program.cwd.clone(),
                 env: program.env.clone(),
                 pids_max: tools::shell::PIDS_MAX,
+                terminal: None,
             };
             let spare = Spare::start(Path::new("/proc/self/exe")).map_err(io::Error::other)?;
-            let Held { mut control, output, input } = spare.hold(&request, true).await.map_err(io::Error::other)?;
+            let Held { mut control, output, input, .. } = spare.hold(&request, true).await.map_err(io::Error::other)?;
             let input = input.ok_or_else(|| io::Error::other("the pipe is missing"))?;
             if let Some(Report::Failed(errno)) = control.report().await {
                 return Err(io::Error::from_raw_os_error(errno));

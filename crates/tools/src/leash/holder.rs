@@ -13,6 +13,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
+use super::pty::{Size, Terminal};
 use super::talk::{REQUEST_BYTES_MAX, Report, Request, STOP};
 use super::{ARG, sys};
 
@@ -24,6 +25,8 @@ pub enum LeashError {
     /// Command and environment together are larger than a request may be.
     TooLarge(usize),
     Pipe(io::Error),
+    /// No pseudo-terminal: the system has none left, or none at all.
+    Terminal(io::Error),
 }
 
 impl std::fmt::Display for LeashError {
@@ -32,6 +35,7 @@ impl std::fmt::Display for LeashError {
             LeashError::Start(error) => write!(f, "cannot start the process supervisor: {error}"),
             LeashError::TooLarge(bytes) => write!(f, "command and environment take {bytes} bytes, too many to start"),
             LeashError::Pipe(error) => write!(f, "cannot open a pipe: {error}"),
+            LeashError::Terminal(error) => write!(f, "cannot open a terminal: {error}"),
         }
     }
 }
@@ -43,8 +47,10 @@ pub struct Held {
     pub control: Control,
     /// Standard output and error of the command, interleaved as written.
     pub output: pipe::Receiver,
-    /// Standard input, when it was asked for; dropped = end of input.
+    /// Standard input, when it was asked for; dropped = end of input, except on a terminal.
     pub input: Option<pipe::Sender>,
+    /// When the request wanted one: then output and input go through it.
+    pub terminal: Option<Terminal>,
 }
 
 /// The end of the leash that we hold. Dropping it sends "stop": TERM, two seconds, KILL, done by the leash while we
@@ -85,31 +91,66 @@ impl Spare {
         Ok(Spare { control, pid: leash.id().and_then(|pid| i32::try_from(pid).ok()) })
     }
 
-    /// Puts the request on this leash. With `input` the command gets a pipe as standard input, else `/dev/null`.
+    /// Puts the request on this leash. With `input` the command gets a pipe as standard input, else `/dev/null`; a
+    /// terminal is both output and input.
     pub async fn hold(self, request: &Request, input: bool) -> Result<Held, LeashError> {
         let payload = request.encode();
         if payload.len() > REQUEST_BYTES_MAX {
             return Err(LeashError::TooLarge(payload.len()));
         }
-        let (output, output_end) = io::pipe().map_err(LeashError::Pipe)?;
-        let (input_end, input) = input.then(io::pipe).transpose().map_err(LeashError::Pipe)?.unzip();
-        send_descriptors(&self.control, payload.len(), output_end.into(), input_end.map(OwnedFd::from))
+        let ends = match request.terminal {
+            Some(size) => Ends::terminal(size).map_err(LeashError::Terminal)?,
+            None => Ends::pipes(input).map_err(LeashError::Pipe)?,
+        };
+        send_descriptors(&self.control, payload.len(), ends.command_output, ends.command_input)
             .map_err(LeashError::Start)?;
         self.control.set_nonblocking(true).map_err(LeashError::Pipe)?;
         let mut socket = UnixStream::from_std(self.control).map_err(LeashError::Pipe)?;
         socket.write_all(&payload).await.map_err(LeashError::Start)?;
         let control =
             Control { socket: Some(socket), partial: Vec::new(), leash_pid: self.pid, command_pid: None, empty: false };
-        let output = pipe::Receiver::from_owned_fd(output.into()).map_err(LeashError::Pipe)?;
+        Ok(Held { control, output: ends.output, input: ends.input, terminal: ends.terminal })
+    }
+}
+
+/// Both ends of what a command reads and writes.
+struct Ends {
+    output: pipe::Receiver,
+    input: Option<pipe::Sender>,
+    terminal: Option<Terminal>,
+    command_output: OwnedFd,
+    command_input: Option<OwnedFd>,
+}
+
+impl Ends {
+    fn pipes(input: bool) -> io::Result<Ends> {
+        let (output, command_output) = io::pipe()?;
+        let (command_input, input) = input.then(io::pipe).transpose()?.unzip();
         let sender = |input: io::PipeWriter| pipe::Sender::from_owned_fd(input.into());
-        let input = input.map(sender).transpose().map_err(LeashError::Pipe)?;
-        Ok(Held { control, output, input })
+        Ok(Ends {
+            output: pipe::Receiver::from_owned_fd(output.into())?,
+            input: input.map(sender).transpose()?,
+            terminal: None,
+            command_output: command_output.into(),
+            command_input: command_input.map(OwnedFd::from),
+        })
+    }
+
+    fn terminal(size: Size) -> io::Result<Ends> {
+        let (terminal, command_output) = Terminal::open(size)?;
+        let (output, input) = (terminal.output()?, Some(terminal.input()?));
+        Ok(Ends { output, input, terminal: Some(terminal), command_output, command_input: None })
     }
 }
 
 /// The length of the request with the command's ends of the pipes attached. Our copies close on return, so that the
 /// output ends when the command's side ends.
-fn send_descriptors(control: &StdUnixStream, length: usize, output: OwnedFd, input: Option<OwnedFd>) -> io::Result<()> {
+pub(super) fn send_descriptors(
+    control: &StdUnixStream,
+    length: usize,
+    output: OwnedFd,
+    input: Option<OwnedFd>,
+) -> io::Result<()> {
     let mut descriptors = vec![output.as_fd()];
     descriptors.extend(input.as_ref().map(|input| input.as_fd()));
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
-use super::sys;
 use super::talk::{REQUEST_BYTES_MAX, Report, Request, STOP};
+use super::{stage, sys};
 
 /// Between TERM and KILL when we are told to stop.
 const GRACE: Duration = Duration::from_secs(2);
@@ -28,6 +28,9 @@ const TICK_BLIND: Duration = Duration::from_millis(10);
 /// Runs the supervisor; the value is the exit code of the process. Call it first thing in `main`. A leash that has
 /// nothing left on it takes the next command: starting one costs as much as starting the shell.
 pub fn run() -> i32 {
+    if stage::is_this() {
+        return stage::run();
+    }
     let parent = rustix::process::getppid();
     sys::settle();
     let parent_exit = sys::exit_watch(parent);
@@ -76,7 +79,7 @@ fn report(report: Report) {
 }
 
 /// Reads the request and the descriptors that come with its length.
-fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
+pub(super) fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
     let mut length = [0u8; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -99,20 +102,30 @@ fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
 
 /// Starts the command in a group of its own. All our copies of its descriptors are closed when this returns.
 fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io::Result<Pid> {
-    let shell = shell(request);
+    if request.terminal.is_some() {
+        return stage::spawn(request, output);
+    }
     let again = output.try_clone()?;
-    let child = Command::new(&shell)
-        .arg("-c")
-        .arg(format!("{}{}", closing(&shell), request.command))
-        .env_clear()
-        .envs(request.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&request.cwd)
+    let child = shell_command(request)
         .process_group(0)
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(again))
         .spawn()?;
     Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+}
+
+/// The command line in its shell, its directory and its environment.
+pub(super) fn shell_command(request: &Request) -> Command {
+    let shell = shell(request);
+    let mut command = Command::new(&shell);
+    command
+        .arg("-c")
+        .arg(format!("{}{}", closing(&shell), request.command))
+        .env_clear()
+        .envs(request.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(&request.cwd);
+    command
 }
 
 /// What closes descriptors that somebody gave us without close-on-exec, as the start of the command line. Closing a

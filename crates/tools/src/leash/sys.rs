@@ -171,7 +171,8 @@ pub(super) fn kill_session(leader: i32, group: Option<i32>) {
     }
     #[cfg(target_os = "linux")]
     for process in processes() {
-        if process.session == leader
+        // A command on a terminal leads a session of its own, with the number of its group.
+        if (process.session == leader || Some(process.session) == group)
             && let Some(pid) = Pid::from_raw(process.pid)
         {
             let _ = kill_process(pid, Signal::KILL);

@@ -7,6 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use super::pty::Size;
+
 /// Longest command text. The kernel takes 128 KiB per argument and `bash -c` gets it as one; longer ones are refused.
 pub const COMMAND_BYTES_MAX: usize = 100 * 1024;
 /// Largest request (command, directory, environment); beyond it the leash refuses and ends.
@@ -23,6 +25,8 @@ pub struct Request {
     pub env: Vec<(OsString, OsString)>,
     /// More processes than this under one leash end them all.
     pub pids_max: u32,
+    /// Run it on a terminal of this size, as the leader of a session of its own.
+    pub terminal: Option<Size>,
 }
 
 impl Request {
@@ -30,6 +34,10 @@ impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(4096 + self.command.len());
         out.extend_from_slice(&self.pids_max.to_le_bytes());
+        // No terminal is one without columns.
+        let Size { cols, rows } = self.terminal.unwrap_or(Size { cols: 0, rows: 0 });
+        out.extend_from_slice(&cols.to_le_bytes());
+        out.extend_from_slice(&rows.to_le_bytes());
         field(&mut out, self.command.as_bytes());
         field(&mut out, self.cwd.as_os_str().as_bytes());
         for (name, value) in &self.env {
@@ -42,6 +50,9 @@ impl Request {
     /// `None` when the bytes are not what [`Request::encode`] makes.
     pub(super) fn decode(mut bytes: &[u8]) -> Option<Request> {
         let pids_max = u32::from_le_bytes(take(&mut bytes, 4)?.try_into().ok()?);
+        let cols = u16::from_le_bytes(take(&mut bytes, 2)?.try_into().ok()?);
+        let rows = u16::from_le_bytes(take(&mut bytes, 2)?.try_into().ok()?);
+        let terminal = (cols > 0).then_some(Size { cols, rows });
         let command = String::from_utf8(take_field(&mut bytes)?.to_vec()).ok()?;
         let cwd = PathBuf::from(OsStr::from_bytes(take_field(&mut bytes)?));
         let mut env = Vec::new();
@@ -49,7 +60,7 @@ impl Request {
             let name = OsString::from_vec(take_field(&mut bytes)?.to_vec());
             env.push((name, OsString::from_vec(take_field(&mut bytes)?.to_vec())));
         }
-        Some(Request { command, cwd, env, pids_max })
+        Some(Request { command, cwd, env, pids_max, terminal })
     }
 }
 
@@ -129,9 +140,12 @@ mod tests {
             cwd: "/tmp/a b".into(),
             env: vec![("A".into(), "1=2".into()), (OsString::from_vec(vec![0xff]), "".into())],
             pids_max: 7,
+            terminal: Some(Size { cols: 300, rows: 2 }),
         };
         let bytes = request.encode();
-        assert_eq!(Request::decode(&bytes), Some(request));
+        assert_eq!(Request::decode(&bytes).as_ref(), Some(&request));
+        let plain = Request { terminal: None, ..request };
+        assert_eq!(Request::decode(&plain.encode()), Some(plain));
         for cut in 0..bytes.len() {
             // A cut between two environment fields may still be well-formed; it must never panic or invent fields.
             if let Some(part) = Request::decode(&bytes[..cut]) {

@@ -6,12 +6,21 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use vocab::Json;
 
-use crate::leash::COMMAND_BYTES_MAX;
+use crate::leash::{COMMAND_BYTES_MAX, Size};
+
+use super::state::{READ_BYTES_MAX, READ_BYTES_MIN};
 
 /// How long a foreground command may run unless the call says otherwise.
 pub(super) const TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
 /// The longest a call may ask for; more is cut down to this.
 pub(super) const TIMEOUT_MAX: Duration = Duration::from_secs(600);
+/// The longest a read waits for output; more is cut down to this.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The largest terminal; a larger one is refused. Programs that draw keep a buffer of that many characters.
+const COLS_MAX: u16 = 500;
+const ROWS_MAX: u16 = 300;
+/// What a terminal has unless the call says otherwise.
+const SIZE_DEFAULT: Size = Size { cols: 80, rows: 24 };
 /// Longest one-line summary of a command, in characters.
 const SUMMARY_CHARS: usize = 100;
 
@@ -25,31 +34,92 @@ pub(super) struct BashArgs {
     #[serde(alias = "timeout_secs")]
     timeout_s: Option<f64>,
     #[serde(default, alias = "background")]
-    pub(super) run_in_background: Option<bool>,
+    run_in_background: Option<bool>,
     pub(super) cwd: Option<String>,
+    /// Run it on a pseudo-terminal.
+    #[serde(alias = "full_terminal")]
+    pty: Option<bool>,
+    #[serde(alias = "terminal_cols")]
+    cols: Option<f64>,
+    #[serde(alias = "terminal_rows")]
+    rows: Option<f64>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct ReadArgs {
-    #[serde(alias = "bash_id", alias = "process_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
     pub(super) id: Option<String>,
     pub(super) wait_ms: Option<f64>,
+    #[serde(alias = "max_chars")]
+    max_bytes: Option<f64>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct WriteArgs {
-    #[serde(alias = "bash_id", alias = "process_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
     pub(super) id: String,
+    #[serde(default)]
     pub(super) input: String,
+    #[serde(alias = "key")]
+    pub(super) keys: Option<Keys>,
     /// Close standard input afterwards.
     #[serde(default)]
     pub(super) eof: bool,
 }
 
+/// One key or several, as models write them.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub(super) enum Keys {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Keys {
+    pub(super) fn names(&self) -> &[String] {
+        match self {
+            Keys::One(name) => std::slice::from_ref(name),
+            Keys::Many(names) => names,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResizeArgs {
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
+    pub(super) id: String,
+    cols: f64,
+    rows: f64,
+}
+
 #[derive(Deserialize)]
 pub(super) struct StopArgs {
-    #[serde(alias = "bash_id", alias = "process_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
     pub(super) id: String,
+}
+
+impl ReadArgs {
+    pub(super) fn wait(&self) -> Duration {
+        Duration::from_secs_f64((self.wait_ms.unwrap_or(0.0) / 1000.0).clamp(0.0, WAIT_MAX.as_secs_f64()))
+    }
+
+    pub(super) fn bytes_max(&self) -> usize {
+        self.max_bytes.map_or(READ_BYTES_MAX, |bytes| (bytes as usize).clamp(READ_BYTES_MIN, READ_BYTES_MAX))
+    }
+}
+
+impl ResizeArgs {
+    pub(super) fn size(&self) -> Result<Size, String> {
+        size("bash_resize", self.cols, self.rows)
+    }
+}
+
+fn size(tool: &str, cols: f64, rows: f64) -> Result<Size, String> {
+    let within = |value: f64, max: u16| value.fract() == 0.0 && value >= 1.0 && value <= f64::from(max);
+    if !within(cols, COLS_MAX) || !within(rows, ROWS_MAX) {
+        return Err(format!("{tool}: `cols` must be a whole number from 1 to {COLS_MAX}, `rows` from 1 to {ROWS_MAX}"));
+    }
+    Ok(Size { cols: cols as u16, rows: rows as u16 })
 }
 
 /// The arguments, or a sentence for the model that wrote them.
@@ -73,7 +143,26 @@ impl BashArgs {
             ));
         }
         args.asked_timeout()?;
+        if args.terminal()?.is_some() && !args.in_background() {
+            return Err(
+                "bash: `pty` needs `run_in_background`: nobody could type into a command that is waited for".into()
+            );
+        }
         Ok(args)
+    }
+
+    pub(super) fn in_background(&self) -> bool {
+        self.run_in_background == Some(true)
+    }
+
+    /// The size of the terminal it wants, if it wants one.
+    pub(super) fn terminal(&self) -> Result<Option<Size>, String> {
+        if self.pty != Some(true) {
+            return Ok(None);
+        }
+        let default = SIZE_DEFAULT;
+        let cols = self.cols.unwrap_or(f64::from(default.cols));
+        size("bash", cols, self.rows.unwrap_or(f64::from(default.rows))).map(Some)
     }
 
     /// The timeout as asked for, cut to [`TIMEOUT_MAX`].
@@ -131,6 +220,30 @@ mod tests {
         assert!(error(r#"{"command":"  \n"}"#).contains("empty"));
         assert!(error(r#"{"command":"a\u0000b"}"#).contains("NUL"));
         assert!(error(&format!(r#"{{"command":"{}"}}"#, "x".repeat(COMMAND_BYTES_MAX + 1))).contains("limit"));
+    }
+
+    #[test]
+    fn a_terminal_has_a_size_within_bounds_and_runs_in_the_background() {
+        let parse = |more: &str| BashArgs::parse(&Json::trusted(format!(r#"{{"command":"x",{more}}}"#)));
+        let size = |more: &str| parse(more).and_then(|args| args.terminal());
+        assert_eq!(size(r#""run_in_background":true,"cols":9"#), Ok(None));
+        assert_eq!(size(r#""run_in_background":true,"pty":true"#), Ok(Some(SIZE_DEFAULT)));
+        assert_eq!(size(r#""background":true,"pty":true,"cols":500,"rows":1"#), Ok(Some(Size { cols: 500, rows: 1 })));
+        for bad in ["0", "-1", "501", "1.5", "1e300"] {
+            let error = size(&format!(r#""background":true,"full_terminal":true,"cols":{bad}"#)).unwrap_err();
+            assert!(error.contains("from 1 to 500"), "{bad}: {error}");
+        }
+        assert!(parse(r#""pty":true"#).err().unwrap().contains("run_in_background"));
+    }
+
+    #[test]
+    fn a_read_waits_and_returns_no_more_than_allowed() {
+        let args = |json: &str| parse::<ReadArgs>("bash_read", &Json::trusted(json)).unwrap();
+        assert_eq!((args("{}").wait(), args("{}").bytes_max()), (Duration::ZERO, READ_BYTES_MAX));
+        let most = args(r#"{"wait_ms":1e300,"max_bytes":1e300}"#);
+        assert_eq!((most.wait(), most.bytes_max()), (WAIT_MAX, READ_BYTES_MAX));
+        let least = args(r#"{"wait_ms":-5,"max_bytes":-5}"#);
+        assert_eq!((least.wait(), least.bytes_max()), (Duration::ZERO, READ_BYTES_MIN));
     }
 
     #[test]

@@ -1,27 +1,27 @@
 //! What runs while no call waits for it: commands started with `run_in_background`, and processes that a finished
 //! command left behind. Each has one task that drains its output into a ring and records how it ended.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use crate::leash::{Control, Report, read_now};
+use vocab::Required;
 
-use super::capture::{cut_partial, readable};
+use crate::leash::{Control, Report, Size, Terminal, read_now};
+
+use super::state::State;
 
 /// Background processes that may run at once in a session; another start is refused and told why.
 pub(super) const RUNNING_MAX: usize = 16;
 /// Entries kept in all, ended ones included; the oldest ended one is forgotten first.
 const ENTRIES_MAX: usize = 32;
-/// Unread output kept per process; the oldest is dropped and the next read says how much.
-pub(super) const RING_BYTES: usize = 256 * 1024;
-/// What one read returns at most; more waits for the next read.
-pub(super) const READ_BYTES_MAX: usize = 32 * 1024;
+/// What is taken of the output once nothing runs any more: as much as a pipe can hold. Beyond it somebody else writes,
+/// to whom the pipe was handed on, and that is left unread.
+const DRAIN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Every background process of a session. Dropping it ends them.
 #[derive(Default)]
@@ -57,10 +57,13 @@ impl Registry {
         let process = Arc::new(Process {
             id: format!("bash_{}", self.started),
             command: start.command,
-            state: Mutex::new(State { ended: start.ended, ..State::default() }),
+            required: start.required,
+            started_ms: now_ms(),
+            state: Mutex::new(State::new(start.ended)),
             changed: Notify::new(),
             stop: Notify::new(),
             input: tokio::sync::Mutex::new(start.input),
+            terminal: Mutex::new(start.terminal),
             task: Mutex::new(None),
         });
         let task = tokio::spawn(Arc::clone(&process).follow(start.control, start.output, start.timeout));
@@ -87,6 +90,9 @@ pub(super) struct Start {
     pub(super) control: Control,
     pub(super) output: pipe::Receiver,
     pub(super) input: Option<pipe::Sender>,
+    pub(super) terminal: Option<Terminal>,
+    /// What starting it needed; so does everything that acts on it.
+    pub(super) required: Required,
     /// How the direct child ended, when it already did.
     pub(super) ended: Option<Report>,
     pub(super) timeout: Option<Duration>,
@@ -95,72 +101,22 @@ pub(super) struct Start {
 pub(super) struct Process {
     pub(super) id: String,
     pub(super) command: String,
+    pub(super) required: Required,
+    /// Milliseconds since 1970.
+    pub(super) started_ms: i64,
     state: Mutex<State>,
     /// Something in `state` changed.
     changed: Notify,
     stop: Notify,
     pub(super) input: tokio::sync::Mutex<Option<pipe::Sender>>,
+    /// There while it runs on one.
+    terminal: Mutex<Option<Terminal>>,
     task: Mutex<Option<AbortHandle>>,
 }
 
-#[derive(Default)]
-pub(super) struct State {
-    unread: VecDeque<u8>,
-    /// Bytes that fell out of `unread` since the last read.
-    dropped: u64,
-    /// How the direct child ended.
-    pub(super) ended: Option<Report>,
-    pub(super) timed_out: bool,
-    /// Nothing of it runs any more.
-    pub(super) gone: bool,
-}
-
-impl State {
-    fn push(&mut self, bytes: &[u8]) {
-        let bytes_kept = &bytes[bytes.len().saturating_sub(RING_BYTES)..];
-        let overflow = (self.unread.len() + bytes_kept.len()).saturating_sub(RING_BYTES);
-        self.unread.drain(..overflow);
-        self.dropped += (overflow + bytes.len() - bytes_kept.len()) as u64;
-        self.unread.extend(bytes_kept);
-    }
-
-    /// The next unread output as text, with notes about what was dropped or still waits.
-    pub(super) fn take(&mut self) -> String {
-        let whole = self.unread.make_contiguous();
-        let limited = &whole[..whole.len().min(READ_BYTES_MAX)];
-        // An unfinished character waits for its rest, unless no rest can come.
-        let part = if self.gone && limited.len() == whole.len() { limited } else { cut_partial(limited) };
-        let count = part.len();
-        let mut text = String::new();
-        if self.dropped > 0 {
-            text = format!("[{} older bytes were dropped before they were read]\n", self.dropped);
-            self.dropped = 0;
-        }
-        text.push_str(&readable(part));
-        self.unread.drain(..count);
-        if self.unread.len() > 4 {
-            text.push_str(&format!("\n[{} more bytes wait; read again]", self.unread.len()));
-        }
-        text
-    }
-
-    /// One line for the model.
-    pub(super) fn describe(&self) -> String {
-        let end = match self.ended {
-            Some(Report::Exited { code, .. }) => format!("exit code {code}"),
-            Some(Report::Killed { signal, .. }) => format!("killed by signal {signal}"),
-            Some(Report::TooMany(count)) => format!("ended: it had {count} processes"),
-            Some(Report::Failed(errno)) => {
-                format!("could not be started: {}", std::io::Error::from_raw_os_error(errno))
-            }
-            _ if self.gone => "its supervisor was killed".to_owned(),
-            _ => return "running".to_owned(),
-        };
-        let timed_out = if self.timed_out { "timed out, " } else { "" };
-        let left = matches!(self.ended, Some(Report::Exited { left: true, .. } | Report::Killed { left: true, .. }));
-        let left = if left && !self.gone { ", processes it started still run" } else { "" };
-        format!("{timed_out}{end}{left}")
-    }
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Process {
@@ -171,6 +127,20 @@ impl Process {
     /// Asks for the end; the leash does it.
     pub(super) fn stop(&self) {
         self.stop.notify_one();
+    }
+
+    /// The size of its terminal, while it runs on one.
+    pub(super) fn size(&self) -> Option<Size> {
+        self.terminal().as_ref()?.size()
+    }
+
+    /// Gives its terminal a size; `None` when it has none.
+    pub(super) fn resize(&self, size: Size) -> Option<std::io::Result<()>> {
+        self.terminal().as_ref().map(|terminal| terminal.resize(size))
+    }
+
+    fn terminal(&self) -> MutexGuard<'_, Option<Terminal>> {
+        self.terminal.lock().expect("no code panics while it holds the terminal")
     }
 
     /// Waits until `ready` or for `time` at most.
@@ -191,7 +161,7 @@ impl Process {
     }
 
     pub(super) fn has_output(state: &State) -> bool {
-        !state.unread.is_empty() || state.gone
+        state.unread() > 0 || state.gone
     }
 
     async fn follow(self: Arc<Self>, mut control: Control, mut output: pipe::Receiver, timeout: Option<Duration>) {
@@ -202,12 +172,13 @@ impl Process {
         loop {
             tokio::select! {
                 report = control.report() => match report {
-                    Some(Report::Started(_) | Report::Empty) => {}
+                    Some(Report::Started(_)) => {}
+                    // The leash would wait for another command; nobody will give it one.
+                    Some(Report::Empty) | None => break,
                     // The command's own end comes after "too many" and says less.
                     Some(report) => {
                         self.state().ended.get_or_insert(report);
                     }
-                    None => break,
                 },
                 read = output.read(&mut buffer), if open => match read {
                     Ok(count) if count > 0 => self.state().push(&buffer[..count]),
@@ -221,41 +192,16 @@ impl Process {
             }
             self.changed.notify_waiters();
         }
-        while let Some(count @ 1..) = read_now(&output, &mut buffer) {
+        let mut drained = 0;
+        while drained < DRAIN_BYTES_MAX
+            && let Some(count @ 1..) = read_now(&output, &mut buffer)
+        {
             self.state().push(&buffer[..count]);
+            drained += count;
         }
-        self.input.lock().await.take();
         self.state().gone = true;
         self.changed.notify_waiters();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_ring_keeps_the_newest_and_says_what_it_lost() {
-        let mut state = State::default();
-        state.push(&vec![b'a'; RING_BYTES]);
-        state.push(b"bc");
-        assert!(state.take().starts_with("[2 older bytes were dropped before they were read]\naaa"));
-        let mut rest = String::new();
-        while !state.unread.is_empty() {
-            rest = state.take();
-        }
-        assert!(rest.ends_with("abc"));
-        let mut state = State::default();
-        state.push(&vec![b'x'; 3 * RING_BYTES]);
-        assert_eq!((state.unread.len(), state.dropped), (RING_BYTES, 2 * RING_BYTES as u64));
-    }
-
-    #[test]
-    fn a_character_split_between_two_reads_arrives_whole() {
-        let mut state = State::default();
-        state.push(b"a\xf0\x9f");
-        assert_eq!(state.take(), "a");
-        state.push(b"\xa6\x80!");
-        assert_eq!(state.take(), "🦀!");
+        self.terminal().take();
+        self.input.lock().await.take();
     }
 }

@@ -20,8 +20,9 @@ const STOP_TIME_MAX: Duration = Duration::from_secs(4);
 
 const DESCRIPTION: &str = "Runs a command line with bash in the workspace and returns its output (standard output \
 and error together). Default timeout 120 s. Long output is shortened in the middle and kept in a file that read_file \
-can page through. Set run_in_background for servers and watchers; then use bash_read, bash_write and bash_stop with \
-the returned id. Standard input is empty, and there is no terminal: do not start editors or pagers.";
+can page through. Set run_in_background for servers and watchers, and pty for programs that need a terminal; then use \
+bash_read, bash_write and bash_stop with the returned id. In the foreground standard input is empty, and there is no \
+terminal: do not start editors or pagers.";
 
 const SCHEMA: &str = r#"{"type":"object","properties":{
 "command":{"type":"string","description":"The command line."},
@@ -29,6 +30,9 @@ const SCHEMA: &str = r#"{"type":"object","properties":{
 "timeout_s":{"type":"number","description":"The same in seconds."},
 "description":{"type":"string","description":"What the command does, in a few words, for the person who watches."},
 "run_in_background":{"type":"boolean","description":"Return at once with an id instead of waiting."},
+"pty":{"type":"boolean","description":"With run_in_background: on a terminal, for interactive programs."},
+"cols":{"type":"number","description":"Of that terminal; 80."},
+"rows":{"type":"number","description":"Of that terminal; 24."},
 "cwd":{"type":"string","description":"Directory to run in, relative to the workspace."}},
 "required":["command"]}"#;
 
@@ -68,7 +72,7 @@ impl Tool for Bash {
         let shell = Arc::clone(&self.shell);
         Box::pin(async move {
             match start(&shell, &input, &context).await {
-                Ok((args, held)) if args.run_in_background == Some(true) => background(&shell, &args, held),
+                Ok((args, held)) if args.in_background() => background(&shell, &args, held),
                 Ok((args, held)) => foreground(&shell, &args, held, &context).await,
                 Err(message) => Outcome::error(message),
             }
@@ -76,9 +80,11 @@ impl Tool for Bash {
     }
 }
 
-/// What the call needs: the command's class, and full access for a directory outside the workspace.
+/// What the call needs: the command's class, and full access for a directory outside the workspace or a terminal. With
+/// a keyboard, many a harmless reader offers to run commands.
 fn needs(args: &BashArgs, workspace: &Path) -> Required {
     match &args.cwd {
+        _ if matches!(args.terminal(), Ok(Some(_))) => Required::DangerFullAccess,
         Some(cwd) if !inside(&workspace.join(cwd), workspace) => Required::DangerFullAccess,
         _ => required(&args.command, workspace),
     }
@@ -108,20 +114,19 @@ async fn start(shell: &Shell, input: &Json, context: &CallContext) -> Result<(Ba
     if !cwd.is_dir() {
         return Err(format!("bash: the directory {} does not exist", cwd.display()));
     }
-    if args.run_in_background == Some(true) && !shell.background().has_room() {
+    if args.in_background() && !shell.background().has_room() {
         return Err(format!(
             "bash: {RUNNING_MAX} background processes are running, no more are allowed; end some with bash_stop \
-             (bash_read without an id lists them)"
+             (bash_list shows them)"
         ));
     }
-    let request = Request {
-        command: args.command.clone(),
-        cwd,
-        env: environment::clean(std::env::vars_os(), options, context.granted),
-        pids_max: options.pids_max,
-    };
-    let with_input = args.run_in_background == Some(true);
-    let held = shell.hold(&request, with_input).await.map_err(|error| format!("bash: {error}"))?;
+    let mut env = environment::clean(std::env::vars_os(), options, context.granted);
+    let terminal = args.terminal()?;
+    if terminal.is_some() {
+        environment::on_terminal(&mut env);
+    }
+    let request = Request { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
+    let held = shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))?;
     Ok((args, held))
 }
 
@@ -131,6 +136,8 @@ fn background(shell: &Shell, args: &BashArgs, held: Held) -> Outcome {
         control: held.control,
         output: held.output,
         input: held.input,
+        terminal: held.terminal,
+        required: needs(args, &shell.options.workspace),
         ended: None,
         timeout: args.asked_timeout().ok().flatten(),
     };
@@ -157,7 +164,9 @@ async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallCo
     }
     let left_as = end.left().then(|| {
         let command = format!("left by: {}", summary(&args.command));
-        let start = Start { command, control, output, input: None, ended: end.report, timeout: None };
+        let required = needs(args, &shell.options.workspace);
+        let (ended, timeout) = (end.report, None);
+        let start = Start { command, control, output, input: None, terminal: None, required, ended, timeout };
         shell.background().add(start).map(|process| process.id.clone())
     });
     outcome(&end, capture.finish().await, left_as, args.timeout())

@@ -75,6 +75,12 @@ pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &
     vars
 }
 
+/// What a command on a terminal gets instead: one that can move its cursor. Sizes in variables would hide a resize.
+pub(super) fn on_terminal(vars: &mut Vars) {
+    vars.retain(|(name, _)| !["TERM", "COLUMNS", "LINES"].iter().any(|drop| name == *drop));
+    vars.push(("TERM".into(), "xterm-256color".into()));
+}
+
 fn secret_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
     SECRET_NAMES.iter().any(|part| name.contains(part))

@@ -46,7 +46,16 @@ pub(crate) async fn run(
     } else if end.left() {
         // It lives as long as the session's own background processes do, and the model can see and stop it there.
         let command = format!("left by: {}", summary(&command));
-        let start = Start { command, control, output, input: None, ended: end.report, timeout: None };
+        let start = Start {
+            command,
+            control,
+            output,
+            input: None,
+            ended: end.report,
+            timeout: None,
+            terminal: None,
+            required: Required::DangerFullAccess,
+        };
         shell.background().add(start);
     }
     if let Some(Report::Failed(errno)) = end.report {
@@ -65,6 +74,7 @@ async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<Held, Strin
         cwd,
         env: environment::clean(std::env::vars_os(), options, Required::DangerFullAccess),
         pids_max: options.pids_max,
+        terminal: None,
     };
     shell.hold(&request, false).await.map_err(|error| error.to_string())
 }

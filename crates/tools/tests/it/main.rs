@@ -3,6 +3,7 @@
 
 mod bench;
 mod changes;
+mod docs_page;
 mod edit;
 mod escape;
 mod leash_entry;
@@ -13,9 +14,11 @@ mod read;
 mod search;
 mod shell_background;
 mod shell_ending;
+mod shell_family;
 mod shell_own;
 mod shell_run;
 mod shell_support;
+mod shell_terminal;
 mod small;
 mod web;
 mod write;

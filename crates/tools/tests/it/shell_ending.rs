@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use vocab::parts_text;
 
-use crate::shell_support::{Session, alive, eventually, mark};
+use crate::shell_support::{Session, alive, eventually, mark, wait_for};
 
 /// Ways to get away, each ending in a process with `MARK` among its arguments. The command itself stays in the
 /// foreground, except where leaving is the point.
@@ -37,10 +37,15 @@ os.execvp(\"sleep\", [\"sleep\", sys.argv[1]])' MARK",
 async fn escape_helper() {
     let Ok(marks) = std::env::var("ESCAPE_HELPER") else { return };
     let session = Session::new();
-    let calls = ESCAPES.iter().zip(marks.split(',')).map(|(line, mark)| line.replace("MARK", mark));
-    let calls: Vec<_> = calls.collect();
-    let tasks = calls.iter().map(|line| tokio::spawn(session.tool("bash").run(input(line), context())));
-    let _tasks: Vec<_> = tasks.collect();
+    let on_terminal = std::env::var_os("ESCAPE_TERMINAL").is_some();
+    for (line, mark) in ESCAPES.iter().zip(marks.split(',')) {
+        let mut input = json!({ "command": line.replace("MARK", mark) });
+        if on_terminal {
+            input["run_in_background"] = true.into();
+            input["pty"] = true.into();
+        }
+        tokio::spawn(session.tool("bash").run(vocab::Json::trusted(input.to_string()), context()));
+    }
     tokio::time::sleep(Duration::from_secs(60)).await;
 }
 
@@ -60,13 +65,23 @@ fn context() -> vocab::CallContext {
 
 #[test]
 fn nothing_survives_our_own_kill_9() {
+    nothing_survives(|_| {});
+}
+
+#[test]
+fn nothing_on_a_terminal_survives_our_own_kill_9() {
+    nothing_survives(|helper| _ = helper.env("ESCAPE_TERMINAL", "1"));
+}
+
+fn nothing_survives(prepare: impl FnOnce(&mut std::process::Command)) {
     let marks: Vec<String> = ESCAPES.iter().map(|_| mark()).collect();
-    let mut helper = std::process::Command::new(std::env::current_exe().unwrap())
+    let mut helper = std::process::Command::new(std::env::current_exe().unwrap());
+    helper
         .args(["shell_ending::escape_helper", "--exact"])
         .env("ESCAPE_HELPER", marks.join(","))
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+        .stdout(std::process::Stdio::null());
+    prepare(&mut helper);
+    let mut helper = helper.spawn().unwrap();
     for (mark, line) in marks.iter().zip(ESCAPES) {
         eventually(Duration::from_secs(10), &format!("started: {line}"), || !alive(mark).is_empty());
     }
@@ -102,15 +117,6 @@ async fn dropping_the_call_ends_sleepers_term_ignorers_and_setsid_grandchildren(
     }
     for mark in &marks {
         wait_for(Duration::from_secs(3).saturating_sub(start.elapsed()), || alive(mark).is_empty()).await;
-    }
-}
-
-/// Like `eventually`, with the runtime running.
-async fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < limit, "not within {limit:?}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

@@ -55,6 +55,63 @@ impl Session {
     }
 }
 
+/// Starts a background process with these arguments beside its command; its id.
+pub(crate) async fn start_with(session: &Session, command: &str, more: serde_json::Value) -> String {
+    let mut input = serde_json::json!({ "command": command, "run_in_background": true });
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let outcome = session.call("bash", input).await;
+    assert!(!outcome.is_error, "{}", parts_text(&outcome.parts));
+    details(&outcome)["id"].as_str().unwrap().to_owned()
+}
+
+pub(crate) async fn start(session: &Session, command: &str) -> String {
+    start_with(session, command, serde_json::json!({})).await
+}
+
+pub(crate) async fn read(session: &Session, id: &str, wait_ms: u64) -> String {
+    parts_text(&session.call("bash_read", serde_json::json!({ "id": id, "wait_ms": wait_ms })).await.parts)
+}
+
+/// Reads until the text has come; all output so far, and what the last read said of the state.
+pub(crate) async fn read_until(session: &Session, id: &str, wanted: &str) -> String {
+    let begun = Instant::now();
+    let mut all = String::new();
+    loop {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no {wanted:?} in {all:?}");
+        let text = read(session, id, 1000).await;
+        let (output, state) = text.rsplit_once('[').unwrap();
+        if output != "(no new output)\n" {
+            // A line feed of the tool's own follows what does not end in one; a terminal writes CR with its own.
+            let added = listed(session, id).await["pty"].is_object() && !output.ends_with("\r\n");
+            all.push_str(if added { output.strip_suffix('\n').unwrap() } else { output });
+        }
+        if all.contains(wanted) || state.contains(wanted) {
+            return format!("{all}[{state}");
+        }
+    }
+}
+
+/// Writes, and expects that it can be written.
+pub(crate) async fn write(session: &Session, input: serde_json::Value) {
+    let outcome = session.call("bash_write", input).await;
+    assert!(!outcome.is_error, "{}", parts_text(&outcome.parts));
+}
+
+/// What the list says of this process.
+pub(crate) async fn listed(session: &Session, id: &str) -> serde_json::Value {
+    let list = details(&session.call("bash_list", serde_json::json!({})).await);
+    list["processes"].as_array().unwrap().iter().find(|process| process["id"] == id).unwrap().clone()
+}
+
+/// Like `eventually`, with the runtime running.
+pub(crate) async fn wait_for(limit: Duration, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < limit, "not within {limit:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 pub(crate) fn details(outcome: &Outcome) -> serde_json::Value {
     serde_json::from_str(outcome.details.as_ref().unwrap().as_str()).unwrap()
 }

@@ -1,0 +1,50 @@
+//! Which directories can hold skills.
+
+use std::path::{Path, PathBuf};
+
+use crate::Places;
+
+/// Directories between the root of a repository and the one we are in that are looked at, counted from the inner one; a
+/// deeper nesting loses its outermost.
+const LEVELS_MAX: usize = 64;
+const AGENTS: &str = ".agents/skills";
+
+/// One place to look, and how far a link in it may lead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Root {
+    /// Trusted as it is.
+    pub(crate) anchor: PathBuf,
+    /// From the anchor to the skills; a link on this way must stay below the anchor. Empty: the anchor itself.
+    pub(crate) below: PathBuf,
+    /// Listed even when it is not there.
+    pub(crate) fixed: bool,
+}
+
+impl Root {
+    pub(crate) fn path(&self) -> PathBuf {
+        if self.below.as_os_str().is_empty() { self.anchor.clone() } else { self.anchor.join(&self.below) }
+    }
+}
+
+/// The most important first: the repository, from its root down to where we are, then the user's own.
+pub(crate) fn roots(places: &Places) -> Vec<Root> {
+    let repository = repository(&places.cwd).unwrap_or(&places.cwd);
+    let levels = places.cwd.ancestors().take_while(|level| level.starts_with(repository)).take(LEVELS_MAX);
+    let mut found: Vec<Root> = levels
+        .map(|level| {
+            // Somebody else may have written the repository: its skills are what lies in it, wherever links lead.
+            let way = level.strip_prefix(repository).unwrap_or(Path::new(""));
+            Root { anchor: repository.to_owned(), below: way.join(AGENTS), fixed: false }
+        })
+        .collect();
+    found.reverse();
+    let own = |anchor: PathBuf| Root { anchor, below: PathBuf::new(), fixed: true };
+    found.extend(places.data_dir.iter().map(|data| own(data.join("skills"))));
+    found.extend(places.home.iter().map(|home| own(home.join(AGENTS))));
+    found
+}
+
+/// The nearest directory upward that is a repository. `.git` may be a file: that is how worktrees look.
+fn repository(cwd: &Path) -> Option<&Path> {
+    cwd.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())
+}

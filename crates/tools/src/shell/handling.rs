@@ -1,0 +1,251 @@
+//! `bash_write`, `bash_resize`, `bash_stop`: acting on what runs in the background. Each needs what starting that process
+//! needed: whoever may run a command may also type into it, and nobody else may.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+
+use super::args::{ResizeArgs, StopArgs, WriteArgs, parse, summary};
+use super::background::Process;
+use super::state::State;
+use super::watching::{find, tell_all};
+use super::{Shell, keys};
+
+/// How long a write may wait for a process that does not read its input; then the call fails and says how far it came.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Longest input of one call; more is refused.
+const INPUT_BYTES_MAX: usize = 1024 * 1024;
+/// Keys in one call; more are refused.
+const KEYS_MAX: usize = 256;
+/// The leash needs two seconds for those who ignore TERM, and a little to kill them.
+const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+/// What a terminal makes an end of input of, at the start of a line.
+const END_OF_INPUT: u8 = 4;
+
+const WRITE_SCHEMA: &str = r#"{"type":"object","properties":{
+"id":{"type":"string"},
+"input":{"type":"string","description":"Text for standard input; end a line with \n yourself."},
+"keys":{"type":"array","items":{"type":"string"},"description":"On a terminal: keys to press after the text: enter, esc, up, ctrl+c, ..."},
+"eof":{"type":"boolean","description":"End standard input afterwards."}},
+"required":["id"]}"#;
+const RESIZE_SCHEMA: &str = r#"{"type":"object","properties":{
+"id":{"type":"string"},
+"cols":{"type":"number"},
+"rows":{"type":"number"}},
+"required":["id","cols","rows"]}"#;
+const STOP_SCHEMA: &str = r#"{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}"#;
+
+pub(super) struct BashWrite {
+    shell: Arc<Shell>,
+    spec: ToolSpec,
+}
+
+pub(super) struct BashResize {
+    shell: Arc<Shell>,
+    spec: ToolSpec,
+}
+
+pub(super) struct BashStop {
+    shell: Arc<Shell>,
+    spec: ToolSpec,
+}
+
+impl BashWrite {
+    pub(super) fn new(shell: Arc<Shell>) -> Self {
+        let description = "Writes to the standard input of a background process, or types on its terminal.";
+        Self { shell, spec: crate::spec("bash_write", description, WRITE_SCHEMA) }
+    }
+}
+
+impl BashResize {
+    pub(super) fn new(shell: Arc<Shell>) -> Self {
+        let description = "Changes the size of the terminal of a background process that was started with pty.";
+        Self { shell, spec: crate::spec("bash_resize", description, RESIZE_SCHEMA) }
+    }
+}
+
+impl BashStop {
+    pub(super) fn new(shell: Arc<Shell>) -> Self {
+        let description = "Ends a background process and everything it started.";
+        Self { shell, spec: crate::spec("bash_stop", description, STOP_SCHEMA) }
+    }
+}
+
+/// What starting it needed may be more than is granted now: another call, another answer.
+fn granted(tool: &str, process: &Process, context: &CallContext) -> Result<(), String> {
+    if process.required <= context.granted {
+        return Ok(());
+    }
+    let needed = process.required.as_str();
+    Err(format!("{tool}: {} needs {needed}, as its start did; nothing was done", process.id))
+}
+
+impl Tool for BashWrite {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn required(&self) -> Required {
+        Required::ReadOnly
+    }
+
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let args: WriteArgs = parse("bash_write", input)?;
+        let process = find(&self.shell, "bash_write", &args.id)?;
+        pressed(&args)?;
+        let keys = args.keys.as_ref().map_or(&[][..], |keys| keys.names());
+        let typed = [args.input.clone(), keys.join(" ")].join(if keys.is_empty() { "" } else { " " });
+        let typed = typed.trim_start_matches(' ');
+        Ok(Plan {
+            required: process.required,
+            summary: format!("{}: {}", args.id, summary(typed)).into(),
+            mutation: Some(typed.into()),
+            preview: None,
+        })
+    }
+
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        let shell = Arc::clone(&self.shell);
+        Box::pin(async move { write(&shell, &input, &context).await.unwrap_or_else(Outcome::error) })
+    }
+}
+
+/// The bytes of the keys.
+fn pressed(args: &WriteArgs) -> Result<Vec<u8>, String> {
+    let names = args.keys.as_ref().map_or(&[][..], |keys| keys.names());
+    if names.len() > KEYS_MAX {
+        return Err(format!("bash_write: at most {KEYS_MAX} keys at once"));
+    }
+    let mut bytes = Vec::new();
+    for name in names {
+        let key = keys::bytes(name);
+        bytes.extend(key.ok_or_else(|| format!("bash_write: there is no key `{name}`; known: {}", keys::KNOWN))?);
+    }
+    Ok(bytes)
+}
+
+async fn write(shell: &Shell, input: &Json, context: &CallContext) -> Result<Outcome, String> {
+    let args: WriteArgs = parse("bash_write", input)?;
+    let process = find(shell, "bash_write", &args.id)?;
+    granted("bash_write", &process, context)?;
+    let id = &process.id;
+    let keys = pressed(&args)?;
+    if args.input.is_empty() && keys.is_empty() && !args.eof {
+        return Err("bash_write: nothing to write: give `input`, `keys` or `eof`".into());
+    }
+    if args.input.len() > INPUT_BYTES_MAX {
+        return Err(format!("bash_write: at most {INPUT_BYTES_MAX} bytes at once"));
+    }
+    if process.state().gone {
+        return Err(format!("bash_write: the input of {id} is closed ({})", process.state().describe()));
+    }
+    let on_terminal = process.size().is_some();
+    if !keys.is_empty() && !on_terminal {
+        return Err(format!("bash_write: {id} has no terminal, so there are no keys; start it with `pty`"));
+    }
+    let mut bytes = args.input.into_bytes();
+    bytes.extend(keys);
+    if args.eof && on_terminal {
+        bytes.push(END_OF_INPUT);
+    }
+    pass_on(&process, &bytes).await?;
+    if args.eof && !on_terminal {
+        process.input.lock().await.take();
+    }
+    Ok(Outcome::text(format!("Wrote {} bytes to {id}.", bytes.len())))
+}
+
+async fn pass_on(process: &Process, bytes: &[u8]) -> Result<(), String> {
+    let id = &process.id;
+    let mut input = process.input.lock().await;
+    let Some(pipe) = input.as_mut() else {
+        return Err(format!("bash_write: the input of {id} is closed ({})", process.state().describe()));
+    };
+    let mut rest = bytes;
+    let deadline = tokio::time::Instant::now() + WRITE_TIME_MAX;
+    while !rest.is_empty() {
+        match tokio::time::timeout_at(deadline, pipe.write(rest)).await {
+            Ok(Ok(count @ 1..)) => rest = &rest[count..],
+            Ok(Ok(_)) => return Err(format!("bash_write: {id} takes no more input")),
+            Ok(Err(error)) => return Err(format!("bash_write: {id} does not read its input: {error}")),
+            Err(_) => {
+                let done = bytes.len() - rest.len();
+                return Err(format!("bash_write: {id} took only {done} bytes and does not read on"));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Tool for BashResize {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn required(&self) -> Required {
+        Required::ReadOnly
+    }
+
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let args: ResizeArgs = parse("bash_resize", input)?;
+        let size = args.size()?;
+        let process = find(&self.shell, "bash_resize", &args.id)?;
+        let summary = format!("resize {} to {}x{}", args.id, size.cols, size.rows).into();
+        Ok(Plan { required: process.required, mutation: None, summary, preview: None })
+    }
+
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        let shell = Arc::clone(&self.shell);
+        Box::pin(async move { resize(&shell, &input, &context).unwrap_or_else(Outcome::error) })
+    }
+}
+
+fn resize(shell: &Shell, input: &Json, context: &CallContext) -> Result<Outcome, String> {
+    let args: ResizeArgs = parse("bash_resize", input)?;
+    let size = args.size()?;
+    let process = find(shell, "bash_resize", &args.id)?;
+    granted("bash_resize", &process, context)?;
+    let id = &process.id;
+    match process.resize(size) {
+        Some(Ok(())) => Ok(Outcome::text(format!("The terminal of {id} is {}x{} now.", size.cols, size.rows))),
+        Some(Err(error)) => Err(format!("bash_resize: {id}: {error}")),
+        None if process.state().gone => {
+            Err(format!("bash_resize: {id} has no terminal any more ({})", process.state().describe()))
+        }
+        None => Err(format!("bash_resize: {id} has no terminal; start it with `pty`")),
+    }
+}
+
+impl Tool for BashStop {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn required(&self) -> Required {
+        Required::ReadOnly
+    }
+
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let args: StopArgs = parse("bash_stop", input)?;
+        let process = find(&self.shell, "bash_stop", &args.id)?;
+        let summary = format!("stop {}", args.id).into();
+        Ok(Plan { required: process.required, mutation: None, summary, preview: None })
+    }
+
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        let shell = Arc::clone(&self.shell);
+        Box::pin(async move { stop(&shell, &input, &context).await.unwrap_or_else(Outcome::error) })
+    }
+}
+
+async fn stop(shell: &Shell, input: &Json, context: &CallContext) -> Result<Outcome, String> {
+    let args: StopArgs = parse("bash_stop", input)?;
+    let process = find(shell, "bash_stop", &args.id)?;
+    granted("bash_stop", &process, context)?;
+    process.stop();
+    process.wait(STOP_TIME_MAX, |state: &State| state.gone).await;
+    let gone = process.state().gone;
+    Ok(Outcome { is_error: !gone, ..tell_all(&process) })
+}
