@@ -27,7 +27,8 @@ impl<'a> Browser<'a> {
         let (pkce, state) = (Pkce::new()?, State::new()?);
         let port = seat.listen(&issuer.redirect.ports).await.map_err(|error| {
             let ports: Vec<String> = issuer.redirect.ports.iter().map(u16::to_string).collect();
-            let message = format!("cannot listen for the browser on port {} of this machine: {error}", ports.join(", "));
+            let message =
+                format!("cannot listen for the browser on port {} of this machine: {error}", ports.join(", "));
             Fault::new(FaultKind::Network, message).hint("end the program that uses the port, or use a device code")
         })?;
         let redirect_uri = format!("http://{}:{port}{}", issuer.redirect.host, issuer.redirect.path);

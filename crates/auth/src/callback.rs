@@ -141,7 +141,10 @@ impl Door {
             return no(405, "Only GET is understood here.");
         }
         if !request.state().is_some_and(|state| self.state.matches(&state)) {
-            return no(400, "This answer does not belong to the sign-in that is waiting. Start again from the newest link.");
+            return no(
+                400,
+                "This answer does not belong to the sign-in that is waiting. Start again from the newest link.",
+            );
         }
         let Some(outcome) = outcome(request) else {
             return no(400, "The answer lacks a code.");

@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use vocab::Secret;
 
 /// A longer token has no claims for us; real ones are a few KiB.
@@ -28,24 +29,9 @@ pub struct Profile {
     pub picture: Option<String>,
 }
 
-/// Every member is optional and may have any type: a claim that is not what it should be is not there.
-#[derive(Deserialize, Default)]
-pub(crate) struct Claims {
-    #[serde(default)]
-    exp: serde_json::Value,
-    #[serde(default)]
-    chatgpt_account_id: serde_json::Value,
-    #[serde(default, rename = "https://api.openai.com/auth")]
-    openai: serde_json::Value,
-    #[serde(default)]
-    organizations: serde_json::Value,
-    #[serde(default)]
-    email: serde_json::Value,
-    #[serde(default)]
-    name: serde_json::Value,
-    #[serde(default)]
-    picture: serde_json::Value,
-}
+/// The members as they came: a claim that is not what it should be is not there.
+#[derive(Deserialize)]
+pub(crate) struct Claims(Map<String, Value>);
 
 impl Claims {
     /// `None` for what is not a JWT, is too long, or has no JSON object inside.
@@ -63,26 +49,27 @@ impl Claims {
 
     /// The account within ChatGPT, wherever the issuer puts it this year.
     pub(crate) fn account_id(&self) -> Option<String> {
-        let organization = &self.organizations[0]["id"];
-        [&self.openai["chatgpt_account_id"], &self.chatgpt_account_id, organization].into_iter().find_map(text)
+        let own = self.0.get("https://api.openai.com/auth").and_then(|it| it.get("chatgpt_account_id"));
+        let organization = self.0.get("organizations").and_then(|it| it.get(0)?.get("id"));
+        [own, self.0.get("chatgpt_account_id"), organization].into_iter().find_map(text)
     }
 
     pub(crate) fn expires_at_ms(&self) -> Option<i64> {
-        let seconds = self.exp.as_f64().filter(|it| it.is_finite() && *it > 0.0)?;
+        let seconds = self.0.get("exp")?.as_f64().filter(|it| it.is_finite() && *it > 0.0)?;
         // Saturates, which is late enough.
         Some((seconds * 1000.0) as i64)
     }
 
     /// Also reads what a userinfo endpoint answers: it has the same members.
     pub(crate) fn profile(&self) -> Option<Profile> {
-        let email = text(&self.email)?;
-        let name = text(&self.name).unwrap_or_else(|| email.clone());
-        Some(Profile { email, name, picture: text(&self.picture) })
+        let email = text(self.0.get("email"))?;
+        let name = text(self.0.get("name")).unwrap_or_else(|| email.clone());
+        Some(Profile { email, name, picture: text(self.0.get("picture")) })
     }
 }
 
-fn text(value: &serde_json::Value) -> Option<String> {
-    let text = value.as_str()?.trim();
+fn text(value: Option<&Value>) -> Option<String> {
+    let text = value?.as_str()?.trim();
     let fits = !text.is_empty() && text.chars().count() <= CLAIM_CHARS_MAX && !text.chars().any(char::is_control);
     fits.then(|| text.to_owned())
 }
@@ -117,7 +104,8 @@ mod tests {
     fn bad_tokens_have_no_claims() {
         let padded = format!("e30.{}.s", PADDED.encode(r#"{"exp":1}"#));
         assert_eq!(Claims::of(&Secret::new(&padded).unwrap()).unwrap().expires_at_ms(), Some(1000));
-        let long = format!("e30.{}.s", URL_SAFE_NO_PAD.encode(format!(r#"{{"email":"{}"}}"#, "x".repeat(JWT_BYTES_MAX))));
+        let long =
+            format!("e30.{}.s", URL_SAFE_NO_PAD.encode(format!(r#"{{"email":"{}"}}"#, "x".repeat(JWT_BYTES_MAX))));
         for bad in ["plain", "a.b", "a.b.c.d", "a.!!.c", "a..c", &long, "a.W10.c", "a.bm8.c"] {
             assert!(Claims::of(&Secret::new(bad).unwrap()).is_none(), "{bad:.40}");
         }

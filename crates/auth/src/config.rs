@@ -33,7 +33,9 @@ pub enum Key {
 
 /// Looks up an environment variable. The crate reads the environment nowhere else.
 #[derive(Clone)]
-pub struct Environment(pub Arc<dyn Fn(&str) -> Option<String> + Send + Sync>);
+pub struct Environment(pub Arc<Lookup>);
+
+pub type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Environment {
     pub fn system() -> Self {
@@ -66,7 +68,11 @@ impl Config {
     pub fn vendors(environment: Environment) -> Self {
         Self {
             openai: Issuer::openai("https://auth.openai.com"),
-            antigravity: Issuer::google("https://accounts.google.com", "https://oauth2.googleapis.com", "https://www.googleapis.com"),
+            antigravity: Issuer::google(
+                "https://accounts.google.com",
+                "https://oauth2.googleapis.com",
+                "https://www.googleapis.com",
+            ),
             limits: Limits::default(),
             environment,
             display_matters: cfg!(target_os = "linux"),
@@ -170,7 +176,11 @@ impl Issuer {
                     https://www.googleapis.com/auth/userinfo.profile"
                 .into(),
             // Google lets an installed client use any loopback port.
-            redirect: Redirect { host: "localhost".into(), path: "/oauth-callback".into(), ports: vec![GOOGLE_PORT, 0] },
+            redirect: Redirect {
+                host: "localhost".into(),
+                path: "/oauth-callback".into(),
+                ports: vec![GOOGLE_PORT, 0],
+            },
             // Without these there is no refresh token.
             extra: pairs(&[("access_type", "offline"), ("prompt", "consent")]),
         }

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use vocab::{Fault, FaultKind, Secret};
 
+use crate::form;
+
 /// Longer texts of an issuer are cut: a person reads them, and a log keeps them.
 const TEXT_CHARS_MAX: usize = 200;
 
@@ -30,6 +32,9 @@ pub(crate) fn clean(text: &str, secrets: &[&Secret]) -> String {
     let mut text: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
     for secret in secrets {
         text = secret.mask(&text);
+        // As it was written in the request, which an issuer may quote.
+        let encoded = Secret::new(&form::of(&[("", secret.expose())])[1..]);
+        text = encoded.map_or(text.clone(), |encoded| encoded.mask(&text));
     }
     let text = text.trim();
     match text.char_indices().nth(TEXT_CHARS_MAX) {
@@ -68,8 +73,18 @@ mod tests {
     fn every_refusal_has_a_kind_and_a_text() {
         let none: &[&Secret] = &[];
         for (status, body, kind, text) in [
-            (400, r#"{"error":"invalid_grant","error_description":"gone"}"#, FaultKind::Auth, "X was refused (400): invalid_grant: gone"),
-            (401, r#"{"error":{"code":"refresh_token_reused","message":"again"}}"#, FaultKind::Auth, "X was refused (401): refresh_token_reused: again"),
+            (
+                400,
+                r#"{"error":"invalid_grant","error_description":"gone"}"#,
+                FaultKind::Auth,
+                "X was refused (400): invalid_grant: gone",
+            ),
+            (
+                401,
+                r#"{"error":{"code":"refresh_token_reused","message":"again"}}"#,
+                FaultKind::Auth,
+                "X was refused (401): refresh_token_reused: again",
+            ),
             (403, "<html>", FaultKind::Auth, "X was refused (403)"),
             (429, "", FaultKind::RateLimited, "X was refused (429)"),
             (503, "[1]", FaultKind::Provider, "X was refused (503)"),
@@ -78,6 +93,12 @@ mod tests {
             let fault = refused("X", status, body.as_bytes(), none);
             assert_eq!((fault.kind, fault.message.as_str()), (kind, text));
         }
+    }
+
+    #[test]
+    fn a_secret_is_masked_as_it_is_and_as_a_form_has_it() {
+        let secret = Secret::new("1//canary+").unwrap();
+        assert_eq!(clean("a 1//canary+ b code=1%2F%2Fcanary%2B&c", &[&secret]), "a *** b code=***&c");
     }
 
     #[test]

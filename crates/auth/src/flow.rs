@@ -154,9 +154,9 @@ impl Inner {
 /// Whether a browser on this machine is unlikely to be the user's: a build server, a shell from elsewhere, no screen.
 /// `SSH_AUTH_SOCK` says nothing: an agent runs on desktops, too.
 fn no_browser_here(config: &Config) -> bool {
-    let set = |name: &&str| config.environment.get(name).is_some();
-    ["CI", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].iter().any(|name| set(&name))
-        || (config.display_matters && !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| set(&name)))
+    let set = |name: &str| config.environment.get(name).is_some();
+    ["CI", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].iter().any(|name| set(name))
+        || (config.display_matters && !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| set(name)))
 }
 
 // ---- one flow per account ---------------------------------------------------------------------------------------
@@ -271,7 +271,8 @@ mod tests {
             let config = Config { display_matters, ..Config::vendors(environment) };
             assert_eq!(no_browser_here(&config), want, "{set:?}");
         }
-        let blank = Config::vendors(Environment(Arc::new(|name| Some(if name == "DISPLAY" { ":0" } else { " " }.into()))));
+        let blank =
+            Config::vendors(Environment(Arc::new(|name| Some(if name == "DISPLAY" { ":0" } else { " " }.into()))));
         assert!(!no_browser_here(&blank), "a blank variable is not set");
     }
 }

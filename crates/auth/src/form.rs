@@ -46,7 +46,8 @@ fn decode(text: &str) -> Option<String> {
         match bytes[at] {
             b'+' => decoded.push(b' '),
             b'%' => {
-                let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|it| it.is_ascii_hexdigit()))?;
+                let digits =
+                    text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|it| it.is_ascii_hexdigit()))?;
                 decoded.push(u8::from_str_radix(digits, 16).ok()?);
                 at += 2;
             }

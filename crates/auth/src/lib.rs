@@ -24,7 +24,7 @@ mod tokens;
 
 pub use auth::{Auth, Status};
 pub use claims::Profile;
-pub use config::{Account, Config, Device, DeviceStyle, Environment, Issuer, Key, Limits, Redirect};
+pub use config::{Account, Config, Device, DeviceStyle, Environment, Issuer, Key, Limits, Lookup, Redirect};
 pub use credentials::Replace;
 pub use flow::{Connected, FlowEvent, LoginMethod, Mode};
 pub use timer::{SystemTimer, Timer};

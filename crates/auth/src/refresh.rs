@@ -60,7 +60,11 @@ impl Inner {
     }
 
     /// A token other than `used`, which was answered with 401.
-    pub(crate) async fn refreshed_after_401(self: &Arc<Self>, account: Account, used: &Secret) -> Result<Secret, Fault> {
+    pub(crate) async fn refreshed_after_401(
+        self: &Arc<Self>,
+        account: Account,
+        used: &Secret,
+    ) -> Result<Secret, Fault> {
         let seen = self.ended(account);
         let login = self.login(account).await?;
         if login.tokens.access != *used {

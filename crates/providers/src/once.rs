@@ -52,7 +52,8 @@ impl Once<'_> {
     /// server, never the path's parameters, the body or a key.
     pub async fn send(self) -> Result<Answer, Fault> {
         let uri: Uri = self.url.parse().map_err(|_| Fault::new(FaultKind::Invalid, "the address is not a URL"))?;
-        let origin = format!("{}://{}", uri.scheme_str().unwrap_or_default(), uri.authority().map_or("", |it| it.as_str()));
+        let origin =
+            format!("{}://{}", uri.scheme_str().unwrap_or_default(), uri.authority().map_or("", |it| it.as_str()));
         let (method, kind, body) = match self.content {
             None => (Method::GET, None, None),
             Some(Content::Json(text)) => (Method::POST, None, Some(text)),
@@ -68,10 +69,9 @@ impl Once<'_> {
             let (head, mut reply) =
                 http.send(method, path, "application/json", pieces).await.map_err(|fault| fault.fault)?;
             let read = reply.collect(self.answer_bytes_max).await;
-            let (body, whole) = read.map_err(|error| faults::cut(Some(&error)).fault).map_err(|fault| Fault {
-                kind: FaultKind::Network,
-                ..fault
-            })?;
+            let (body, whole) = read
+                .map_err(|error| faults::cut(Some(&error)).fault)
+                .map_err(|fault| Fault { kind: FaultKind::Network, ..fault })?;
             if !whole {
                 let max = self.answer_bytes_max;
                 let message = format!("the answer of {} is longer than {max} bytes", http.server);

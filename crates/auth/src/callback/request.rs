@@ -82,7 +82,9 @@ mod tests {
 
     #[test]
     fn a_request_line_is_read() {
-        let Ok(Head::Request(request)) = heard(b"GET /cb?state=a%20b&code=c HTTP/1.1\r\nhost: x\r\n\r\n") else { panic!() };
+        let Ok(Head::Request(request)) = heard(b"GET /cb?state=a%20b&code=c HTTP/1.1\r\nhost: x\r\n\r\n") else {
+            panic!()
+        };
         assert_eq!((request.method.as_str(), request.path.as_str()), ("GET", "/cb"));
         assert_eq!(request.state().as_deref(), Some("a b"));
         assert!(!format!("{request:?}").contains("code"));
@@ -91,7 +93,13 @@ mod tests {
     #[test]
     fn bad_heads_are_told_apart() {
         assert_eq!(heard(&vec![b'x'; HEAD_BYTES_MAX + 10]).unwrap(), Head::TooLong);
-        for bad in ["GET\r\n\r\n", "\r\n\r\n", "GET / HTTP/2 x\r\n\r\n", "GET http://x/ HTTP/1.1\r\n\r\n", "\u{16}\u{3}\r\n\r\n"] {
+        for bad in [
+            "GET\r\n\r\n",
+            "\r\n\r\n",
+            "GET / HTTP/2 x\r\n\r\n",
+            "GET http://x/ HTTP/1.1\r\n\r\n",
+            "\u{16}\u{3}\r\n\r\n",
+        ] {
             assert_eq!(heard(bad.as_bytes()).unwrap(), Head::Strange, "{bad:?}");
         }
         assert!(heard(b"GET / HTTP/1.1\r\n").is_err());
