@@ -90,9 +90,10 @@ impl Auth {
         self.0.file.update(move |saved| *saved.login_mut(account) = None).await
     }
 
-    /// Forgets every token and key.
+    /// Ends the flows that run and forgets every token and key, also in a file that cannot be read.
     pub async fn forget_everything(&self) -> Result<(), Fault> {
-        self.0.file.update(|saved| *saved = Default::default()).await
+        self.cancel_flows("everything is being forgotten");
+        self.0.file.clear().await
     }
 
     pub async fn status(&self) -> Result<Status, Fault> {

@@ -107,6 +107,16 @@ impl CredentialFile {
         blocking(move || file.update_now(change)).await
     }
 
+    /// Leaves an empty file, whatever was in it: also one that nobody can read.
+    pub(crate) async fn clear(&self) -> Result<(), Fault> {
+        let file = self.clone();
+        blocking(move || {
+            let _held = file.hold()?;
+            file.write_now(&Saved::default())
+        })
+        .await
+    }
+
     /// A lock of this name beside the file, held across processes; `None` while somebody else has it.
     pub(crate) async fn try_lock(&self, name: &'static str) -> Result<Option<Lock>, Fault> {
         let file = self.clone();
@@ -144,27 +154,35 @@ impl CredentialFile {
     }
 
     fn update_now<T>(&self, change: impl FnOnce(&mut Saved) -> T) -> Result<T, Fault> {
+        let _held = self.hold()?;
+        let before = self.read_now()?;
+        let mut after = before.clone();
+        let result = change(&mut after);
+        if after != before {
+            self.write_now(&after)?;
+        }
+        Ok(result)
+    }
+
+    fn hold(&self) -> Result<Lock, Fault> {
         self.make_directory()?;
         let lock = self.directory.join(LOCK);
         let since = Instant::now();
-        let _held = loop {
+        loop {
             match Lock::try_take(&lock).map_err(|error| broken("lock", &lock, &error))? {
-                Some(held) => break held,
+                Some(held) => return Ok(held),
                 None if since.elapsed() >= LOCK_WAIT_MAX => {
                     return Err(Fault::new(FaultKind::Store, "another process keeps the credentials locked"));
                 }
                 None => std::thread::sleep(LOCK_PAUSE),
             }
-        };
-        let before = self.read_now()?;
-        let mut after = before.clone();
-        let result = change(&mut after);
-        if after != before {
-            let path = self.path();
-            let bytes = serde_json::to_vec_pretty(&File::of(&after)).expect("strings and numbers only");
-            (self.replace)(&path, &bytes).map_err(|error| broken("write", &path, &error))?;
         }
-        Ok(result)
+    }
+
+    fn write_now(&self, saved: &Saved) -> Result<(), Fault> {
+        let path = self.path();
+        let bytes = serde_json::to_vec_pretty(&File::of(saved)).expect("strings and numbers only");
+        (self.replace)(&path, &bytes).map_err(|error| broken("write", &path, &error))
     }
 
     /// The directory is this file's alone, so it is closed to others even if somebody made it open.

@@ -176,7 +176,7 @@ pub(crate) struct Seated(Arc<Seat>, Account, Arc<Mutex<[Option<Arc<Seat>>; Accou
 
 impl Drop for Seated {
     fn drop(&mut self) {
-        self.0.close();
+        // The listener goes with the last owner of the seat, which is this one.
         let mut seats = self.2.lock().expect("nothing panics while holding it");
         let place = &mut seats[self.1 as usize];
         if place.as_ref().is_some_and(|seat| Arc::ptr_eq(seat, &self.0)) {

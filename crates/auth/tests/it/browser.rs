@@ -146,6 +146,29 @@ async fn a_silent_connection_keeps_nobody_waiting_and_is_closed() {
 }
 
 #[tokio::test]
+async fn browsers_that_connect_and_say_nothing_are_not_in_the_way() {
+    let stage = Stage::with(|config| config.limits.callback = Duration::from_secs(60)).await;
+    stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
+    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let page = flow.url().await;
+    let mut silent = Vec::new();
+    for _ in 0..15 {
+        silent.push(TcpStream::connect(("127.0.0.1", page.port())).await.unwrap());
+    }
+    assert_eq!(page.back_with_code("c").await.0, 200);
+    flow.end().await.unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn only_the_loopback_address_is_listened_on() {
+    let stage = Stage::new().await;
+    let page = stage.connect(Account::OpenAi, Mode::Browser).url().await;
+    // All of 127/8 is this machine, so a listener on every address would answer here, too.
+    assert!(TcpStream::connect(("127.0.0.2", page.port())).await.is_err());
+}
+
+#[tokio::test]
 async fn nobody_comes_and_the_time_is_up() {
     let stage = Stage::with(|config| config.limits.flow = Duration::from_millis(50)).await;
     let mut flow = stage.connect(Account::OpenAi, Mode::Browser);

@@ -86,6 +86,8 @@ async fn a_file_that_cannot_be_read_is_left_alone_and_never_quoted() {
         }
         assert_eq!(std::fs::read_to_string(stage.auth.place()).unwrap(), text);
     }
+    stage.auth.forget_everything().await.unwrap();
+    assert_eq!(stage.saved(), json!({ "version": 1 }), "who wants it gone does not have to be able to read it");
 }
 
 #[tokio::test]

@@ -86,10 +86,12 @@ async fn an_older_flow_that_is_never_polled_again_still_gives_its_port_up() {
         _ = &mut older => panic!("nobody has signed in"),
         () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {}
     }
-    let page = stage.connect(Account::OpenAi, Mode::Browser).url().await;
-    assert_eq!(page.port(), port);
+    let mut newer = stage.connect(Account::OpenAi, Mode::Browser);
+    assert_eq!(newer.url().await.port(), port);
     assert_eq!(older.await.unwrap_err().kind, FaultKind::Cancelled);
     assert!(!is_free(port), "the older one must not close the newer one's listener");
+    stage.auth.cancel_flows("and now the newer one");
+    assert_eq!(newer.failed().await.message, "and now the newer one", "the older one must not take its seat away");
 }
 
 #[tokio::test]
