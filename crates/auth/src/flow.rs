@@ -275,4 +275,14 @@ mod tests {
             Config::vendors(Environment(Arc::new(|name| Some(if name == "DISPLAY" { ":0" } else { " " }.into()))));
         assert!(!no_browser_here(&blank), "a blank variable is not set");
     }
+
+    #[tokio::test]
+    async fn a_flow_that_has_ended_opens_no_port() {
+        let seats = Seats::default();
+        let seat = seats.sit(Account::OpenAi);
+        seats.cancel_all("too late");
+        let port = seat.0.listen(&[0]).await.unwrap();
+        assert!(std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok());
+        assert_eq!(seat.0.ended().await.message, "too late");
+    }
 }
