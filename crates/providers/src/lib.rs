@@ -9,12 +9,13 @@ mod date;
 pub mod detect;
 mod faults;
 mod http;
+mod once;
 pub mod openai;
 mod proxy;
-mod secret;
 pub mod sse;
 
 pub use credentials::{Credentials, Known, Late};
 pub use faults::MESSAGE_CHARS_MAX;
+pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;
-pub use secret::Secret;
+pub use vocab::Secret;

@@ -7,6 +7,7 @@ mod connections;
 mod custom;
 mod cuts;
 mod detection;
+mod once;
 mod refusals;
 mod secrets;
 mod silence;

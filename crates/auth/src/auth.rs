@@ -1,0 +1,116 @@
+//! The face of the crate: one [`Auth`] per process, cheap to clone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use vocab::{Fault, Secret};
+
+use crate::config::{Account, Config, Key};
+use crate::credentials::{CredentialFile, Replace};
+use crate::flow::{Connected, FlowEvent, Mode, Seats};
+use crate::refresh::Refresher;
+use crate::{Profile, Timer};
+
+/// Sign-ins, tokens and keys of one user.
+#[derive(Clone)]
+pub struct Auth(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) file: CredentialFile,
+    pub(crate) timer: Arc<dyn Timer>,
+    pub(crate) seats: Seats,
+    pub(crate) refreshers: [Refresher; Account::ALL.len()],
+}
+
+/// What is there, without any of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Status {
+    pub openai: bool,
+    pub openai_account_id: Option<String>,
+    pub antigravity: bool,
+    pub antigravity_profile: Option<Profile>,
+    pub openrouter_key: bool,
+    pub exa_key: bool,
+}
+
+impl Auth {
+    /// `directory` is for the credentials alone and is closed to others. Touches neither disk nor network.
+    pub fn new(config: Config, directory: &Path, timer: Arc<dyn Timer>) -> Self {
+        Self::with_replace(config, directory, timer, Arc::new(safefile::replace))
+    }
+
+    /// With another way to replace the file, for tests of what a crash leaves.
+    pub fn with_replace(config: Config, directory: &Path, timer: Arc<dyn Timer>, replace: Replace) -> Self {
+        let file = CredentialFile::new(directory, replace);
+        Self(Arc::new(Inner { config, file, timer, seats: Seats::default(), refreshers: Default::default() }))
+    }
+
+    /// Signs in and keeps the tokens. Tells `Started`, what the user has to do, and exactly one of `Completed` and
+    /// `Failed` as the last thing; the result says the same.
+    ///
+    /// One flow per account: a newer one ends the older, which fails with `Cancelled`. Dropping the future ends the
+    /// flow silently; either way its port is free at once.
+    pub async fn connect(
+        &self,
+        account: Account,
+        mode: Mode,
+        originator: Option<&str>,
+        tell: &mut (dyn FnMut(FlowEvent) + Send),
+    ) -> Result<Connected, Fault> {
+        self.0.connect(account, mode, originator, tell).await
+    }
+
+    /// Ends all flows that run; each fails with `Cancelled` and these words. Their ports are free on return.
+    pub fn cancel_flows(&self, why: &str) {
+        self.0.seats.cancel_all(why);
+    }
+
+    /// A token with some life left, refreshed if need be. `Auth` faults need a new sign-in, others may pass.
+    pub async fn access_token(&self, account: Account) -> Result<Secret, Fault> {
+        self.0.access_token(account).await
+    }
+
+    /// A token other than `used`, which the vendor has answered with 401. To be called once per request: a fresh token
+    /// that is refused again ends in an `Auth` fault here.
+    pub async fn refreshed_after_401(&self, account: Account, used: &Secret) -> Result<Secret, Fault> {
+        self.0.refreshed_after_401(account, used).await
+    }
+
+    pub async fn key(&self, key: Key) -> Result<Option<Secret>, Fault> {
+        Ok(self.0.file.read().await?.key(key).cloned())
+    }
+
+    /// `None` removes it.
+    pub async fn set_key(&self, key: Key, value: Option<Secret>) -> Result<(), Fault> {
+        self.0.file.update(move |saved| *saved.key_mut(key) = value).await
+    }
+
+    pub async fn sign_out(&self, account: Account) -> Result<(), Fault> {
+        self.0.file.update(move |saved| *saved.login_mut(account) = None).await
+    }
+
+    /// Ends the flows that run and forgets every token and key, also in a file that cannot be read.
+    pub async fn forget_everything(&self) -> Result<(), Fault> {
+        self.cancel_flows("everything is being forgotten");
+        self.0.file.clear().await
+    }
+
+    pub async fn status(&self) -> Result<Status, Fault> {
+        let saved = self.0.file.read().await?;
+        let (openai, antigravity) = (saved.login(Account::OpenAi), saved.login(Account::Antigravity));
+        Ok(Status {
+            openai: openai.is_some(),
+            openai_account_id: openai.and_then(|login| login.account_id.clone()),
+            antigravity: antigravity.is_some(),
+            antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
+            openrouter_key: saved.key(Key::OpenRouter).is_some(),
+            exa_key: saved.key(Key::Exa).is_some(),
+        })
+    }
+
+    /// Where it all is, for people.
+    pub fn place(&self) -> PathBuf {
+        self.0.file.path()
+    }
+}

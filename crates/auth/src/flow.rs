@@ -1,0 +1,288 @@
+//! One sign-in from its start to its end: which way it goes, what is told, and that there is one per account.
+//!
+//! A newer flow of an account replaces the older one. No wire has a word for giving a flow up, so asking again is how a
+//! user who closed the browser window starts over; refusing would lock them out until the time is up. The listener of a
+//! flow lies in its seat and not in its future: whoever ends the flow closes it, polled or not.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use vocab::{Fault, FaultKind};
+
+use crate::auth::Inner;
+use crate::browser::Browser;
+use crate::credentials::Login;
+use crate::tokens::{Desk, Tokens};
+use crate::{Account, Config, Profile, device};
+
+/// How the user wants to sign in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// A device code where no browser can be expected, else the browser.
+    #[default]
+    Auto,
+    Browser,
+    DeviceCode,
+}
+
+/// How the user did sign in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoginMethod {
+    Browser,
+    DeviceCode,
+}
+
+impl LoginMethod {
+    pub fn name(self) -> &'static str {
+        match self {
+            LoginMethod::Browser => "browser",
+            LoginMethod::DeviceCode => "device_code",
+        }
+    }
+}
+
+/// What a peer is told of a flow, in this order: `Started`, `Url`, perhaps `DeviceCode`, and one of the last two.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FlowEvent {
+    Started,
+    /// To be opened by the user. Nothing is opened here.
+    Url(String),
+    DeviceCode {
+        verification_url: String,
+        user_code: String,
+        interval_seconds: u64,
+        expires_in_seconds: u64,
+    },
+    Completed(Connected),
+    Failed {
+        message: String,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Connected {
+    pub login_method: LoginMethod,
+    pub account_id: Option<String>,
+    pub profile: Option<Profile>,
+}
+
+pub(crate) type Tell<'a> = &'a mut (dyn FnMut(FlowEvent) + Send);
+
+impl Inner {
+    pub(crate) async fn connect(
+        &self,
+        account: Account,
+        mode: Mode,
+        originator: Option<&str>,
+        tell: Tell<'_>,
+    ) -> Result<Connected, Fault> {
+        let seat = self.seats.sit(account);
+        tell(FlowEvent::Started);
+        let limit = self.config.limits.flow;
+        let ended = seat.0.ended();
+        let run = tokio::time::timeout(limit, self.run(account, mode, originator, &seat.0, tell));
+        let result = tokio::select! {
+            biased;
+            why = ended => Err(why),
+            done = run => done.unwrap_or_else(|_| {
+                Err(Fault::new(FaultKind::Auth, format!("nobody signed in within {} s", limit.as_secs_f64())))
+            }),
+        };
+        // Before anybody hears of the end: who starts again on hearing it finds the port free.
+        drop(seat);
+        match &result {
+            Ok(connected) => tell(FlowEvent::Completed(connected.clone())),
+            Err(fault) => tell(FlowEvent::Failed { message: fault.message.clone() }),
+        }
+        result
+    }
+
+    async fn run(
+        &self,
+        account: Account,
+        mode: Mode,
+        originator: Option<&str>,
+        seat: &Seat,
+        tell: Tell<'_>,
+    ) -> Result<Connected, Fault> {
+        let issuer = self.config.issuer(account);
+        issuer.check(account)?;
+        let desk = Desk { config: &self.config, issuer, clock: &*self.timer };
+        let by_device = match mode {
+            Mode::Browser => false,
+            Mode::DeviceCode => true,
+            Mode::Auto => issuer.device.is_some() && no_browser_here(&self.config),
+        };
+        if by_device {
+            match device::start(&desk).await? {
+                Some(started) => {
+                    let tokens = device::wait(&desk, &*self.timer, started, tell).await?;
+                    return self.keep(account, &desk, tokens, LoginMethod::DeviceCode).await;
+                }
+                None if mode == Mode::DeviceCode => {
+                    let message = format!("{} offers no sign-in by device code here", account.name());
+                    return Err(Fault::new(FaultKind::Unsupported, message).hint("sign in with the browser"));
+                }
+                None => {}
+            }
+        }
+        let browser = Browser::open(&desk, seat, originator, tell).await?;
+        browser.finish(&desk, |tokens| self.keep(account, &desk, tokens, LoginMethod::Browser)).await
+    }
+
+    async fn keep(
+        &self,
+        account: Account,
+        desk: &Desk<'_>,
+        tokens: Tokens,
+        method: LoginMethod,
+    ) -> Result<Connected, Fault> {
+        let profile = desk.profile(&tokens).await;
+        let account_id = tokens.account_id();
+        let connected = Connected { login_method: method, account_id: account_id.clone(), profile: profile.clone() };
+        let login = Login { tokens, method, account_id, profile };
+        self.file.update(move |saved| *saved.login_mut(account) = Some(login)).await?;
+        Ok(connected)
+    }
+}
+
+/// Whether a browser on this machine is unlikely to be the user's: a build server, a shell from elsewhere, no screen.
+/// `SSH_AUTH_SOCK` says nothing: an agent runs on desktops, too.
+fn no_browser_here(config: &Config) -> bool {
+    let set = |name: &str| config.environment.get(name).is_some();
+    ["CI", "SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY"].iter().any(|name| set(name))
+        || (config.display_matters && !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| set(name)))
+}
+
+// ---- one flow per account ---------------------------------------------------------------------------------------
+
+/// Who is signing in.
+#[derive(Default)]
+pub(crate) struct Seats(Arc<Mutex<[Option<Arc<Seat>>; Account::ALL.len()]>>);
+
+/// One running flow: how it can be ended, and its listener.
+pub(crate) struct Seat {
+    ended: watch::Sender<Option<Fault>>,
+    listener: Mutex<Option<TcpListener>>,
+}
+
+/// Leaves the seat when the flow ends, however it does.
+pub(crate) struct Seated(Arc<Seat>, Account, Arc<Mutex<[Option<Arc<Seat>>; Account::ALL.len()]>>);
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        // The listener goes with the last owner of the seat, which is this one.
+        let mut seats = self.2.lock().expect("nothing panics while holding it");
+        let place = &mut seats[self.1 as usize];
+        if place.as_ref().is_some_and(|seat| Arc::ptr_eq(seat, &self.0)) {
+            *place = None;
+        }
+    }
+}
+
+impl Seats {
+    fn sit(&self, account: Account) -> Seated {
+        let seat = Arc::new(Seat { ended: watch::Sender::new(None), listener: Mutex::default() });
+        let mut seats = self.0.lock().expect("nothing panics while holding it");
+        if let Some(older) = seats[account as usize].replace(seat.clone()) {
+            older.end("a newer sign-in took its place");
+        }
+        Seated(seat, account, self.0.clone())
+    }
+
+    pub(crate) fn cancel_all(&self, why: &str) {
+        let seats = self.0.lock().expect("nothing panics while holding it");
+        seats.iter().flatten().for_each(|seat| seat.end(why));
+    }
+}
+
+impl Seat {
+    fn end(&self, why: &str) {
+        self.ended.send_replace(Some(Fault::new(FaultKind::Cancelled, why)));
+        self.close();
+    }
+
+    fn close(&self) {
+        *self.listener.lock().expect("nothing panics while holding it") = None;
+    }
+
+    fn ended(&self) -> impl Future<Output = Fault> + Send + use<> {
+        let mut told = self.ended.subscribe();
+        async move {
+            let fault = told.wait_for(Option::is_some).await.ok().and_then(|fault| fault.clone());
+            fault.unwrap_or_else(|| Fault::new(FaultKind::Cancelled, "the sign-in has ended"))
+        }
+    }
+
+    /// Listens on the first of these ports that is free, on loopback only; returns which.
+    pub(crate) async fn listen(&self, ports: &[u16]) -> io::Result<u16> {
+        let mut failed = io::Error::from(io::ErrorKind::InvalidInput);
+        for port in ports {
+            match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await {
+                Ok(listener) => {
+                    let port = listener.local_addr()?.port();
+                    let mut place = self.listener.lock().expect("nothing panics while holding it");
+                    // A flow that was ended meanwhile must not open a port again.
+                    if self.ended.borrow().is_none() {
+                        *place = Some(listener);
+                    }
+                    return Ok(port);
+                }
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    /// The next connection; waits forever once the listener is closed, for then the flow is over.
+    pub(crate) async fn accept(&self) -> io::Result<TcpStream> {
+        poll_fn(|cx| match &*self.listener.lock().expect("nothing panics while holding it") {
+            Some(listener) => listener.poll_accept(cx).map(|accepted| accepted.map(|(stream, _)| stream)),
+            None => Poll::Pending,
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Environment;
+
+    #[test]
+    fn auto_means_a_code_where_no_browser_can_be_expected() {
+        for (set, display_matters, want) in [
+            (&["DISPLAY"][..], true, false),
+            (&["WAYLAND_DISPLAY", "SSH_AUTH_SOCK"], true, false),
+            (&["DISPLAY", "CI"], true, true),
+            (&["DISPLAY", "SSH_CONNECTION"], true, true),
+            (&["DISPLAY", "SSH_TTY"], true, true),
+            (&["SSH_CLIENT"], false, true),
+            (&[], true, true),
+            (&[], false, false),
+        ] {
+            let names: Vec<String> = set.iter().map(|it| (*it).to_owned()).collect();
+            let environment = Environment(Arc::new(move |name| names.iter().any(|it| it == name).then(|| "1".into())));
+            let config = Config { display_matters, ..Config::vendors(environment) };
+            assert_eq!(no_browser_here(&config), want, "{set:?}");
+        }
+        let blank =
+            Config::vendors(Environment(Arc::new(|name| Some(if name == "DISPLAY" { ":0" } else { " " }.into()))));
+        assert!(!no_browser_here(&blank), "a blank variable is not set");
+    }
+
+    #[tokio::test]
+    async fn a_flow_that_has_ended_opens_no_port() {
+        let seats = Seats::default();
+        let seat = seats.sit(Account::OpenAi);
+        seats.cancel_all("too late");
+        let port = seat.0.listen(&[0]).await.unwrap();
+        assert!(std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok());
+        assert_eq!(seat.0.ended().await.message, "too late");
+    }
+}

@@ -1,0 +1,30 @@
+//! Who the user is to a vendor: sign-in flows, the file with tokens and keys, and tokens that are fresh when asked for.
+//!
+//! * [`Auth`] is the whole of it for callers: [`Auth::connect`], [`Auth::access_token`], [`Auth::set_key`], [`Auth::status`].
+//! * `flow`, `browser`, `device`: the flows; `callback` is the only place that listens, on loopback alone.
+//! * `tokens`: the token endpoint; `refresh`: many callers, one request; `credentials`: the file.
+//!
+//! Knows no dialect, opens no browser, prints nothing, and reads the environment only through what it is given.
+//! No secret is in any `Debug`, message, event or told URL.
+
+mod auth;
+mod browser;
+mod callback;
+mod claims;
+mod config;
+mod credentials;
+mod device;
+mod faults;
+mod flow;
+mod form;
+mod pkce;
+mod refresh;
+mod timer;
+mod tokens;
+
+pub use auth::{Auth, Status};
+pub use claims::Profile;
+pub use config::{Account, Config, Device, DeviceStyle, Environment, Issuer, Key, Limits, Lookup, Redirect};
+pub use credentials::Replace;
+pub use flow::{Connected, FlowEvent, LoginMethod, Mode};
+pub use timer::{SystemTimer, Timer};

@@ -1,0 +1,90 @@
+//! One request and its whole answer, for small exchanges with a server that is no model: sign-ins, tokens, profiles.
+//!
+//! Same connections, TLS and proxy rules as a model call; redirects are not followed. Knows nothing of what is said.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::{Method, Uri};
+use vocab::{Fault, FaultKind, Secret};
+
+use crate::body::Pieces;
+use crate::credentials::Known;
+use crate::http::Http;
+use crate::{Proxy, faults};
+
+/// What is asked. The body may hold secrets and is never shown.
+pub struct Once<'a> {
+    pub url: &'a str,
+    /// `None` is a GET.
+    pub content: Option<Content<'a>>,
+    /// Sent as `Authorization: Bearer`.
+    pub bearer: Option<&'a Secret>,
+    pub proxy: Option<Proxy>,
+    /// From the first packet to the last byte of the answer.
+    pub timeout: Duration,
+    /// A longer answer is a fault: nothing that is asked this way has one.
+    pub answer_bytes_max: usize,
+}
+
+/// A body to be posted.
+#[derive(Clone, Copy)]
+pub enum Content<'a> {
+    Json(&'a str),
+    Form(&'a str),
+}
+
+/// A whole answer, whatever its status.
+pub struct Answer {
+    pub status: u16,
+    pub body: Vec<u8>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({}, {} bytes)", self.status, self.body.len())
+    }
+}
+
+impl Once<'_> {
+    /// Sends it. `Network` when there was no whole answer in time, `Provider` when it was too long; messages name the
+    /// server, never the path's parameters, the body or a key.
+    pub async fn send(self) -> Result<Answer, Fault> {
+        let uri: Uri = self.url.parse().map_err(|_| Fault::new(FaultKind::Invalid, "the address is not a URL"))?;
+        let origin =
+            format!("{}://{}", uri.scheme_str().unwrap_or_default(), uri.authority().map_or("", |it| it.as_str()));
+        let (method, kind, body) = match self.content {
+            None => (Method::GET, None, None),
+            Some(Content::Json(text)) => (Method::POST, None, Some(text)),
+            Some(Content::Form(text)) => (Method::POST, Some("application/x-www-form-urlencoded"), Some(text)),
+        };
+        let header = kind.and_then(Secret::new).map(|kind| ("content-type".to_owned(), kind));
+        let known = Known { key: self.bearer.cloned(), headers: header.into_iter().collect() };
+        let http = Http::new(&origin, &known, None, self.timeout, self.proxy)?;
+        let body = body.map(|text| Bytes::copy_from_slice(text.as_bytes()));
+        let pieces = || body.clone().map_or_else(Pieces::empty, |body| Pieces::new(vec![body]));
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let exchange = async {
+            let (head, mut reply) =
+                http.send(method, path, "application/json", pieces).await.map_err(|fault| fault.fault)?;
+            let read = reply.collect(self.answer_bytes_max).await;
+            let (body, whole) = read
+                .map_err(|error| faults::cut(Some(&error)).fault)
+                .map_err(|fault| Fault { kind: FaultKind::Network, ..fault })?;
+            if !whole {
+                let max = self.answer_bytes_max;
+                let message = format!("the answer of {} is longer than {max} bytes", http.server);
+                return Err(Fault::new(FaultKind::Provider, message));
+            }
+            Ok(Answer { status: head.status().as_u16(), body })
+        };
+        match tokio::time::timeout(self.timeout, exchange).await {
+            Ok(done) => done,
+            Err(_) => {
+                let message = format!("no whole answer from {} within {:?}", http.server, self.timeout);
+                Err(Fault::new(FaultKind::Network, message))
+            }
+        }
+    }
+}
