@@ -1,10 +1,11 @@
 //! What tests are made of: counted ids, a fixed clock, an engine on a stage with a scripted model, the golden runner,
-//! the simulator, a schema validator, and a real HTTP mock model. A dev-dependency only.
+//! the simulator, a schema validator, garbage, and a real HTTP mock model. A dev-dependency only.
 
 pub mod fakes;
 pub mod faulty;
 pub mod golden;
 pub mod mock_model;
+pub mod odd;
 pub mod pipe;
 pub mod schema;
 pub mod sim;

@@ -5,27 +5,12 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::Value;
+use testkit::odd::{Dice, garbage};
 
 use crate::talk::Talk;
 
 /// What a host writes besides commands.
 const ANSWERS: &[&str] = &["extension_ui_response", "host_tool_update", "host_tool_result"];
-
-/// Small seeded dice: the same garbage on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
-}
 
 const GOOD: &[&str] = &[
     r#"{"id":"a","type":"prompt","message":"hello \ud83d\ude00"}"#,
@@ -36,54 +21,8 @@ const GOOD: &[&str] = &[
     r#"{"type":"set_todos","phases":[{"name":"P","tasks":[{"content":"c","status":"pending"}]}]}"#,
     r#"{"type":"set_host_tools","tools":[{"name":"t","description":"d","parameters":{}}]}"#,
 ];
-const BITS: &[&str] = &[
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\"",
-    "\\",
-    "\\u",
-    "\\ud800",
-    "null",
-    "true",
-    "1e999",
-    "-0",
-    "\u{2028}",
-    "\u{0}",
-    "\u{feff}",
-    "\"type\":",
-    "\"message\":",
-    "\"prompt\"",
-    "\"id\":",
-    " ",
-    "\t",
-    "\r",
-    "é",
-    "\u{10ffff}",
-];
-
-fn garbage(dice: &mut Dice) -> Vec<u8> {
-    let mut line = match dice.below(4) {
-        0 => (0..dice.below(40)).map(|_| dice.below(256) as u8).collect(),
-        1 => (0..dice.below(12)).flat_map(|_| dice.pick(BITS).bytes()).collect(),
-        _ => dice.pick(GOOD).as_bytes().to_vec(),
-    };
-    for _ in 0..dice.below(4) {
-        let at = dice.below(line.len() + 1);
-        match dice.below(4) {
-            0 => line.insert(at, dice.below(256) as u8),
-            1 => line.truncate(at),
-            2 if at < line.len() => drop(line.remove(at)),
-            _ => drop(line.splice(at..at, dice.pick(BITS).bytes())),
-        }
-    }
-    // The framing has cut at LF already.
-    line.retain(|byte| *byte != b'\n');
-    line
-}
+/// Pieces of our own words.
+const BITS: &[&str] = &["\"message\":", "\"id\":"];
 
 /// Whether a line names something that we know, judged without the decoder.
 fn is_known(line: &[u8]) -> bool {
@@ -117,7 +56,7 @@ fn twenty_thousand_lines_of_garbage_get_one_response_each() {
             // Fresh now and then, so that commands without a reply do not pile up.
             talk = Talk::open();
         }
-        hear_garbage(&mut talk, &garbage(&mut dice));
+        hear_garbage(&mut talk, &garbage(&mut dice, GOOD, BITS));
         if number % 50 == 0 {
             let (_, frames) = talk.hear(r#"{"id":"g","type":"get_subagents"}"#);
             assert_eq!(frames[0]["id"], "g", "the next good line is obeyed");

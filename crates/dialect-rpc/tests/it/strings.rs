@@ -3,53 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use testkit::odd::strings;
 use vocab::*;
 
 use crate::talk::{Talk, inspected, opened, options, state};
-
-fn strings() -> Vec<String> {
-    let mut all: Vec<String> = (0..0x20u8).map(|code| format!("a{}b", char::from(code))).collect();
-    let more = [
-        "\u{7f}",
-        "\u{80}",
-        "\u{85}",
-        "\u{a0}",
-        "\u{ad}",
-        "\u{200b}",
-        "\u{200e}",
-        "\u{202e}",
-        "\u{2028}",
-        "\u{2029}",
-        "\u{feff}",
-        "\u{fffd}",
-        "\u{fffe}",
-        "\u{ffff}",
-        "\u{e000}",
-        "\u{1f600}",
-        "\u{10ffff}",
-        "\"",
-        "\\",
-        "\\\\\"",
-        "\\u0041",
-        "\\ud800",
-        "/",
-        "</script>",
-        "é",
-        "e\u{301}",
-        "👩‍👩‍👧",
-        "日本語",
-        "x\0y",
-        "\r\n",
-        "{\"type\":\"error\"}",
-        "null",
-        "%s%n",
-        "",
-    ];
-    all.extend(more.map(String::from));
-    all.push("long ".repeat(5000));
-    assert!(all.len() >= 60, "{}", all.len());
-    all
-}
 
 /// How a text can be spelled on the wire: as it is, every character escaped, and with half a pair behind it.
 fn spellings(text: &str) -> [(String, String); 3] {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use vocab::{Body, Event, Fault, FaultKind, Reply, Stop, Tag};
 use wire::Parting;
 
-use crate::garbage::Dice;
 use crate::talk::{
     Talk, busy, call_ended, call_started, ended, logged, opened, permission, slash, slash_reply, started, state, text,
     turn_reply,
 };
+use testkit::odd::Dice;
 
 const LABELS: &[&str] = &["a", "b"];
 const SESSIONS: &[&str] = &["s1", "s2", "s3"];

@@ -64,7 +64,7 @@ fn decoder_and_schema_agree_on_generated_messages() {
         json!({ "type": "shutdown" }),
         json!({ "type": "open", "model": null }),
     ];
-    let mut dice = crate::garbage::Dice(7);
+    let mut dice = testkit::odd::Dice(7);
     let (mut good, mut bad) = (0, 0);
     for round in 0..6000 {
         let multi = round % 2 == 1;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use testkit::odd::strings;
 use vocab::{Answer, Ask, AskKind, Body, Data, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd, Verb, map};
 use wire::{Dialect, Line, Out};
 
@@ -10,52 +11,6 @@ use crate::talk::{
     Talk, call_started, ended, logged, opened_with, options, permission, permission_ask, result, slash, slash_reply,
     started, state, text,
 };
-
-fn strings() -> Vec<String> {
-    let mut all: Vec<String> = (0..0x20u8).map(|code| format!("a{}b", char::from(code))).collect();
-    all.extend(
-        [
-            "\u{7f}",
-            "\u{80}",
-            "\u{85}",
-            "\u{a0}",
-            "\u{ad}",
-            "\u{200b}",
-            "\u{200e}",
-            "\u{202e}",
-            "\u{2028}",
-            "\u{2029}",
-            "\u{feff}",
-            "\u{fffd}",
-            "\u{fffe}",
-            "\u{ffff}",
-            "\u{e000}",
-            "\u{1f600}",
-            "\u{10ffff}",
-            "\"",
-            "\\",
-            "\\\\\"",
-            "\\u0041",
-            "\\ud800",
-            "/",
-            "</script>",
-            "é",
-            "e\u{301}",
-            "👩‍👩‍👧",
-            "日本語",
-            "x\0y",
-            "\r\n",
-            "{\"type\":\"error\"}",
-            "'; --",
-            "%s%n",
-            "null",
-        ]
-        .map(String::from),
-    );
-    all.push("long ".repeat(5000));
-    assert!(all.len() >= 60, "{}", all.len());
-    all
-}
 
 #[test]
 fn what_is_said_reads_back_equal() {
