@@ -104,7 +104,7 @@ pub fn strings() -> Vec<String> {
         "{\"type\":\"error\"}",
         "null",
         "%s%n",
-        "",
+        "'; --",
     ];
     all.extend(more.map(String::from));
     all.push("long ".repeat(5000));

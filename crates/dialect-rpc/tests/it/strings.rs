@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use testkit::odd::strings;
 use vocab::*;
 
 use crate::talk::{Talk, inspected, opened, options, state};
@@ -52,6 +51,11 @@ const LINES: &[&str] = &[
     r#"{"type":"host_tool_update","id":@,"partialResult":{"content":[{"type":"text","text":@}]}}"#,
     r#"{"type":"host_tool_result","id":@,"result":{"content":[{"type":"text","text":@}],"details":{"k":@}}}"#,
 ];
+
+/// No member here is left out for being empty.
+fn strings() -> Vec<String> {
+    testkit::odd::strings().into_iter().chain([String::new()]).collect()
+}
 
 #[test]
 fn whatever_is_heard_is_answered_in_strict_json() {
