@@ -40,7 +40,7 @@ impl Rpc {
             Command::Prompt(text) => self.prompt(call, text, out),
             Command::Steer(text) => self.queue(call, text, Delivery::Steer, out),
             Command::FollowUp(text) => self.queue(call, text, Delivery::FollowUp, out),
-            Command::Abort => self.send(Verb::Interrupt, Why::Abort(call), out),
+            Command::Abort => self.send(Verb::Interrupt { turn: None }, Why::Abort(call), out),
             Command::AbortAndPrompt(text) => self.stop_then(Then::Prompt(call, text), out),
             Command::NewSession { parent } => self.move_then(Then::New(call, parent), out),
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
@@ -247,7 +247,7 @@ impl Rpc {
     /// Stops what runs, then goes on.
     pub(crate) fn stop_then(&mut self, then: Then, out: &mut Out) {
         self.thens.push_back(then);
-        self.send(Verb::Interrupt, Why::Stop, out);
+        self.send(Verb::Interrupt { turn: None }, Why::Stop, out);
     }
 
     fn move_then(&mut self, then: Then, out: &mut Out) {

@@ -63,6 +63,8 @@ impl Rpc {
             Event::CompactionStarted { .. }
             | Event::CompactionFailed { .. }
             | Event::State(_)
+            | Event::ModelCalled { .. }
+            | Event::SignIn { .. }
             | Event::Text { .. }
             | Event::Thinking { .. }
             | Event::CallInput { .. }
@@ -171,5 +173,7 @@ fn compact_reason(reason: CompactReason) -> &'static str {
         CompactReason::Manual => "manual",
         CompactReason::Threshold => "threshold",
         CompactReason::Overflow => "overflow",
+        // This wire has no word of its own for it.
+        CompactReason::Switch => "threshold",
     }
 }

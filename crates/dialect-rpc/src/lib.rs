@@ -300,7 +300,7 @@ impl Rpc {
             self.send(Verb::Answer { ask, answer }, Why::Nothing, out);
         }
         self.send(Verb::AbortShell, Why::Nothing, out);
-        self.send(Verb::Interrupt, Why::Stop, out);
+        self.send(Verb::Interrupt { turn: None }, Why::Stop, out);
     }
 
     fn settle(&mut self, out: &mut Out) {
@@ -368,7 +368,7 @@ impl Dialect for Rpc {
 
     fn part(&mut self, why: Parting, out: &mut Out) {
         match why {
-            Parting::Eof | Parting::Signal => self.end(out),
+            Parting::Eof | Parting::Signal(_) => self.end(out),
             Parting::Deaf => {
                 self.deaf = true;
                 self.end(out);

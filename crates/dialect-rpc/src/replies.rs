@@ -234,7 +234,7 @@ impl Rpc {
         }
         if let (Some((call, _)), Some(instructions)) = (&command, self.handoff.take()) {
             // Still moving: what comes next waits for the summary.
-            return self.send(Verb::Compact { instructions }, Why::Handoff(call.clone()), out);
+            return self.send(Verb::Compact { instructions, wait: false }, Why::Handoff(call.clone()), out);
         }
         match command {
             Some((call, text)) => self.respond(
@@ -328,7 +328,7 @@ impl Rpc {
                 Then::Clone(call) => self.send(Verb::Fork { at: None }, Why::Fork(call), out),
                 Then::Compact(call, instructions) => {
                     let instructions = instructions.map(Into::into);
-                    self.send(Verb::Compact { instructions }, Why::Compact(call), out);
+                    self.send(Verb::Compact { instructions, wait: false }, Why::Compact(call), out);
                 }
             }
         }

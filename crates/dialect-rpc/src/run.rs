@@ -121,6 +121,8 @@ impl Run {
             Event::Settled => self.settled(frames),
             // Answers, questions, notices and the state of the session are not part of a run.
             Event::State(_)
+            | Event::ModelCalled { .. }
+            | Event::SignIn { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionFailed { .. }
             | Event::ShellProgress { .. }

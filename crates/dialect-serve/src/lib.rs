@@ -229,7 +229,7 @@ impl Serve {
                 self.seats[at].exits += usize::from(exit);
                 self.send(at, Verb::Slash { name: name.clone(), args }, Why::Slash { name, exit }, out);
             }
-            Say::Interrupt {} => self.send(at, Verb::Interrupt, Why::Nothing, out),
+            Say::Interrupt {} => self.send(at, Verb::Interrupt { turn: None }, Why::Nothing, out),
             Say::PermissionResponse { request_id, allow, reason } => {
                 let asks = &mut self.seats[at].asks;
                 let Some(open) = asks.iter().position(|ask| ask.as_str() == request_id) else {
@@ -316,7 +316,7 @@ impl Serve {
         }
         for at in 0..self.seats.len() {
             if self.seats[at].turns.busy() {
-                self.send(at, Verb::Interrupt, Why::Nothing, out);
+                self.send(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
             }
         }
     }
@@ -397,7 +397,7 @@ impl Dialect for Serve {
                 self.deaf = true;
                 self.end(out);
             }
-            Parting::Signal | Parting::GraceOver => self.force(out),
+            Parting::Signal(_) | Parting::GraceOver => self.force(out),
         }
         self.settle(out);
     }

@@ -1,6 +1,8 @@
 //! The desk in front of the sessions: one per peer, handling that peer's commands in order. It knows which session the
 //! peer is on; what changes that is done here, everything else is passed on without waiting for it.
 
+mod around;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -80,8 +82,11 @@ impl Desk {
                 let result = self.fork(&target, at).await;
                 self.answer_in_turn(&target, tag, result).await;
             }
-            Verb::Models => self.models(tag),
-            verb => self.pass_on(&target, tag, verb).await,
+            verb => {
+                if let Some(verb) = self.around(tag, verb) {
+                    self.pass_on(&target, tag, verb).await;
+                }
+            }
         }
     }
 
@@ -208,16 +213,6 @@ impl Desk {
             Some(handle) if handle.mail.send(Mail::Busy(reply)).await.is_ok() => answer.await.unwrap_or(false),
             _ => false,
         }
-    }
-
-    /// A server may take its time over the list; nothing else waits for it.
-    fn models(&self, tag: Tag) {
-        let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
-        let session = self.current.clone().unwrap_or_else(|| SessionId::from(""));
-        tokio::spawn(async move {
-            let result = shared.ports.provider.models().await.map(Reply::Models);
-            outbox.push(Told { session, event: Event::Reply { tag, result } });
-        });
     }
 
     async fn fork(&mut self, target: &Target, at: Option<u64>) -> Result<Reply, Fault> {

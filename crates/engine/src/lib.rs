@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 use vocab::names::Family;
 use vocab::{
-    Archive, Clock, Command, Fault, FaultKind, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId, Preferences,
+    Archive, Around, Clock, Command, Fault, FaultKind, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId, Preferences,
     Provider, Query, SessionId, Settings, State, Store, Summary, Told, Toolbox, Which,
 };
 
@@ -55,6 +55,7 @@ pub struct Ports {
     pub preferences: Arc<dyn Preferences>,
     pub ids: Arc<dyn Ids>,
     pub clock: Arc<dyn Clock>,
+    pub around: Arc<dyn Around>,
     pub read_object: ReadObject,
 }
 

@@ -129,7 +129,7 @@ pub async fn pump<D: Dialect>(
                 deaf = None;
                 pump.gone_deaf();
             }
-            () = Signals::next(&mut signals), if signals.is_some() => pump.part(Parting::Signal),
+            which = Signals::next(&mut signals), if signals.is_some() => pump.part(Parting::Signal(which)),
             () = sleep_until(pump.deadline.unwrap_or_else(Instant::now)), if pump.deadline.is_some() => pump.time_is_up(),
         }
     }
@@ -251,12 +251,12 @@ impl Signals {
         })
     }
 
-    async fn next(signals: &mut Option<Self>) {
+    async fn next(signals: &mut Option<Self>) -> wire::Signal {
         let Some(signals) = signals else { return std::future::pending().await };
         tokio::select! {
-            _ = signals.terminate.recv() => {}
-            _ = signals.interrupt.recv() => {}
-            _ = signals.hangup.recv() => {}
+            _ = signals.terminate.recv() => wire::Signal::Terminate,
+            _ = signals.interrupt.recv() => wire::Signal::Interrupt,
+            _ = signals.hangup.recv() => wire::Signal::Hangup,
         }
     }
 }

@@ -288,6 +288,10 @@ impl Store for Mirrored {
         self.shared.setup.store.summary(session)
     }
 
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
+        self.shared.setup.store.count(query)
+    }
+
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.shared.setup.store.list(query)
     }

@@ -105,6 +105,13 @@ fn now<T: Send + 'static>(value: T) -> Later<'static, T> {
     Box::pin(ready(value))
 }
 
+fn fits(session: &Session, query: &Query) -> bool {
+    let summary = &session.summary;
+    query.workspace.as_ref().is_none_or(|it| *it == summary.workspace)
+        && query.id_prefix.as_ref().is_none_or(|it| summary.id.as_str().starts_with(&**it))
+        && (!query.non_empty || summary.messages > 0)
+}
+
 impl Store for MemoryStore {
     fn probe(&self) -> Result<(), Fault> {
         Ok(())
@@ -157,15 +164,13 @@ impl Store for MemoryStore {
         now(Ok(self.lock().by_id.get(id).map(|session| session.summary.clone())))
     }
 
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
+        now(Ok(self.lock().by_id.values().filter(|session| fits(session, &query)).count() as u64))
+    }
+
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         let sessions = self.lock();
-        let mut found: Vec<&Session> = sessions
-            .by_id
-            .values()
-            .filter(|session| query.workspace.as_ref().is_none_or(|it| *it == session.summary.workspace))
-            .filter(|session| query.id_prefix.as_ref().is_none_or(|it| session.summary.id.as_str().starts_with(&**it)))
-            .filter(|session| !query.non_empty || session.summary.messages > 0)
-            .collect();
+        let mut found: Vec<&Session> = sessions.by_id.values().filter(|session| fits(session, &query)).collect();
         found.sort_by_key(|session| std::cmp::Reverse((session.summary.updated_ms, session.touched)));
         let page = found.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX));
         now(Ok(page.map(|session| session.summary.clone()).collect()))

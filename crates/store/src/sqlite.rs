@@ -166,6 +166,10 @@ impl Store for SqliteStore {
         self.submit(|reply| Job::Errand(Errand::List { query, reply }))
     }
 
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
+        self.submit(|reply| Job::Errand(Errand::Count { query, reply }))
+    }
+
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
         let session = session.clone();
         self.submit(|reply| Job::Errand(Errand::Delete { session, reply }))

@@ -15,6 +15,7 @@ pub(crate) fn blank(new: &NewSession) -> Summary {
         model: new.model.clone(),
         mode: new.mode,
         title: None,
+        thinking: None,
         preview: None,
         created_ms: new.at_ms,
         updated_ms: new.at_ms,
@@ -49,6 +50,7 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         Body::Compacted(compaction) => add(&mut summary.usage, &compaction.usage),
         Body::Model { model } => summary.model = model.clone(),
         Body::Mode { mode } => summary.mode = *mode,
+        Body::Thinking { level } => summary.thinking = level.clone(),
         Body::Title { title } => summary.title = Some(title.clone()),
         Body::TurnStarted { .. }
         | Body::CallStarted { .. }
@@ -59,7 +61,6 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Settled { .. }
         | Body::Retrying { .. }
         | Body::Moved { .. }
-        | Body::Thinking { .. }
         | Body::Gadgets { .. }
         | Body::Shell(_)
         | Body::Todos { .. }

@@ -72,6 +72,7 @@ impl Stage {
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
+            around: Arc::new(vocab::Alone),
         };
         let mut defaults = Settings::new(workspace.path(), options.model);
         defaults.mode = options.mode;

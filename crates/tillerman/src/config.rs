@@ -325,6 +325,7 @@ impl Config {
             auto: self.switch("compaction.auto").unwrap_or(usual.auto),
             threshold_pct: percent("compaction.threshold_pct").unwrap_or(usual.threshold_pct),
             keep_pct: percent("compaction.keep_pct").unwrap_or(usual.keep_pct),
+            ..usual
         }
     }
 }

@@ -236,7 +236,7 @@ impl<F: Face> Terminal<F> {
             Phase::Busy if !self.interrupting => {
                 self.interrupting = true;
                 self.face.notice("interrupting; once more to leave at once", &mut out.frames);
-                self.command(Verb::Interrupt, out);
+                self.command(Verb::Interrupt { turn: None }, out);
             }
             Phase::Closed => {}
             Phase::Opening | Phase::Idle | Phase::Busy => self.close(INTERRUPTED, out),
@@ -455,7 +455,7 @@ impl<F: Face> Dialect for Terminal<F> {
                     self.close(OK, out);
                 }
             }
-            Parting::Signal => self.interrupt(out),
+            Parting::Signal(_) => self.interrupt(out),
             Parting::Deaf if self.phase == Phase::Busy && !self.interrupting => self.interrupt(out),
             Parting::Deaf | Parting::GraceOver => self.close(INTERRUPTED, out),
         }

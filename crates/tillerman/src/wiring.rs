@@ -133,6 +133,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         ids: Arc::new(UuidIds),
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
+        around: Arc::new(vocab::Alone),
     };
     let mut settings = setup.settings;
     settings.model = model.into();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::names::Family;
 use crate::{
-    Answer, AskId, AskKind, CompactionPolicy, Gate, ItemId, Json, LanePolicy, Mode, Notice, Opinion, Part, PeerId,
-    RetryPolicy, SessionId, Tag, TodoPhase,
+    Account, Answer, AskId, AskKind, CompactionPolicy, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice, Opinion,
+    Part, PeerId, Query, RetryPolicy, Secret, SessionId, SignInMode, Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -45,7 +45,10 @@ pub enum Verb {
         ask: AskId,
         parts: Vec<Part>,
     },
-    Interrupt,
+    /// Stops what runs; with `turn`, only if it is that one.
+    Interrupt {
+        turn: Option<TurnId>,
+    },
     /// End a retry wait at once; the turn fails with the error it was waiting on.
     AbortRetry,
     Slash {
@@ -56,6 +59,8 @@ pub enum Verb {
     Set(Change),
     Compact {
         instructions: Option<Arc<str>>,
+        /// After the running turn and before the next one, instead of being refused meanwhile.
+        wait: bool,
     },
     /// A new session with everything before the user message `at`, or with everything.
     Fork {
@@ -80,6 +85,47 @@ pub enum Verb {
     Inspect,
     /// Everything that can be offered as a model.
     Models,
+    /// Tools as every session has them, without being on one.
+    Tools,
+    /// Saved sessions, newest first.
+    Sessions(Query),
+    /// A saved session's summary and active branch, without opening it. A path must be one that a list has shown.
+    Recall(Which),
+    Accounts,
+    /// Runs a sign-in; its steps come as events with this tag.
+    SignIn {
+        account: Account,
+        mode: SignInMode,
+        originator: Option<Arc<str>>,
+    },
+    /// Ends all sign-ins that run.
+    CancelSignIns,
+    /// `None` removes it.
+    SetKey {
+        key: Key,
+        value: Option<Secret>,
+    },
+    Limits,
+    /// Where a provider can route a model to.
+    Routes {
+        model: Arc<str>,
+    },
+    /// Routes all models of that provider; `None`: the provider decides.
+    Route {
+        to: Option<Arc<str>>,
+    },
+    /// Signs out everywhere and forgets every key.
+    Forget,
+    Skills,
+    /// Reads a picture that the user named, relative to the workspace.
+    Picture {
+        name: Arc<str>,
+    },
+    /// Writes down what a user wants to be the default from now on.
+    Prefer {
+        key: &'static str,
+        value: Arc<str>,
+    },
     /// Writes the session to a file whose name says the format.
     Export {
         file: Option<PathBuf>,

@@ -189,4 +189,6 @@ pub enum CompactReason {
     Manual,
     Threshold,
     Overflow,
+    /// The model is another provider's from here on.
+    Switch,
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Consult, Data, Entry, Exported, Fault,
-    Item, ItemEnd, ItemId, LanePolicy, Mode, ModelInfo, Notice, Part, RetryPolicy, SessionId, Shell, Tag, TodoPhase,
+    Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Consult, Data, Entry,
+    Exported, Fault, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part, Picture,
+    Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, Tag, TodoPhase, ToolSpec,
     TurnEnd, TurnId,
 };
 
@@ -42,6 +43,10 @@ pub enum Event {
         turn: TurnId,
         call: CallId,
         parts: Vec<Part>,
+    },
+    /// The model is called: what it says comes next. Once per try; everything that precedes a round is told before.
+    ModelCalled {
+        turn: TurnId,
     },
     /// The session's state, whole. Sent whenever something in it may have changed; dialects tell the difference.
     State(Arc<State>),
@@ -80,6 +85,12 @@ pub enum Event {
     },
     /// For a companion: its opinion is wanted.
     Consult(Consult),
+    /// A step of a sign-in that this peer started.
+    SignIn {
+        tag: Tag,
+        account: Account,
+        step: SignInStep,
+    },
     /// The lane's waiting items, whole.
     Queue(Vec<Item>),
     /// An item of this peer ended.
@@ -132,6 +143,16 @@ pub enum Reply {
     Models(Vec<ModelInfo>),
     Exported(Exported),
     Answered(Answer),
+    Tools(Vec<ToolSpec>),
+    Sessions(SavedPage),
+    Recalled(Box<Recalled>),
+    Accounts(Box<Accounts>),
+    SignedIn(Box<SignedIn>),
+    KeySet(KeySet),
+    Limits(Box<Limits>),
+    Routes(Vec<Arc<str>>),
+    Skills(Box<Skills>),
+    Picture(Box<Picture>),
 }
 
 /// A session as it stands, beyond its log.

@@ -16,6 +16,7 @@
 //! * **fault**: anything that went wrong, with a closed kind and hints.
 //! * **frame**: one message on a wire. **dialect**: a way of speaking frames.
 
+mod around;
 mod ask;
 mod command;
 mod companion;
@@ -33,6 +34,7 @@ mod time;
 mod todo;
 mod usage;
 
+pub use around::*;
 pub use ask::*;
 pub use command::*;
 pub use companion::*;

@@ -35,6 +35,8 @@ pub struct ModelInfo {
     pub prices: Option<Prices>,
     pub images: bool,
     pub thinking: bool,
+    /// Thinking levels it is known to take, weakest first; `None` = nothing is known.
+    pub levels: Option<Arc<[Arc<str>]>>,
 }
 
 impl ModelInfo {
@@ -54,6 +56,7 @@ impl ModelInfo {
             prices: None,
             images: true,
             thinking: true,
+            levels: None,
         }
     }
 }
@@ -262,6 +265,8 @@ pub trait Store: Send + Sync {
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
     /// Newest first, without reading any log.
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
+    /// How many a list without limit and offset would have.
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
@@ -304,6 +309,7 @@ pub struct Summary {
     pub model: Arc<str>,
     pub mode: Mode,
     pub title: Option<Arc<str>>,
+    pub thinking: Option<Arc<str>>,
     /// Start of the first prompt.
     pub preview: Option<Arc<str>>,
     pub created_ms: i64,

@@ -106,6 +106,16 @@ pub enum Coalesce {
     Never,
 }
 
+/// What becomes of steering that comes too late for the turn it was meant for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LateSteer {
+    /// A turn that would end goes on with it; without a turn it waits for the next one.
+    Joins,
+    /// Only a turn that calls the model again anyway takes it; otherwise it is dropped when the turn ends, and without a
+    /// turn it is refused.
+    Dropped,
+}
+
 /// Everything a lane can be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LanePolicy {
@@ -120,6 +130,7 @@ pub struct LanePolicy {
     pub steer_drain: Drain,
     pub follow_up_drain: Drain,
     pub steer_point: SteerPoint,
+    pub late_steer: LateSteer,
 }
 
 /// Waiting items a lane holds unless told otherwise.
@@ -137,6 +148,7 @@ impl Default for LanePolicy {
             steer_drain: Drain::OneAtATime,
             follow_up_drain: Drain::OneAtATime,
             steer_point: SteerPoint::Wait,
+            late_steer: LateSteer::Joins,
         }
     }
 }
@@ -195,11 +207,13 @@ pub struct CompactionPolicy {
     pub threshold_pct: u8,
     /// Share of the window kept word for word behind the summary.
     pub keep_pct: u8,
+    /// Compact before the first call of another provider's model.
+    pub on_switch: bool,
 }
 
 impl Default for CompactionPolicy {
     fn default() -> Self {
-        Self { auto: true, threshold_pct: 85, keep_pct: 20 }
+        Self { auto: true, threshold_pct: 85, keep_pct: 20, on_switch: false }
     }
 }
 

@@ -58,10 +58,17 @@ pub enum Parting {
     Eof,
     /// Nobody reads our output any more.
     Deaf,
-    /// SIGTERM or SIGINT.
-    Signal,
+    Signal(Signal),
     /// The time allowed for an orderly end is over.
     GraceOver,
+}
+
+/// Which signal asked us to end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    Interrupt,
+    Terminate,
+    Hangup,
 }
 
 /// What a dialect wants done. Reused between calls.

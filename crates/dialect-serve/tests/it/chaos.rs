@@ -94,7 +94,12 @@ fn no_order_of_events_panics_or_hangs() {
                 0..9 => tags += talk.hear_bytes(line(&mut dice, multi).as_bytes()).0 as u64,
                 9..19 => tags += talk.told(event(&mut dice, tags)).0 as u64,
                 _ if dice.below(8) == 0 => {
-                    talk.part(*dice.pick(&[Parting::Eof, Parting::Deaf, Parting::Signal, Parting::GraceOver]));
+                    talk.part(*dice.pick(&[
+                        Parting::Eof,
+                        Parting::Deaf,
+                        Parting::Signal(wire::Signal::Terminate),
+                        Parting::GraceOver,
+                    ]));
                 }
                 _ => {}
             }

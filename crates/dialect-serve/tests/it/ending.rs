@@ -15,7 +15,7 @@ fn in_turn() -> Talk {
 
 #[test]
 fn an_idle_process_ends_at_once_and_silently() {
-    for why in [Parting::Eof, Parting::Deaf, Parting::Signal, Parting::GraceOver] {
+    for why in [Parting::Eof, Parting::Deaf, Parting::Signal(wire::Signal::Terminate), Parting::GraceOver] {
         let mut talk = Talk::open();
         talk.part(why);
         assert_eq!(talk.log, format!("-- {why:?}\n-- close, exit 0\n"));
@@ -57,7 +57,7 @@ fn shutdown_lets_the_turn_finish_and_honours_only_interrupt() {
         > {bad
         < {"type":"error","code":"malformed_json","message":"expected a key in quotes, found 'b' at byte 1","origin":"local"}
         > {"type":"interrupt"}
-        ! 4 Current Interrupt
+        ! 4 Current Interrupt { turn: None }
         < {"type":"text_delta","turn_id":"t1","delta":"bye"}
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         -- close, exit 0
@@ -184,10 +184,10 @@ fn an_exit_that_was_refused_is_forgotten() {
 #[test]
 fn a_signal_interrupts_the_turn_and_waits_for_its_end() {
     let mut talk = in_turn();
-    talk.part(Parting::Signal).log_entry(ended("t1", Stop::Interrupted));
+    talk.part(Parting::Signal(wire::Signal::Terminate)).log_entry(ended("t1", Stop::Interrupted));
     talk.check(expect![[r#"
-        -- Signal
-        ! 3 Current Interrupt
+        -- Signal(Terminate)
+        ! 3 Current Interrupt { turn: None }
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         -- close, exit 0
     "#]]);
@@ -200,7 +200,7 @@ fn when_the_grace_is_over_the_turn_is_interrupted() {
     talk.check(expect![[r#"
         -- Eof
         -- GraceOver
-        ! 3 Current Interrupt
+        ! 3 Current Interrupt { turn: None }
         < {"type":"turn_complete","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         -- close, exit 0
     "#]]);
@@ -209,9 +209,9 @@ fn when_the_grace_is_over_the_turn_is_interrupted() {
 #[test]
 fn a_second_signal_waits_for_nothing() {
     let mut talk = in_turn();
-    talk.part(Parting::Signal);
+    talk.part(Parting::Signal(wire::Signal::Terminate));
     assert!(!talk.out.close);
-    talk.part(Parting::Signal);
+    talk.part(Parting::Signal(wire::Signal::Terminate));
     assert!(talk.out.close);
 }
 

@@ -39,7 +39,7 @@ fn each_message_becomes_one_command() {
         >  {"args":"","command":"//x","type":"slash"} 
         ! 5 Current Slash { name: "/x", args: "" }
         > {"type":"interrupt"}
-        ! 6 Current Interrupt
+        ! 6 Current Interrupt { turn: None }
         > {"type":"prompt","text":"/help is only text here"}
         ! 7 Current Prompt { parts: [Text("/help is only text here")], delivery: RejectIfBusy }
     "#]]);
@@ -194,7 +194,7 @@ fn a_line_that_is_too_long_is_reported_once() {
     talk.check(expect![[r#"
         > {"type":"interrupt"}
         < {"type":"error","code":"line_too_long","message":"the line is longer than 16 bytes; it was skipped","origin":"local"}
-        ! 2 Current Interrupt
+        ! 2 Current Interrupt { turn: None }
     "#]]);
 }
 

@@ -84,7 +84,7 @@ fn every_line_names_its_session() {
         ! 6 Session("s2") Prompt { parts: [Text("z")], delivery: RejectIfBusy }
         < {"type":"error","session":"b","code":"turn_in_progress","message":"a turn is in progress","origin":"local"}
         > {"type":"interrupt","session":"b"}
-        ! 7 Session("s2") Interrupt
+        ! 7 Session("s2") Interrupt { turn: None }
     "#]]);
 }
 
@@ -196,7 +196,7 @@ fn what_is_sent_before_ready_or_behind_a_slash_command_waits_in_order() {
         ! 2 Session("s1") Slash { name: "clear", args: "" }
         # an interrupt does not wait
         > {"type":"interrupt","session":"a"}
-        ! 3 Session("s1") Interrupt
+        ! 3 Session("s1") Interrupt { turn: None }
         # the state of the new session comes before anybody knows whose it is
         < {"type":"state_changed","session":"a","model":"mock/beta"}
         < {"type":"slash_result","session":"a","command":"clear","text":"clear done","data":{"ok":true,"session_id":"s9"},"clear_session":true,"exit":false}
@@ -301,12 +301,14 @@ fn exit_closes_its_own_session_only() {
 #[test]
 fn a_signal_interrupts_every_running_turn() {
     let mut talk = two();
-    talk.log_entry(started("t1")).part(Parting::Signal).log_entry(ended("t1", Stop::Interrupted));
+    talk.log_entry(started("t1"))
+        .part(Parting::Signal(wire::Signal::Terminate))
+        .log_entry(ended("t1", Stop::Interrupted));
     talk.check(expect![[r#"
         < {"type":"turn_started","session":"a","turn_id":"t1"}
-        -- Signal
+        -- Signal(Terminate)
         < {"type":"closed","session":"b"}
-        ! 3 Session("s1") Interrupt
+        ! 3 Session("s1") Interrupt { turn: None }
         ! 4 Session("s2") Leave
         < {"type":"turn_complete","session":"a","turn_id":"t1","stop_reason":"interrupted","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}
         < {"type":"closed","session":"a"}
@@ -326,6 +328,6 @@ fn a_lost_session_frees_its_label_and_the_others_go_on() {
         > {"type":"prompt","session":"a","text":"x"}
         < {"type":"error","session":"a","code":"session_not_found","message":"no open session \"a\"","origin":"local"}
         > {"type":"interrupt","session":"b"}
-        ! 3 Session("s2") Interrupt
+        ! 3 Session("s2") Interrupt { turn: None }
     "#]]);
 }

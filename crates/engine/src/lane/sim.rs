@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vocab::{Coalesce, Delivery, Drain, Item, LaneMode, LanePolicy, Overflow, Part, PeerId, SteerPoint, Tag};
+use vocab::{
+    Coalesce, Delivery, Drain, Item, LaneMode, LanePolicy, LateSteer, Overflow, Part, PeerId, SteerPoint, Tag,
+};
 
 use super::*;
 
@@ -267,6 +269,7 @@ fn policy(dice: &mut Dice) -> LanePolicy {
         steer_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         follow_up_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         steer_point: dice.pick(&[SteerPoint::Wait, SteerPoint::Immediate]),
+        late_steer: LateSteer::Joins,
     }
 }
 

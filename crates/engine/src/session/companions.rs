@@ -321,7 +321,7 @@ impl Session {
             Verb::Prompt { .. }
             | Verb::Answer { .. }
             | Verb::Progress { .. }
-            | Verb::Interrupt
+            | Verb::Interrupt { .. }
             | Verb::Read { .. }
             | Verb::Inspect => None,
             _ if known => Some(Err(Fault::new(FaultKind::Unsupported, "a companion cannot do that"))),

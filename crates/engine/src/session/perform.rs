@@ -91,6 +91,9 @@ impl Session {
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
+        if let Some(turn) = self.current_turn() {
+            self.ledger.emit(Event::ModelCalled { turn });
+        }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
             match guarded(|| history.chat.call(spec)) {
                 Ok(stream) => self.work = Work::Model(stream),

@@ -66,7 +66,10 @@ impl Session {
             }
             Verb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
             Verb::Progress { ask, parts } => self.host_progress(&ask, parts).map(|()| Reply::Done),
-            Verb::Interrupt => {
+            Verb::Interrupt { turn: Some(turn) } if self.current_turn() != Some(turn.clone()) => {
+                Ok(Reply::Interrupted { was_running: false })
+            }
+            Verb::Interrupt { .. } => {
                 let was_running = self.lane.is_busy();
                 let acts = self.lane.interrupt();
                 self.act(acts);
@@ -87,7 +90,7 @@ impl Session {
             },
             Verb::Queue(verb) => self.queue(verb),
             Verb::Set(change) => self.set(change).await.map(|()| Reply::Done),
-            Verb::Compact { instructions } => match self.compact(&outbox, tag, instructions, false).await {
+            Verb::Compact { instructions, wait: _ } => match self.compact(&outbox, tag, instructions, false).await {
                 Ok(()) => return,
                 Err(fault) => Err(fault),
             },
@@ -108,6 +111,20 @@ impl Session {
             | Verb::Leave
             | Verb::Fork { .. }
             | Verb::Models
+            | Verb::Tools
+            | Verb::Sessions(_)
+            | Verb::Recall(_)
+            | Verb::Accounts
+            | Verb::SignIn { .. }
+            | Verb::CancelSignIns
+            | Verb::SetKey { .. }
+            | Verb::Limits
+            | Verb::Routes { .. }
+            | Verb::Route { .. }
+            | Verb::Forget
+            | Verb::Skills
+            | Verb::Picture { .. }
+            | Verb::Prefer { .. }
             | Verb::Ask { .. }
             | Verb::Show(_)
             | Verb::Opine { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),

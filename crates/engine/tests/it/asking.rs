@@ -112,7 +112,7 @@ async fn a_look_during_a_compaction_says_so() {
         actor.turn_end().await;
         actor.forget();
     }
-    let tag = actor.send(Verb::Compact { instructions: None }).await;
+    let tag = actor.send(Verb::Compact { instructions: None, wait: false }).await;
     assert!(inspect(&mut actor).await.compacting);
     actor.reply(tag).await.unwrap();
     assert!(!inspect(&mut actor).await.compacting);

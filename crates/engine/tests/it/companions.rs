@@ -187,7 +187,7 @@ async fn an_interrupt_does_not_wait_for_a_companion() {
             fake.say(Opinion::Fine).await;
         }
         fake.consult().await;
-        ask_for(&mut actor, Verb::Interrupt).await.unwrap();
+        ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
         assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     }
     assert_eq!(began.elapsed().as_secs(), 0, "nobody waited");
@@ -210,7 +210,7 @@ async fn a_kept_result_of_an_interrupted_consultation_leaves_no_call_without_res
     actor.prompt("go").await;
     fake.consult().await;
     actor.deliver("steer me", Delivery::Steer).await;
-    ask_for(&mut actor, Verb::Interrupt).await.unwrap();
+    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
     let end = actor.turn_end().await;
     assert_eq!(end.mutations.len(), 1, "what was changed was changed: {end:?}");
     let log = log(&stage).await;
@@ -470,7 +470,7 @@ async fn a_question_outlives_a_turn_and_not_its_companion() {
     text_of(&mut actor, "a ").await;
     fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
     let ask = actor.ask().await.id;
-    ask_for(&mut actor, Verb::Interrupt).await.unwrap();
+    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
     actor.turn_end().await;
     assert!(!log(&stage).await.contains("ask1 withdrawn"));
     drop(fake);
@@ -618,7 +618,7 @@ async fn a_companion_stands_beside_every_session_and_may_prompt_in_any() {
     assert!(matches!(fake.reply(Tag(7)).await, Ok(Reply::Started { .. })));
     two.turn_end().await;
     assert!(player.last_sent().contains("user from the bot"));
-    let command = Command { tag: Tag(8), target: Target::Current, verb: Verb::Interrupt };
+    let command = Command { tag: Tag(8), target: Target::Current, verb: Verb::Interrupt { turn: None } };
     fake.end.submit(command).await;
     assert_eq!(fake.reply(Tag(8)).await.unwrap_err().kind, FaultKind::Invalid);
 }

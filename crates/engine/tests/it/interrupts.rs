@@ -7,7 +7,7 @@ use vocab::*;
 use crate::support::*;
 
 async fn interrupt(actor: &mut Actor) -> bool {
-    match ask_for(actor, Verb::Interrupt).await.unwrap() {
+    match ask_for(actor, Verb::Interrupt { turn: None }).await.unwrap() {
         Reply::Interrupted { was_running } => was_running,
         other => panic!("{other:?}"),
     }
@@ -150,7 +150,8 @@ async fn when_idle_and_when_repeated_it_does_nothing() {
     actor.prompt("go").await;
     text_of(&mut actor, "w").await;
     // Both are under way before the first takes effect.
-    let (first, second) = (actor.send(Verb::Interrupt).await, actor.send(Verb::Interrupt).await);
+    let (first, second) =
+        (actor.send(Verb::Interrupt { turn: None }).await, actor.send(Verb::Interrupt { turn: None }).await);
     actor.reply(first).await.unwrap();
     actor.reply(second).await.unwrap();
     actor.settle().await;
@@ -169,7 +170,7 @@ async fn during_a_compaction_it_is_cancelled_and_said_so() {
     }
     let policy = CompactionPolicy { keep_pct: 1, ..CompactionPolicy::default() };
     ask_for(&mut actor, Verb::Set(Change::Compaction(policy))).await.unwrap();
-    let compact = actor.send(Verb::Compact { instructions: None }).await;
+    let compact = actor.send(Verb::Compact { instructions: None, wait: false }).await;
     actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
     assert!(interrupt(&mut actor).await);
     assert_eq!(actor.reply(compact).await.unwrap_err().kind, FaultKind::Cancelled);

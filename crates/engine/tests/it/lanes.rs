@@ -221,7 +221,7 @@ async fn an_interrupt_cancels_what_was_queued_and_keeps_what_was_enqueued() {
     let (stage, mut actor) = busy(vec![held("w")], |_| {}).await;
     actor.deliver("queued", Delivery::Queue).await;
     actor.deliver("enqueued", Delivery::Enqueue).await;
-    actor.send(Verb::Interrupt).await;
+    actor.send(Verb::Interrupt { turn: None }).await;
     rest(
         &stage,
         &mut actor,

@@ -204,11 +204,12 @@ async fn a_full_context_is_compacted_before_the_call() {
 #[tokio::test(start_paused = true)]
 async fn a_manual_compaction_says_what_it_did_or_that_there_is_nothing_to_do() {
     let (_stage, mut actor, _) = with_past(vec![vec![used(40, 2), text("SUMMARY"), done(Finish::Stop)]]).await;
-    let Reply::Compacted(done) = ask_for(&mut actor, Verb::Compact { instructions: None }).await.unwrap() else {
+    let Reply::Compacted(done) = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap()
+    else {
         panic!()
     };
     assert_eq!((&*done.summary, done.messages_before, done.messages_after, done.usage.input), ("SUMMARY", 4, 3, 40));
-    let again = ask_for(&mut actor, Verb::Compact { instructions: None }).await;
+    let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await;
     assert_eq!(again.unwrap_err().kind, FaultKind::NothingToDo);
 }
 

@@ -171,7 +171,7 @@ async fn a_host_that_fails_cancels_or_leaves_gives_one_result() {
     assert!(log(&stage).await.contains("c1 Ran: controller disconnected"));
     let (stage, mut actor, _) = hosted(vec![calls(&[("lamp", "{}")])]).await;
     actor.ask().await;
-    actor.send(Verb::Interrupt).await;
+    actor.send(Verb::Interrupt { turn: None }).await;
     actor.turn_end().await;
     let log = log(&stage).await;
     assert!(log.contains("ask1 withdrawn") && log.contains("c1 Interrupted"), "{log}");

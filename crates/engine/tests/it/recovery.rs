@@ -214,7 +214,7 @@ async fn a_compaction_that_meets_a_full_disk_is_answered_and_told_to_have_failed
         actor.forget();
     }
     store.fail_append(1);
-    let tag = actor.send(Verb::Compact { instructions: None }).await;
+    let tag = actor.send(Verb::Compact { instructions: None, wait: false }).await;
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store);
     actor.until(|event| matches!(event, Event::CompactionFailed { .. })).await;
     actor.prompt("on").await;
@@ -332,7 +332,7 @@ async fn a_slow_disk_slows_the_model_down() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
-    actor.send(Verb::Interrupt).await;
+    actor.send(Verb::Interrupt { turn: None }).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     let said = actor.text().len();
     assert!(said > 0 && said <= engine::OUTBOX_BYTES_MAX + 32 * 1024, "{said} bytes were taken");

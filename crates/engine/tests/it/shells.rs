@@ -167,7 +167,7 @@ async fn a_command_that_ends_during_a_compaction_is_neither_lost_nor_there_twice
             actor.forget();
         }
         store.slow_reads(reads_ms);
-        let compact = actor.send(Verb::Compact { instructions: None }).await;
+        let compact = actor.send(Verb::Compact { instructions: None, wait: false }).await;
         let tag = actor.send(shell("wait")).await;
         ran(&mut actor, tag).await;
         let compacted = actor.reply(compact).await;
@@ -221,7 +221,7 @@ async fn an_interrupt_leaves_commands_alone() {
     actor.prompt("go").await;
     text_of(&mut actor, "x").await;
     let tag = actor.send(shell("wait")).await;
-    ask_for(&mut actor, Verb::Interrupt).await.unwrap();
+    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
     assert!(!ran(&mut actor, tag).await.cancelled);
 }
 

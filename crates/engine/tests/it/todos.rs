@@ -266,7 +266,7 @@ async fn an_interrupt_or_an_error_ends_the_reminding() {
         if stop == Stop::Interrupted {
             text_of(&mut actor, "x").await;
             assert_eq!(settled(&actor), 0, "a reminder follows");
-            ask_for(&mut actor, Verb::Interrupt).await.unwrap();
+            ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
         }
         let ended = |event: &Event| match event {
             Event::Logged(entry) => matches!(&entry.body, Body::TurnEnded(end) if end.stop == stop),
@@ -314,16 +314,16 @@ async fn a_compaction_alone_settles_nothing() {
         actor.until(|event| *event == Event::Settled).await;
         actor.forget();
     }
-    assert!(ask_for(&mut actor, Verb::Compact { instructions: None }).await.is_ok());
+    assert!(ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.is_ok());
     actor.settle().await;
     assert_eq!(settled(&actor), 0);
-    let again = ask_for(&mut actor, Verb::Compact { instructions: None }).await.unwrap_err();
+    let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
     assert_eq!((again.kind, &*again.message), (FaultKind::NothingToDo, "Already compacted"));
     // Also when it was read back, and no longer once something was said.
     ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
-    let again = ask_for(&mut actor, Verb::Compact { instructions: None }).await.unwrap_err();
+    let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
     assert_eq!(&*again.message, "Already compacted");
     ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: false }).await.unwrap();
-    let small = ask_for(&mut actor, Verb::Compact { instructions: None }).await.unwrap_err();
+    let small = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
     assert_eq!((small.kind, &*small.message), (FaultKind::NothingToDo, "Nothing to compact (session too small)"));
 }

@@ -65,6 +65,8 @@ impl Desk {
             | Event::RetryEnded { .. }
             | Event::ShellProgress { .. }
             | Event::Notice(_)
+            | Event::ModelCalled { .. }
+            | Event::SignIn { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. } => {}

@@ -65,7 +65,7 @@ async fn notes_are_kept_by_both_and_told_to_the_model() {
         tokio::task::yield_now().await;
     };
     assert!(system.contains("- the build is slow\n- tests need a database"), "{system}");
-    actor.send(Verb::Interrupt).await;
+    actor.send(Verb::Interrupt { turn: None }).await;
     actor.turn_end().await;
     scene.shutdown().await;
 }

@@ -43,6 +43,7 @@ fn engine(process: &Mirrored, world: &World) -> Engine {
         ids: Arc::new(CountedIds::default()),
         clock: Arc::new(TickingClock::default()),
         read_object: wire::read_object,
+        around: Arc::new(Alone),
     };
     let defaults = Settings::new(world.dir.path(), "tour");
     Engine::new(ports, Config { defaults, version: "0".into(), notices: Vec::new() })

@@ -27,7 +27,7 @@ mirror! {
     UserFrom { Prompt, Steer, FollowUp, Reminder, Companion }
     TodoStatus { Pending, InProgress, Completed, Abandoned }
     Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error }
-    CompactReason { Manual, Threshold, Overflow }
+    CompactReason { Manual, Threshold, Overflow, Switch }
     Finish { Stop, Length, ToolUse, Refusal }
     CallEnd { Ran, Denied, Unknown, Invalid, Interrupted, Skipped, Lost }
     Scope { Once, Session }

@@ -77,6 +77,8 @@ const MIGRATIONS: &[&str] = &[
         found_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP,
         seq, parent, at_ms, kind, payload, crc
     );",
+    // 2: lists say how hard a session thinks.
+    "ALTER TABLE sessions ADD COLUMN thinking TEXT;",
 ];
 
 /// Opens the database, creating it and its directory when needed.

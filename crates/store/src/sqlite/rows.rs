@@ -13,10 +13,11 @@ use super::Attempt;
 
 /// The columns that entries change; behind `id` they are all that a summary has.
 pub(crate) const TOTALS: &str = "workspace, model, mode, title, preview, created_ms, updated_ms, messages, turns, \
-     last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated";
+     last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, \
+     thinking";
 
 /// How many columns a summary has: `id` and [`TOTALS`], in the order in which [`summary`] reads and [`columns`] gives.
-pub(crate) const SUMMARY_COLUMNS: usize = 16;
+pub(crate) const SUMMARY_COLUMNS: usize = 17;
 
 /// A list is cut here; the rest is reached with an offset.
 const LIST_ROWS_MAX: usize = 100_000;
@@ -36,16 +37,17 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Fo
         .query_row([id.as_str()], |row| {
             Ok(Found {
                 summary: summary(row)?,
-                key: row.get(16)?,
-                epoch: from_int(row.get(17)?),
-                owner: text(row, 18)?.unwrap_or_default(),
+                key: row.get(17)?,
+                epoch: from_int(row.get(18)?),
+                owner: text(row, 19)?.unwrap_or_default(),
             })
         })
         .optional()?;
     Ok(found)
 }
 
-pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summary>> {
+/// The condition of a query and its values.
+fn filter(query: &Query) -> (String, Vec<Value>) {
     let mut wanted = Vec::new();
     let mut values = Vec::new();
     if let Some(workspace) = &query.workspace {
@@ -64,6 +66,17 @@ pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summar
         wanted.push("messages > 0");
     }
     let filter = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
+    (filter, values)
+}
+
+pub(crate) fn count(connection: &Connection, query: &Query) -> Attempt<u64> {
+    let (filter, values) = filter(query);
+    let sql = format!("SELECT count(*) FROM sessions {filter}");
+    Ok(from_int(connection.query_row(&sql, params_from_iter(values), |row| row.get(0))?))
+}
+
+pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summary>> {
+    let (filter, mut values) = filter(query);
     let limit = query.limit.unwrap_or(LIST_ROWS_MAX).min(LIST_ROWS_MAX);
     values.push(Value::Integer(to_int(limit as u64)));
     values.push(Value::Integer(to_int(query.offset as u64)));
@@ -98,6 +111,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
         // A mode of a later version: the mode that asks is a safe reading of it.
         mode: text(row, 3)?.and_then(|word| Mode::parse(&word)).unwrap_or(Mode::Prompt),
         title: arc(4)?,
+        thinking: arc(16)?,
         preview: arc(5)?,
         created_ms: row.get(6)?,
         updated_ms: row.get(7)?,
@@ -140,6 +154,7 @@ pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
         count(summary.usage.cache_write),
         count(summary.usage.output),
         Value::Integer(summary.usage.estimated.into()),
+        text(&summary.thinking),
     ]
 }
 

@@ -36,6 +36,7 @@ pub(super) enum Errand {
     Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
     Summary { session: SessionId, reply: Reply<Option<Summary>> },
     List { query: Query, reply: Reply<Vec<Summary>> },
+    Count { query: Query, reply: Reply<u64> },
     Delete { session: SessionId, reply: Reply<bool> },
 }
 
@@ -164,6 +165,7 @@ impl Writer {
                 self.answer(reply, "read", result)
             }
             Errand::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
+            Errand::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
             Errand::Delete { session, reply } => {
                 let result = self.delete(connection, &session);
                 self.answer(reply, "write", result)
@@ -198,6 +200,7 @@ impl Writer {
                 Job::Errand(Errand::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 Job::Errand(Errand::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 Job::Errand(Errand::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::Errand(Errand::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
                 Job::Errand(Errand::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
             }
         }

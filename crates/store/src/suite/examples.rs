@@ -94,7 +94,7 @@ fn lifecycle() -> Vec<Body> {
         let end = TurnEnd { turn: turn.clone(), stop, iterations: 7, usage: usage(), mutations, fault };
         all.push(Body::TurnEnded(end));
     }
-    for reason in [CompactReason::Manual, CompactReason::Threshold, CompactReason::Overflow] {
+    for reason in [CompactReason::Manual, CompactReason::Threshold, CompactReason::Overflow, CompactReason::Switch] {
         all.push(Body::Compacted(Compaction {
             reason,
             summary: ODD.into(),

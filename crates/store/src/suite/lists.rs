@@ -71,6 +71,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         model: "big".into(),
         mode: Mode::ReadOnly,
         title: Some("T".into()),
+        thinking: None,
         preview: Some("hello".into()),
         created_ms: 1_000,
         updated_ms: 1_013,
@@ -81,10 +82,13 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     };
     assert_eq!(store.summary(&lease.session).await.expect("a summary"), Some(wanted.clone()));
     assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));
+    assert_eq!(store.count(Query::default()).await.expect("a count"), 1);
     store.release(lease.clone()).await.expect("released");
     let lease = store.acquire(&lease.session).await.expect("acquired");
-    append(store, &lease, vec![prompt(14, "later")]).await;
+    let level = Some("high".into());
+    append(store, &lease, vec![prompt(14, "later"), entry(15, Body::Thinking { level: level.clone() })]).await;
     let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
+    assert_eq!(summary.thinking, level);
     assert_eq!((summary.messages, summary.preview), (5, wanted.preview), "a new lease goes on counting");
 }
 

@@ -118,7 +118,7 @@ impl Fate {
             }
             5 => Verb::Show(Notice::Status { key: "k".into(), text: self.dice.pick(&[None, Some("t".into())]) }),
             6 => Verb::Prompt { parts: vec![Part::text("from beside")], delivery: Delivery::Enqueue },
-            7 => Verb::Interrupt,
+            7 => Verb::Interrupt { turn: None },
             8 => Verb::Opine { consult: self.dice.below(20), opinion: Opinion::Fine },
             _ => {
                 let offers = offers(&mut self.dice);

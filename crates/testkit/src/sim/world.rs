@@ -9,8 +9,8 @@ use engine::{Config, Engine, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
     Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Event, FaultKind, Gate,
-    HostTool, ItemId, Json, LaneMode, LanePolicy, Mode, Open, Overflow, Part, QueueVerb, Reply, RetryPolicy, Scope,
-    Settings, SteerPoint, Stop, Told, Verb, Which,
+    HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueVerb, Reply, RetryPolicy,
+    Scope, Settings, SteerPoint, Stop, Told, Verb, Which,
 };
 
 use super::SESSION;
@@ -90,6 +90,7 @@ impl World {
             ids: self.ids.clone(),
             clock: self.clock.clone(),
             read_object: wire::read_object,
+            around: Arc::new(vocab::Alone),
         };
         let mut defaults = Settings::new("/nowhere", "a");
         defaults.mode = self.dice.pick(&Mode::ALL);
@@ -218,7 +219,7 @@ impl World {
                 self.prompt(delivery)
             }
             34..52 => self.answer(),
-            52..60 => Verb::Interrupt,
+            52..60 => Verb::Interrupt { turn: None },
             60..62 => Verb::AbortRetry,
             62..68 => Verb::Queue(match self.dice.below(4) {
                 0 => QueueVerb::List,
@@ -228,7 +229,7 @@ impl World {
             }),
             68..78 => Verb::Set(self.change()),
             78..88 => self.slash(),
-            88..91 => Verb::Compact { instructions: None },
+            88..91 => Verb::Compact { instructions: None, wait: false },
             91..95 => {
                 let names = self.dice.pick(&[&["host1"][..], &["host1", "host2"], &[], &["look"], &["host2"]]);
                 let tool = |name: &&str| HostTool {
@@ -486,6 +487,7 @@ fn lane_policy(dice: &mut Dice) -> LanePolicy {
         steer_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         follow_up_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         steer_point: dice.pick(&[SteerPoint::Wait, SteerPoint::Immediate]),
+        late_steer: LateSteer::Joins,
     }
 }
 

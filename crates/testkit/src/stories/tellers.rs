@@ -48,7 +48,7 @@ impl EngineTeller {
             Step::Allow => answer(newest, Answer::Allow(Scope::Once)),
             Step::Deny(reason) => answer(newest, Answer::Deny(reason.as_deref().map(Into::into))),
             Step::Again => answer(self.last_ask.as_ref(), Answer::Allow(Scope::Once)),
-            Step::Interrupt => Verb::Interrupt,
+            Step::Interrupt => Verb::Interrupt { turn: None },
             Step::AbortRetry => Verb::AbortRetry,
             Step::TakeBack => Verb::Queue(QueueVerb::TakeBack(self.items.first().cloned().expect("an item waits"))),
             Step::ClearQueue => Verb::Queue(QueueVerb::Clear),

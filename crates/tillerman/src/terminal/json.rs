@@ -185,6 +185,8 @@ impl Face for JsonLines {
             | Event::Settled
             | Event::ShellProgress { .. }
             | Event::Consult(_)
+            | Event::ModelCalled { .. }
+            | Event::SignIn { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

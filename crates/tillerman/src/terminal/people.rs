@@ -376,6 +376,8 @@ impl Face for People {
             | Event::Settled
             | Event::ShellProgress { .. }
             | Event::Consult(_)
+            | Event::ModelCalled { .. }
+            | Event::SignIn { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

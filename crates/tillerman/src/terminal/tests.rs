@@ -499,37 +499,43 @@ fn end_of_input_denies_what_is_open_and_what_comes() {
 
 #[test]
 fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
-    let steps = vec![opened(), text("one"), Parted(Parting::Signal), ended(Stop::Interrupted, None)];
+    let steps =
+        vec![opened(), text("one"), Parted(Parting::Signal(wire::Signal::Terminate)), ended(Stop::Interrupted, None)];
     on_terminal(
         Answers::Person,
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
+            model: tour (no key, no local server)
 
-        one
+            one
 
-        interrupting; once more to leave at once
-        interrupted
-        1.2k tokens in, 34 out, 1 tool round
-        -> prompt "go"
-        -> Interrupt
-        -- exit 130
-    "#]],
+            interrupting; once more to leave at once
+            interrupted
+            1.2k tokens in, 34 out, 1 tool round
+            -> prompt "go"
+            -> Interrupt { turn: None }
+            -- exit 130
+        "#]],
     );
-    let steps = vec![opened(), text("one"), Parted(Parting::Signal), Parted(Parting::Signal)];
+    let steps = vec![
+        opened(),
+        text("one"),
+        Parted(Parting::Signal(wire::Signal::Terminate)),
+        Parted(Parting::Signal(wire::Signal::Terminate)),
+    ];
     on_terminal(
         Answers::Person,
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
+            model: tour (no key, no local server)
 
-        one
+            one
 
-        interrupting; once more to leave at once
-        -> prompt "go"
-        -> Interrupt
-        -- exit 130
-    "#]],
+            interrupting; once more to leave at once
+            -> prompt "go"
+            -> Interrupt { turn: None }
+            -- exit 130
+        "#]],
     );
 }
 
@@ -695,7 +701,7 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
             bye
             -> /status now
             -> prompt "first\nsecond"
-            -> Interrupt
+            -> Interrupt { turn: None }
             -> /exit 
             -- exit 0
         "#]],

@@ -200,7 +200,8 @@ async fn a_key_from_the_command_line_goes_to_the_chosen_provider_only() {
 fn tokens_become_percent_of_the_window() {
     let over = |reserve, keep, window| {
         let at = CompactAt { reserve_tokens: reserve, keep_tokens: keep };
-        let policy = at.over(CompactionPolicy { auto: true, threshold_pct: 85, keep_pct: 20 }, window);
+        let policy =
+            at.over(CompactionPolicy { auto: true, threshold_pct: 85, keep_pct: 20, on_switch: false }, window);
         (policy.threshold_pct, policy.keep_pct)
     };
     assert_eq!(over(None, None, 100_000), (85, 20));

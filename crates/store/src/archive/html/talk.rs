@@ -274,6 +274,7 @@ impl<'o, 'a> Talk<'o, 'a> {
             CompactReason::Manual => "on request",
             CompactReason::Threshold => "the context was nearly full",
             CompactReason::Overflow => "the context was full",
+            CompactReason::Switch => "the model is of another provider",
         };
         self.out.push_str(&format!(
             "<div class=\"cut\"><details><summary>Earlier messages compacted, {reason}: {} \u{2192} {} tokens, {} \u{2192} {} messages</summary>\n<div class=\"in\">\n",

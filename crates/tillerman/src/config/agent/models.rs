@@ -14,6 +14,8 @@ use crate::config::tree::{Node, Value};
 /// Models kept of all files; the rest is not offered.
 const MODELS_MAX: usize = 10_000;
 
+/// What a model that thinks is taken to understand.
+const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
 const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
 const MAX_TOKENS_DEFAULT: u64 = 16_384;
 
@@ -165,6 +167,7 @@ impl Reader<'_> {
         }
         let mut compat = compat(node, at)?.over(&shared.compat);
         compat.efforts.extend(efforts(node, at, "thinkingLevelMap")?);
+        let thinking = switch(node, at, "reasoning")?.unwrap_or(false);
         let info = ModelInfo {
             slug: format!("{}/{id}", shared.name).into(),
             provider: shared.name.clone(),
@@ -175,7 +178,10 @@ impl Reader<'_> {
             max_output: Some(tokens(node, at, "maxTokens")?.unwrap_or(MAX_TOKENS_DEFAULT)),
             prices: Some(prices(node, at)?),
             images: images(node, at)?,
-            thinking: switch(node, at, "reasoning")?.unwrap_or(false),
+            thinking,
+            levels: Some(
+                LEVELS[..if thinking { LEVELS.len() } else { 0 }].iter().map(|level| Arc::from(*level)).collect(),
+            ),
             id,
         };
         Ok(Some(CustomModel { info, headers, compat }))

@@ -34,6 +34,7 @@ fn info() -> ModelInfo {
         prices: Some(Prices { input: 1.0, cache_read: 0.1, cache_write: 1.25, output: 2.0 }),
         images: true,
         thinking: false,
+        levels: None,
     }
 }
 

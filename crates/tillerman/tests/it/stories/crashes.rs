@@ -138,6 +138,10 @@ impl Store for FullDisk {
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         self.inner.summary(session)
     }
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
+        self.inner.count(query)
+    }
+
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         self.inner.list(query)
     }

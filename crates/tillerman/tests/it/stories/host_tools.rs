@@ -99,7 +99,7 @@ fn an_interrupt_withdraws_the_call_from_the_host() {
         let mut play = Play::new().await;
         play.offer("lookup").await.unwrap();
         let ask = play.called().await;
-        play.actor.send(Verb::Interrupt).await;
+        play.actor.send(Verb::Interrupt { turn: None }).await;
         assert_eq!(play.actor.turn_end().await.stop, Stop::Interrupted);
         assert_eq!(play.results().await, ["result lookup Interrupted error \"interrupted\""]);
         let late = play.actor.send(Verb::Answer { ask: ask.id, answer: result("42", false) }).await;

@@ -34,7 +34,7 @@ async fn by_the_engine(acts: &[Act]) -> Vec<String> {
                 let answer = Answer::Result { parts: vec![Part::text(*text)], is_error: *is_error, details: None };
                 Verb::Answer { ask: newest(&ask), answer }
             }
-            Act::Interrupt => Verb::Interrupt,
+            Act::Interrupt => Verb::Interrupt { turn: None },
         };
         actor.send(verb).await;
         actor.settle().await;

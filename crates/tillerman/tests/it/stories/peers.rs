@@ -113,7 +113,7 @@ fn a_replay_from_the_future_is_refused() {
         first.turn_end().await;
         late.settle().await;
         assert_eq!(logged(&late.told), Vec::<u64>::new());
-        let tag = late.send(Verb::Interrupt).await;
+        let tag = late.send(Verb::Interrupt { turn: None }).await;
         assert!(late.reply(tag).await.is_err(), "it is on no session");
     });
 }

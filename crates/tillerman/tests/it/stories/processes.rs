@@ -42,7 +42,7 @@ async fn an_interrupt_ends_all_that_a_command_started() {
     assert!(pids.iter().all(|pid| alive(pid)), "{pids:?}");
 
     let asked = Instant::now();
-    actor.send(Verb::Interrupt).await;
+    actor.send(Verb::Interrupt { turn: None }).await;
     let end = actor.turn_end().await;
     assert_eq!(end.stop, Stop::Interrupted);
     assert!(asked.elapsed() < Duration::from_secs(1), "the turn waited for its command");
