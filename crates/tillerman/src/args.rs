@@ -47,6 +47,9 @@ pub(crate) enum Command {
     /// Be driven by a host of xcsh, oh-my-pi or pi: their `--mode rpc`.
     #[command(override_help = crate::cmd::rpc::HELP, disable_help_flag = true)]
     Rpc(Rpc),
+    /// Be driven by a client of loaf: JSON-RPC 2.0, one message per line on stdin and stdout.
+    #[command(after_help = LOAF_EXAMPLES)]
+    Loaf(Loaf),
     /// Look at, export, fork, rename or delete saved conversations.
     #[command(after_help = SESSIONS_EXAMPLES)]
     Sessions(Sessions),
@@ -100,6 +103,15 @@ Examples:
   echo '{\"type\":\"prompt\",\"text\":\"hello\"}' | tillerman serve
 
 Every permission is put to the controller. `tillerman schema serve` prints the messages.";
+
+const LOAF_EXAMPLES: &str = "\
+Examples:
+  tillerman loaf --workspace ~/src/project
+  OPENAI_BASE_URL=http://localhost:11434/v1 tillerman loaf --log-frames frames.log
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.ping\"}' | tillerman loaf
+
+Tools run without asking; `--mode` tightens that, and what it leaves open is denied. A client opens its
+sessions itself, so `--resume` means nothing here.";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
@@ -219,6 +231,12 @@ pub(crate) struct Serve {
     /// How long a running turn may go on after the controller ended.
     #[arg(long, value_name = "SECS")]
     pub(crate) shutdown_grace: Option<u64>,
+    #[command(flatten)]
+    pub(crate) basics: Basics,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Loaf {
     #[command(flatten)]
     pub(crate) basics: Basics,
 }
@@ -356,19 +374,23 @@ pub(crate) struct Completions {
 }
 
 /// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2). A controller that starts
-/// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect.
+/// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect; one that starts `loaf` looks for
+/// that dialect's one line on stderr.
 pub(crate) fn parse() -> Command {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     if let Some(words) = rpc_words(&words) {
         return Command::Rpc(Rpc { words: words.to_vec() });
     }
     Line::try_parse().map(|line| line.command).unwrap_or_else(|error| {
-        if error.use_stderr() && std::env::args_os().nth(1).is_some_and(|first| first == "serve") {
-            let text = error.render().to_string();
-            let message = text.lines().next().unwrap_or_default();
-            std::process::exit(crate::cmd::serve::refuse_flags(message.trim_start_matches("error: ")).into());
-        }
-        error.exit()
+        let text = error.render().to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        let first = words.first().filter(|_| error.use_stderr()).and_then(|first| first.to_str());
+        let code = match first {
+            Some("serve") => crate::cmd::serve::refuse_flags(message),
+            Some("loaf") => crate::cmd::loaf::refuse(message),
+            _ => error.exit(),
+        };
+        std::process::exit(code.into())
     })
 }
 

@@ -4,6 +4,7 @@ mod completions;
 mod config;
 mod doctor;
 mod listing;
+pub(crate) mod loaf;
 mod models;
 mod repl;
 pub(crate) mod rpc;
@@ -21,6 +22,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
     match command {
         Command::Serve(args) => serve::run(&args),
         Command::Rpc(args) => rpc::run(args.words),
+        Command::Loaf(args) => loaf::run(&args),
         Command::Run(args) => run::run(args),
         Command::Repl(args) => repl::run(args),
         Command::Sessions(args) => sessions::run(args),

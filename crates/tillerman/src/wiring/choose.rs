@@ -135,7 +135,7 @@ impl Chooser<'_> {
             return Ok(found(info, *level, "first in the scope"));
         }
         if let Some((info, level)) = usual {
-            return Ok(found(info, level, "the default of settings.json"));
+            return Ok(found(info, level, "the usual one"));
         }
         let settled = settled(self.env).is_some();
         Ok(match infos.first() {
@@ -213,7 +213,7 @@ impl Chooser<'_> {
                 (model, level, format!("asked for by name, served by {}", remote.server()))
             }
             (None, Some((_, model)), _) => {
-                (model.clone(), None, format!("the default of settings.json, served by {}", remote.server()))
+                (model.clone(), None, format!("the usual one, served by {}", remote.server()))
             }
             (None, None, Some(model)) => (model, None, reason),
             (None, None, None) => {

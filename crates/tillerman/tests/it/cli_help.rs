@@ -14,6 +14,7 @@ fn help_teaches_by_example() {
         "repl",
         "serve",
         "rpc",
+        "loaf",
         "sessions",
         "sessions list",
         "sessions fork",

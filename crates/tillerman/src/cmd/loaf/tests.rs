@@ -1,0 +1,165 @@
+//! What is kept from one process to the next, how a session is settled, which model it starts with.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use dialect_loaf::prefer;
+use vocab::names::Family;
+use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Preferences, Provider};
+
+use super::kept::KeptFile;
+use super::*;
+use crate::config;
+
+// ---- what is kept -----------------------------------------------------------------------------------------------
+
+#[derive(Default)]
+struct Others(Mutex<Vec<String>>);
+
+impl Preferences for Others {
+    fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
+        self.0.lock().unwrap().push(format!("{key}={value}"));
+        Ok("others".into())
+    }
+}
+
+#[test]
+fn what_was_selected_comes_back_and_only_its_owner_can_read_it() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("not/yet/there");
+    let others = Arc::new(Others::default());
+    let (file, kept) = KeptFile::open(&data, others.clone());
+    assert!(kept.model.is_none() && kept.trouble.is_none() && !kept.onboarded, "{kept:?}");
+    for (key, value) in [
+        (prefer::MODEL, "a"),
+        (prefer::MODEL, "b"),
+        (prefer::THINKING, "LOW"),
+        (prefer::ROUTE, "x"),
+        (prefer::ONBOARDED, "true"),
+    ] {
+        assert_eq!(file.save(key, value).unwrap(), data.join("loaf.json"));
+    }
+    let mode = std::fs::metadata(data.join("loaf.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(file.save("model", "c").unwrap(), Path::new("others"));
+    assert_eq!(*others.0.lock().unwrap(), ["model=c"]);
+    file.save(prefer::ROUTE, "").unwrap();
+    let (_, kept) = KeptFile::open(&data, others);
+    assert_eq!((kept.model.as_deref(), kept.thinking.as_deref()), (Some("b"), Some("LOW")));
+    assert_eq!((kept.route, kept.onboarded), (None, true));
+}
+
+#[test]
+fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
+    for damage in [&b"{"[..], b"[]", b"{\"loaf.model\":1}", b"\xff\xfe", b"", &[b' '; 70_000]] {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("loaf.json");
+        std::fs::write(&path, damage).unwrap();
+        let (file, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
+        let trouble = kept.trouble.unwrap();
+        assert!(trouble.contains("loaf.json is damaged"), "{trouble}");
+        assert!(kept.model.is_none());
+        file.save(prefer::MODEL, "m").unwrap();
+        let (_, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
+        assert_eq!((kept.model.as_deref(), kept.trouble), (Some("m"), None));
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let blocked = home.path().join("file");
+    std::fs::write(&blocked, "").unwrap();
+    let (file, _) = KeptFile::open(&blocked, Arc::new(Others::default()));
+    let fault = file.save(prefer::MODEL, "m").unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Store);
+    assert!(fault.message.contains("loaf.json"), "{fault}");
+}
+
+// ---- settings ---------------------------------------------------------------------------------------------------
+
+fn settled(toml: &str) -> vocab::Settings {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("config.toml");
+    std::fs::write(&file, toml).unwrap();
+    let config = Config::load(&config::Request {
+        env: &|_| None,
+        home: None,
+        workspace: place.path(),
+        file: Some(&file),
+        default_mode: Mode::DangerFullAccess,
+    })
+    .unwrap();
+    let mut settings = vocab::Settings::new("/", "");
+    settle::settle(&mut settings, &config);
+    settings
+}
+
+#[test]
+fn a_client_gets_what_the_original_does() {
+    let it = settled("");
+    assert_eq!((it.gate, it.family, it.max_iterations, it.reminders_max), (Gate::Ladder, Family::Loaf, u32::MAX, 0));
+    assert_eq!((it.lane.cap, it.lane.overflow), (256, Overflow::DropNew));
+    assert_eq!((it.lane.steer_drain, it.lane.late_steer), (Drain::All, LateSteer::Dropped));
+    assert_eq!((it.lane.steer_point, it.lane.follow_up_drain), (vocab::SteerPoint::Wait, Drain::OneAtATime));
+    assert_eq!(
+        (it.retry.retries_max, it.retry.base_ms, it.retry.wait_ms_max, it.retry.jitter),
+        (7, 1250, 20_000, false)
+    );
+    assert_eq!((it.compaction.threshold_pct, it.compaction.on_switch, it.compaction.auto), (82, true, true));
+    assert!((50..74).contains(&it.compaction.keep_pct), "{}", it.compaction.keep_pct);
+}
+
+#[test]
+fn our_own_configuration_wins() {
+    let it = settled("max_iterations = 9\n[retry]\nretries_max = 1\n[compaction]\nthreshold_pct = 50\nauto = false\n");
+    assert_eq!((it.max_iterations, it.retry.retries_max, it.retry.base_ms), (9, 1, 1250));
+    assert_eq!((it.compaction.threshold_pct, it.compaction.auto, it.compaction.on_switch), (50, false, true));
+}
+
+// ---- the model --------------------------------------------------------------------------------------------------
+
+struct Two;
+
+impl Provider for Two {
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        match slug {
+            "one" | "two" => Ok(ModelInfo::named(slug, 1000)),
+            _ => Err(Fault::new(FaultKind::UnknownModel, slug)),
+        }
+    }
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+    fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
+        Err(Fault::new(FaultKind::UnknownModel, &*model.slug))
+    }
+}
+
+#[test]
+fn a_model_of_an_earlier_time_is_taken_where_it_still_exists() {
+    let slug = |earlier, first| model(&Two, earlier, first).map(|info| info.slug.to_string());
+    assert_eq!(slug(Some("two"), Some("one")).as_deref(), Some("two"));
+    assert_eq!(slug(Some("gone"), Some("one")).as_deref(), Some("one"));
+    assert_eq!(slug(None, Some("one")).as_deref(), Some("one"));
+    assert_eq!(slug(Some("two"), None).as_deref(), Some("two"));
+    assert_eq!(slug(Some("gone"), None), None);
+    assert_eq!(slug(None, None), None);
+}
+
+#[test]
+fn every_id_is_a_whole_uuid() {
+    for kind in [IdKind::Session, IdKind::Turn, IdKind::Item] {
+        let (first, second) = (FullIds.mint(kind), FullIds.mint(kind));
+        assert!(uuid::Uuid::parse_str(&first).is_ok() && first.len() == 36, "{first}");
+        assert_ne!(first, second);
+    }
+}
+
+#[test]
+fn a_client_opens_sessions_itself() {
+    let basics = args::Basics { resume: Some("latest".into()), ..args::Basics::default() };
+    let Err(fault) = ready(&args::Loaf { basics }) else { panic!("it started") };
+    assert!(fault.message.contains("--resume"), "{fault}");
+}
