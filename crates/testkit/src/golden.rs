@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vocab::{IdKind, Mode, Provider};
+use vocab::{Around, IdKind, Mode, Provider, Settings};
 use wire::Dialect;
 
 use crate::fakes::CountedIds;
@@ -49,6 +49,8 @@ pub struct Opening {
     pub workspace: PathBuf,
     /// For what stands beside the dialect.
     pub engine: engine::Engine,
+    /// For dialects that are told their model.
+    pub provider: Arc<dyn Provider>,
     args: Vec<String>,
 }
 
@@ -69,16 +71,40 @@ pub fn in_real_time(story: &str) -> bool {
     story.lines().any(|line| line.split_whitespace().eq(["clock", "real"]))
 }
 
+/// What a dialect wants to find, beyond what the story says.
+pub struct Scene {
+    /// Whose models they are.
+    pub provider: &'static str,
+    pub tune: fn(&mut Settings),
+    pub around: Arc<dyn Around>,
+    /// Makes a line the same on every run.
+    pub steady: fn(&str) -> String,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self { provider: "tour", tune: |_| {}, around: Arc::new(vocab::Alone), steady }
+    }
+}
+
 /// Plays a story and returns it with fresh `<` lines.
 pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect>) -> String {
+    play_in(Scene::default(), story, dialect).await
+}
+
+/// The same in a scene of the dialect's own.
+pub async fn play_in(scene: Scene, story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect>) -> String {
     let cast = Cast::read(story);
-    let stage = cast.stage();
+    let shown = |lines, masks: &[(String, &str)]| shown(lines, masks, scene.steady);
+    let provider = cast.provider(scene.provider);
+    let stage = cast.stage(provider.clone(), scene.tune, scene.around.clone());
     let opening = Opening {
         mode: cast.mode,
         resume: cast.arg("--resume").map(str::to_owned),
         multi: cast.arg("--multi").is_some(),
         workspace: stage.workspace().to_owned(),
         engine: stage.engine.clone(),
+        provider,
         args: cast.args.clone(),
     };
     let masks = [(stage.workspace().display().to_string(), "$WS"), (stage.home().display().to_string(), "$HOME")];
@@ -119,7 +145,7 @@ pub async fn play(story: &str, dialect: impl FnOnce(&Opening) -> Box<dyn Dialect
     result
 }
 
-fn shown(lines: Vec<String>, masks: &[(String, &str)]) -> String {
+fn shown(lines: Vec<String>, masks: &[(String, &str)], steady: fn(&str) -> String) -> String {
     let masked = |line: String| masks.iter().fold(line, |line, (path, mask)| line.replace(path, mask));
     lines.into_iter().map(|line| format!("< {}\n", steady(&masked(line)))).collect()
 }
@@ -194,9 +220,10 @@ impl Cast {
         value_of(&self.args, name)
     }
 
-    fn provider(&self) -> Arc<dyn Provider> {
+    fn provider(&self, whose: &str) -> Arc<dyn Provider> {
         // The names that the recorded conversations use.
-        let models = vec![tour::model("mock/alpha", self.window), tour::model("mock/beta", 200_000)];
+        let model = |slug, window| vocab::ModelInfo { provider: whose.into(), ..tour::model(slug, window) };
+        let models = vec![model("mock/alpha", self.window), model("mock/beta", 200_000)];
         if self.script.is_empty() {
             return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
         }
@@ -205,15 +232,17 @@ impl Cast {
         Arc::new(crate::fakes::Renamed { inner: Arc::new(script), models, plays })
     }
 
-    fn stage(&self) -> Stage {
+    fn stage(&self, provider: Arc<dyn Provider>, tune: fn(&mut Settings), around: Arc<dyn Around>) -> Stage {
         let number = |name: &str| self.arg(name).map(|value| value.parse::<u64>().expect("a number"));
         let (rounds, tokens) = (number("--max-iterations"), number("--max-tokens"));
         let reminders = number("--reminders");
         let stage = Stage::new(StageOptions {
-            provider: self.provider(),
+            provider,
+            around,
             model: "mock/alpha".into(),
             mode: self.mode,
             tune: Box::new(move |settings| {
+                tune(settings);
                 if let Some(most) = reminders {
                     settings.reminders_max = u32::try_from(most).expect("a small number");
                 }

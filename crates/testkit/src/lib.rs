@@ -5,6 +5,7 @@ pub mod fakes;
 pub mod faulty;
 pub mod golden;
 pub mod mock_model;
+pub mod neighbourhood;
 pub mod odd;
 pub mod pipe;
 pub mod schema;

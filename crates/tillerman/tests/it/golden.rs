@@ -4,9 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use dialect_serve::{Options, Serve};
-use testkit::golden::Opening;
+use testkit::golden::{Opening, Scene};
 use vocab::Which;
 use wire::Dialect;
+
+use crate::loaf_stage;
 
 pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect> {
     Box::new(Serve::new(Options {
@@ -71,12 +73,21 @@ fn every_golden_conversation_is_what_rpc_says() {
     check("rpc", 40, rpc);
 }
 
+#[test]
+fn every_golden_conversation_is_what_loaf_says() {
+    check_in("loaf", 20, loaf_stage::scene, loaf_stage::dialect);
+}
+
 fn check(dialect: &str, least: usize, make: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
+    check_in(dialect, least, Scene::default, make);
+}
+
+fn check_in(dialect: &str, least: usize, scene: fn() -> Scene, make: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
     let files = stories(dialect);
     assert!(files.len() >= least, "only {} conversations were found", files.len());
     for file in files {
         let story = std::fs::read_to_string(&file).expect("a readable story");
-        let play = testkit::golden::play(&story, make);
+        let play = testkit::golden::play_in(scene(), &story, make);
         let fresh = if testkit::golden::in_real_time(&story) { real_time(play) } else { paused(play) };
         expect_test::expect_file![file].assert_eq(&fresh);
     }
