@@ -118,10 +118,33 @@ pub trait Teller: Send {
     fn session(&self) -> SessionId;
 }
 
+/// Where a story is played, beyond what it says itself.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    /// Whose models they are.
+    pub provider: &'static str,
+    pub tune: fn(&mut Settings),
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self { provider: "tour", tune: |_| {} }
+    }
+}
+
 /// Plays a story; `None` when the teller has no words for one of its steps.
 pub async fn play<T: Teller>(story: &str, teller: impl AsyncFnOnce(&Stage) -> T) -> Option<String> {
-    let recorder = Arc::new(Recorder::new(provider(story)));
-    let stage = stage(story, recorder.clone());
+    play_in(Setting::default(), story, teller).await
+}
+
+/// The same in a setting of the dialect's own.
+pub async fn play_in<T: Teller>(
+    setting: Setting,
+    story: &str,
+    teller: impl AsyncFnOnce(&Stage) -> T,
+) -> Option<String> {
+    let recorder = Arc::new(Recorder::new(provider(story, setting.provider)));
+    let stage = stage(story, recorder.clone(), setting.tune);
     let mut teller = teller(&stage).await;
     let mut told = String::new();
     for line in story.lines() {
@@ -151,9 +174,10 @@ fn words<'a>(story: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     story.lines().filter_map(move |line| line.strip_prefix(word)?.strip_prefix(' ').map(str::trim_start))
 }
 
-fn provider(story: &str) -> Arc<dyn Provider> {
+fn provider(story: &str, whose: &str) -> Arc<dyn Provider> {
     let window = words(story, "window").next().map_or(128_000, |window| window.parse().expect("a window"));
-    let models = vec![tour::model("mock/alpha", window), tour::model("mock/beta", 200_000)];
+    let model = |slug, window| vocab::ModelInfo { provider: whose.into(), ..tour::model(slug, window) };
+    let models = vec![model("mock/alpha", window), model("mock/beta", 200_000)];
     let script: String = words(story, "model").map(|reply| format!("{reply}\nreply\n")).collect();
     if script.is_empty() {
         return Arc::new(tour::Tour::new(tour::Options { models, word_delay_ms: 0 }));
@@ -163,12 +187,13 @@ fn provider(story: &str) -> Arc<dyn Provider> {
     Arc::new(Renamed { inner: Arc::new(script), models, plays })
 }
 
-fn stage(story: &str, provider: Arc<dyn Provider>) -> Stage {
+fn stage(story: &str, provider: Arc<dyn Provider>, settle: fn(&mut Settings)) -> Stage {
     let mode = words(story, "mode").next().map_or(Mode::Prompt, |mode| Mode::parse(mode).expect("a mode"));
     let rounds: Option<u32> = words(story, "rounds").next().map(|rounds| rounds.parse().expect("a number"));
     let reminders: u32 = words(story, "reminders").next().map_or(0, |most| most.parse().expect("a number"));
     let lanes: Vec<String> = words(story, "lane").map(str::to_owned).collect();
     let tune = move |settings: &mut Settings| {
+        settle(settings);
         settings.max_iterations = rounds.unwrap_or(settings.max_iterations);
         settings.reminders_max = reminders;
         for lane in lanes {

@@ -1,10 +1,11 @@
-//! The stories of `testkit::stories`, told by the engine itself, by `serve` and by `rpc`. `serve` must leave the log that the
-//! story's file shows; `rpc`, which opens sessions its own way, the log of the engine opened that way.
+//! The stories of `testkit::stories`, told by the engine itself, by `serve`, by `rpc` and by `loaf`. `serve` must leave the log
+//! that the story's file shows; the others, which open sessions their own way, the log of the engine opened that way.
 
 mod alone;
 mod crashes;
 mod host_tools;
 mod host_tools_rpc;
+mod loaf_teller;
 mod peers;
 mod processes;
 pub(crate) mod rpc_teller;
@@ -12,10 +13,12 @@ mod serve_teller;
 
 use std::path::{Path, PathBuf};
 
-use testkit::stories::{EngineTeller, play};
+use testkit::stories::{EngineTeller, Setting, play, play_in};
 use vocab::Which;
 
 use crate::golden::paused;
+use crate::loaf_stage;
+use loaf_teller::{LoafTeller, open_as_loaf};
 use rpc_teller::{RpcTeller, open_as_rpc};
 use serve_teller::ServeTeller;
 
@@ -84,6 +87,46 @@ fn rpc_leaves_the_log_of_the_engine() {
         assert!(told == twin, "{name}: rpc tells it differently:\n{}", difference(&twin, &told));
     }
     assert_eq!(told_by_rpc + NOT_IN_RPC.len(), files().len(), "the table names a story that is not there");
+}
+
+/// Stories that `loaf` has no words for, or that are not the same story there.
+const NOT_IN_LOAF: &[(&str, &str)] = &[
+    ("03_tool_denied", "this wire has no questions: golden/loaf/tightened.talk"),
+    ("04_denied_without_reason", "this wire has no questions: golden/loaf/tightened.talk"),
+    ("07_outside_the_workspace", "this wire has no questions: golden/loaf/tightened.talk"),
+    ("10_interrupt_in_question", "this wire has no questions: golden/loaf/interrupt_in_tool.talk"),
+    ("16_taken_back", "a queue is cleared whole: 16b_all_taken_back"),
+    ("17d_retry_wait_aborted", "a wait ends with its turn: 17c_interrupt_in_retry_wait"),
+    ("23a_gone_with_a_question", "this wire has no questions"),
+    ("23b_gone_in_stream", "the end of the input stops what runs: golden/loaf/eof_in_turn.talk"),
+    ("31_usage", "`/cost` has no words here"),
+    ("34_changes_while_a_turn_runs", "`/mode` has no words here, and `/clear` is golden/loaf/clear_in_turn.talk"),
+    ("38_strange_text", "this wire has no questions: it writes, which a read-only mode would not"),
+    ("39a_users_own_command", "a user has no commands of their own here"),
+    ("39b_users_own_command_aborted", "a user has no commands of their own here"),
+    ("40a_todo_list", "a client has no words for tasks"),
+    ("40b_reminded", "a client has no words for tasks, and nobody is reminded"),
+    ("40c_no_reminder_after_an_interrupt", "a client has no words for tasks, and nobody is reminded"),
+];
+
+/// As above: the engine, opened as `loaf` opens it and settled as the command settles it, is the measure.
+#[test]
+fn loaf_leaves_the_log_of_the_engine() {
+    let setting = Setting { provider: "openai", tune: loaf_stage::settle };
+    let mut told_by_loaf = 0;
+    for (file, story) in files() {
+        let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        if NOT_IN_LOAF.iter().any(|(it, _)| name == *it) {
+            continue;
+        }
+        let twin = play_in(setting, &story, async |stage| EngineTeller::open(stage, open_as_loaf()).await);
+        let twin = paused(twin).expect("the engine has words for everything");
+        let told = paused(play_in(setting, &story, async |stage| LoafTeller::new(stage).await));
+        let told = told.unwrap_or_else(|| panic!("{name}: loaf has no words for it, and no table says why"));
+        told_by_loaf += 1;
+        assert!(told == twin, "{name}: loaf tells it differently:\n{}", difference(&twin, &told));
+    }
+    assert_eq!(told_by_loaf + NOT_IN_LOAF.len(), files().len(), "the table names a story that is not there");
 }
 
 fn difference(expected: &str, got: &str) -> String {

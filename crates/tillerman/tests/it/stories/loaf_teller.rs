@@ -1,0 +1,117 @@
+//! Tells stories as a client that speaks `loaf`.
+
+use std::time::Duration;
+
+use dialect_loaf::{Loaf, Options};
+use serde_json::{Value, json};
+use testkit::Stage;
+use testkit::pipe::Pipe;
+use testkit::stories::{Step, Teller};
+use vocab::names::Family;
+use vocab::{Gate, Later, ModelInfo, Open, SessionId, Which};
+
+use crate::loaf_stage;
+
+const QUIET: Duration = Duration::from_millis(200);
+/// The engine's first session on a stage.
+const CHAT: &str = "s1";
+
+/// Slash commands of ours that `loaf` says with commands and methods of its own.
+const SAYS: &[&str] = &["compact", "model"];
+
+/// How `loaf` opens a session, so that the engine's own teller leaves the same log.
+pub(crate) fn open_as_loaf() -> Open {
+    Open { gate: Some(Gate::Ladder), family: Some(Family::Loaf), ..Open::new(Which::New) }
+}
+
+pub(crate) struct LoafTeller {
+    pipe: Pipe,
+    /// The session as this wire names it.
+    session: String,
+    requests: u64,
+}
+
+impl LoafTeller {
+    pub(crate) async fn new(stage: &Stage) -> Self {
+        let model = ModelInfo { provider: "openai".into(), ..tour::model("mock/alpha", 128_000) };
+        // The mode is the story's.
+        let options = Options { mode: None, thinking: Some("OFF".into()), ..loaf_stage::options(Some(model)) };
+        let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host::Options::default());
+        let mut teller = Self { pipe, session: String::new(), requests: 0 };
+        let request = teller.request("session.create", json!({}));
+        teller.pipe.send(&request.to_string()).await;
+        let heard = teller.pipe.heard(QUIET).await;
+        let heard = heard.iter().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+        let created = heard.into_iter().find(|said| said["id"] == request["id"]).expect("an answer");
+        teller.session = created["result"]["session_id"].as_str().expect("a session has an id").to_owned();
+        teller
+    }
+
+    fn request(&mut self, method: &str, mut params: Value) -> Value {
+        self.requests += 1;
+        if !self.session.is_empty() {
+            params["session_id"] = self.session.as_str().into();
+        }
+        json!({ "jsonrpc": "2.0", "id": self.requests, "method": method, "params": params })
+    }
+
+    fn line(&mut self, step: &Step) -> Option<Value> {
+        Some(match step {
+            Step::Prompt(text) => self.request("session.send", json!({ "text": text })),
+            Step::FollowUp(text) => self.request("session.send", json!({ "text": text, "enqueue": true })),
+            Step::Steer(text) => self.request("session.steer", json!({ "text": text })),
+            Step::Interrupt => self.request("session.interrupt", json!({})),
+            Step::ClearQueue => self.request("session.queue.clear", json!({})),
+            Step::Slash { name, .. } if name == "compact" => {
+                self.request("command.execute", json!({ "raw_command": "/compress" }))
+            }
+            Step::Slash { name, args } if name == "model" => self
+                .request("model.select", json!({ "model_id": args, "provider": "openai", "thinking_level": "OFF" })),
+            _ => return None,
+        })
+    }
+
+    async fn listen(&mut self) -> Vec<String> {
+        let lines = self.pipe.heard(QUIET).await;
+        let said = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
+        said.filter_map(|said| said["error"]["data"]["reason"].as_str().map(code)).collect()
+    }
+}
+
+/// The engine's word for a reason of this wire.
+fn code(reason: &str) -> String {
+    match reason {
+        "session_busy" => "turn_in_progress",
+        other => other,
+    }
+    .to_owned()
+}
+
+impl Teller for LoafTeller {
+    fn can(&self, step: &Step) -> bool {
+        match step {
+            Step::Slash { name, args } => SAYS.contains(&name.as_str()) && (name != "compact" || args.is_empty()),
+            // Only where the mode allows the call by itself: there is nothing to answer then.
+            Step::Allow => true,
+            Step::Deny(_) | Step::Again | Step::AbortRetry | Step::TakeBack => false,
+            Step::Shell { .. } | Step::AbortShell | Step::Todos(_) | Step::Leave => false,
+            _ => true,
+        }
+    }
+
+    fn take<'a>(&'a mut self, step: &'a Step) -> Later<'a, Vec<String>> {
+        Box::pin(async move {
+            match (self.line(step), step) {
+                (Some(line), _) => self.pipe.send(&line.to_string()).await,
+                (None, Step::Wait(ms)) => tokio::time::sleep(Duration::from_millis(*ms)).await,
+                (None, Step::Allow) => {}
+                (None, other) => panic!("loaf has no words for {other:?}"),
+            }
+            self.listen().await
+        })
+    }
+
+    fn session(&self) -> SessionId {
+        CHAT.into()
+    }
+}
