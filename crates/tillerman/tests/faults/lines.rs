@@ -18,8 +18,16 @@ const GOOD: [&str; 6] = [
     "{\"type\":\"prompt\",\"text\":\"\u{1f600} \u{2028} é\"}",
 ];
 
-/// A line that cannot be a command: not JSON, not an object, or an object of no known type.
-fn bad_line(dice: &mut Dice, good: &[&str]) -> Vec<u8> {
+/// What is still an object may be a command after all, unless its type says otherwise.
+pub(crate) fn has_no_type(value: &Value) -> bool {
+    match value.get("type") {
+        Some(kind) => kind.as_str().is_some_and(|kind| kind.starts_with('x')) || (!kind.is_string() && !kind.is_null()),
+        None => true,
+    }
+}
+
+/// A line that cannot be a command: not JSON, not an object, or an object that is `refused` for sure.
+fn bad_line(dice: &mut Dice, good: &[&str], refused: fn(&Value) -> bool) -> Vec<u8> {
     loop {
         let mut line: Vec<u8> = match dice.below(6) {
             0 => (0..1 + dice.below(200)).map(|_| dice.byte()).collect(),
@@ -49,18 +57,19 @@ fn bad_line(dice: &mut Dice, good: &[&str]) -> Vec<u8> {
         if line.iter().all(|byte| byte.is_ascii_whitespace()) {
             continue;
         }
-        // What is still an object may be a command after all, unless its type says otherwise.
         match serde_json::from_slice::<Value>(&line) {
-            Ok(value) if value.is_object() && !value["type"].as_str().is_none_or(|kind| kind.starts_with('x')) => {}
-            Ok(value)
-                if value.is_object() && value["type"].is_null() && value.as_object().unwrap().contains_key("type") => {}
+            Ok(value) if value.is_object() && !refused(&value) => {}
             _ => return line,
         }
     }
 }
 
 /// Groups of bad lines that fit into the pipes, each cut anywhere, also inside a character. Returns how many lines there were.
-pub(crate) fn bad_lines(good: &[&str], mut send: impl FnMut(usize, (&[u8], &[u8]))) -> usize {
+pub(crate) fn bad_lines(
+    good: &[&str],
+    refused: fn(&Value) -> bool,
+    mut send: impl FnMut(usize, (&[u8], &[u8])),
+) -> usize {
     let (lines, mut dice) = (count(500, 20_000), Dice::new(7));
     let mut sent = 0;
     while sent < lines {
@@ -68,7 +77,7 @@ pub(crate) fn bad_lines(good: &[&str], mut send: impl FnMut(usize, (&[u8], &[u8]
         let group = 1 + dice.below(20) as usize;
         let mut bytes = Vec::new();
         for _ in 0..group {
-            bytes.extend(bad_line(&mut dice, good));
+            bytes.extend(bad_line(&mut dice, good, refused));
             bytes.extend_from_slice(if dice.below(8) == 0 { b"\r\n" } else { b"\n" });
             if dice.below(10) == 0 {
                 bytes.extend_from_slice(b"  \r\n\n");
@@ -94,7 +103,7 @@ fn answered(serve: &mut Serve, errors: usize, about: &str) {
 fn j1_any_bytes_get_one_error_each_and_the_next_command_is_answered() {
     let world = World::tour();
     let mut serve = world.serve(&[]);
-    let sent = bad_lines(&GOOD, |group, (start, end)| {
+    let sent = bad_lines(&GOOD, has_no_type, |group, (start, end)| {
         serve.send_raw(start);
         serve.send_raw(end);
         answered(&mut serve, group, &String::from_utf8_lossy(&[start, end].concat()));

@@ -6,11 +6,14 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod driver;
+mod loaf_driver;
 mod process;
 mod rpc_driver;
 
 mod flow;
 mod lines;
+mod loaf_flow;
+mod loaf_lines;
 mod log;
 mod model;
 mod rpc_flow;

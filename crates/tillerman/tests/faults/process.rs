@@ -20,13 +20,20 @@ pub(crate) struct Process {
     pub(crate) stderr: Option<ChildStderr>,
     buffer: Vec<u8>,
     searched: usize,
+    /// Whether a line of JSON is a message of the dialect.
+    is_message: fn(&Value) -> bool,
 }
 
 impl Process {
+    /// A dialect whose messages have a type.
     pub(crate) fn start(command: &mut Command) -> Self {
+        Self::speaking(command, |value| value["type"].is_string())
+    }
+
+    pub(crate) fn speaking(command: &mut Command, is_message: fn(&Value) -> bool) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the binary starts");
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Self { child, stdin, stdout, stderr, buffer: Vec::new(), searched: 0 }
+        Self { child, stdin, stdout, stderr, buffer: Vec::new(), searched: 0, is_message }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -74,7 +81,7 @@ impl Process {
         let line = self.line(wait)?;
         let value: Value = serde_json::from_slice(&line)
             .unwrap_or_else(|error| panic!("not JSON ({error}): {}", String::from_utf8_lossy(&line)));
-        assert!(value["type"].is_string(), "a message without a type: {value}");
+        assert!((self.is_message)(&value), "not a message of this dialect: {value}");
         Some(value)
     }
 

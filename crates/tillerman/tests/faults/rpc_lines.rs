@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::driver::{World, all, brief, skip};
-use crate::lines::bad_lines;
+use crate::lines::{bad_lines, has_no_type};
 use crate::rpc_driver::Rpc;
 
 const GOOD: [&str; 5] = [
@@ -29,7 +29,7 @@ fn answered(rpc: &mut Rpc, refusals: usize, about: &str) -> Vec<Value> {
 fn j1_any_bytes_get_one_response_each_and_the_next_command_is_answered() {
     let world = World::tour();
     let mut rpc = Rpc::new(&world, &[]);
-    let sent = bad_lines(&GOOD, |group, (start, end)| {
+    let sent = bad_lines(&GOOD, has_no_type, |group, (start, end)| {
         rpc.send_raw(start);
         rpc.send_raw(end);
         answered(&mut rpc, group, &String::from_utf8_lossy(&[start, end].concat()));

@@ -102,6 +102,7 @@ fn replace(line: &mut String, lead: &str, ends: impl Fn(&char) -> bool, by: &str
 #[test]
 fn a_line_is_shown_the_same_on_every_run() {
     let line = r#"{"time":"2026-01-01T00:00:00.000Z","createdAt":"x","text":"time","contextTokenEstimate":123,"n":"rpc-image-17.png"}"#;
-    let want = r#"{"time":"$TIME","createdAt":"$TIME","text":"time","contextTokenEstimate":"$INT","n":"rpc-image-$MS.png"}"#;
+    let want =
+        r#"{"time":"$TIME","createdAt":"$TIME","text":"time","contextTokenEstimate":"$INT","n":"rpc-image-$MS.png"}"#;
     assert_eq!(steady(line), want);
 }

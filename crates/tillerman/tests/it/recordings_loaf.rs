@@ -238,11 +238,15 @@ impl Rules {
 fn is_time(text: &str) -> bool {
     const SHAPE: &str = "dddd-dd-ddTdd:dd:dd.dddZ";
     text.len() == SHAPE.len()
-        && text.chars().zip(SHAPE.chars()).all(|(got, want)| if want == 'd' { got.is_ascii_digit() } else { got == want })
+        && text
+            .chars()
+            .zip(SHAPE.chars())
+            .all(|(got, want)| if want == 'd' { got.is_ascii_digit() } else { got == want })
 }
 
 fn is_snapshot(got: &Value) -> bool {
-    let members = |value: &Value| value.as_object().map(|it| it.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let members =
+        |value: &Value| value.as_object().map(|it| it.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
     let mut names = members(got);
     names.sort();
     names == ["auth", "model", "onboarding", "sessions", "skills"]

@@ -65,8 +65,9 @@ impl LoafTeller {
             Step::Slash { name, .. } if name == "compact" => {
                 self.request("command.execute", json!({ "raw_command": "/compress" }))
             }
-            Step::Slash { name, args } if name == "model" => self
-                .request("model.select", json!({ "model_id": args, "provider": "openai", "thinking_level": "OFF" })),
+            Step::Slash { name, args } if name == "model" => {
+                self.request("model.select", json!({ "model_id": args, "provider": "openai", "thinking_level": "OFF" }))
+            }
             _ => return None,
         })
     }
