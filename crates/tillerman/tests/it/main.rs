@@ -5,6 +5,7 @@ mod boundaries;
 mod cli;
 mod cli_extensions;
 mod cli_help;
+mod cli_loaf;
 mod cli_rpc;
 mod cli_run;
 mod cli_sessions;
