@@ -107,10 +107,16 @@ fn ours(agent: Option<&str>) -> anyhow::Result<Contender> {
 }
 
 impl Bench {
-    /// The same agent in the other dialect, against the same floor.
-    fn in_rpc(&self) -> Self {
+    /// The same agent in another dialect, against the same floor.
+    fn with(&self, ours: Contender) -> Self {
         let (mock, dir) = (self.mock.clone(), self.dir.clone());
-        Self { mock, ours: self.ours.in_rpc(), floor: self.floor.clone(), pi: self.pi.clone(), quick: self.quick, dir }
+        Self { mock, ours, floor: self.floor.clone(), pi: self.pi.clone(), quick: self.quick, dir }
+    }
+    fn in_rpc(&self) -> Self {
+        self.with(self.ours.in_rpc())
+    }
+    fn in_loaf(&self) -> Self {
+        self.with(self.ours.in_loaf())
     }
 
     /// `full` repetitions, or a few when it has to be quick.

@@ -1,5 +1,7 @@
 //! One agent process, driven over its pipes as a controller would: prompts in, lines out, every permission allowed.
 
+mod loaf;
+
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -40,6 +42,7 @@ pub(super) struct Contender {
 pub(super) enum Speech {
     Serve,
     Rpc,
+    Loaf,
     /// The original: it says nothing until it is asked.
     Pi,
 }
@@ -51,6 +54,10 @@ impl Contender {
     /// The same program, started to speak `rpc`.
     pub(super) fn in_rpc(&self) -> Self {
         Self { args: vec!["rpc".into()], speech: Speech::Rpc, ..self.clone() }
+    }
+    /// The same program, started to speak `loaf`.
+    pub(super) fn in_loaf(&self) -> Self {
+        Self { args: vec!["loaf".into()], speech: Speech::Loaf, ..self.clone() }
     }
     /// The original agent in an installed npm package.
     pub(super) fn pi(package: &Path) -> Self {
@@ -75,6 +82,8 @@ pub(super) struct Agent {
     read_at_ns: u64,
     pub(super) ready_ms: f64,
     pub(super) session: String,
+    /// What `loaf` calls the session as long as the process lives.
+    wire: String,
     speech: Speech,
 }
 
@@ -101,28 +110,38 @@ pub(super) struct Frame<'a> {
 impl Agent {
     /// Starts it and waits for `ready`.
     pub(super) fn start(who: &Contender, place: &Place, mock: SocketAddr) -> anyhow::Result<Self> {
-        Self::spawn(who, place, mock, &[])
+        Self::spawn(who, place, mock, false)
     }
     /// As [`Agent::start`], on the newest session of this place.
     pub(super) fn resume(who: &Contender, place: &Place, mock: SocketAddr) -> anyhow::Result<Self> {
-        Self::spawn(who, place, mock, &["--resume", "latest"])
+        Self::spawn(who, place, mock, true)
     }
 
-    fn spawn(who: &Contender, place: &Place, mock: SocketAddr, more: &[&str]) -> anyhow::Result<Self> {
+    /// The session that the next process would resume.
+    pub(super) fn saved(&mut self) -> anyhow::Result<String> {
+        if self.speech == Speech::Loaf { self.chat() } else { Ok(self.session.clone()) }
+    }
+
+    fn spawn(who: &Contender, place: &Place, mock: SocketAddr, resume: bool) -> anyhow::Result<Self> {
         let stderr = place.home.with_file_name("stderr");
         let mut command = Command::new(&who.program);
         command.args(&who.args);
         if who.speech != Speech::Pi {
             command.arg("--workspace").arg(&place.workspace).args(["--permission-mode", "danger-full-access"]);
         }
-        if who.speech == Speech::Serve {
-            command.args(["--model", "mock/alpha", "--max-iterations", ROUNDS_MAX]);
-        } else {
-            describe_mock(&place.home, mock)?;
-            command.args(["--provider", "mock", "--model", "alpha"]).env("PI_OFFLINE", "1");
+        match who.speech {
+            Speech::Serve | Speech::Loaf => {
+                command.args(["--model", "mock/alpha", "--max-iterations", ROUNDS_MAX]);
+            }
+            Speech::Rpc | Speech::Pi => {
+                describe_mock(&place.home, mock)?;
+                command.args(["--provider", "mock", "--model", "alpha"]).env("PI_OFFLINE", "1");
+            }
+        }
+        if resume && who.speech != Speech::Loaf {
+            command.args(["--resume", "latest"]);
         }
         command
-            .args(more)
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
             .env("HOME", &place.home)
@@ -138,10 +157,14 @@ impl Agent {
         let mut child = command.spawn().with_context(|| format!("start {}", who.describe()))?;
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("it was piped");
-        let (buf, session) = (Vec::new(), String::new());
+        let (buf, session, wire) = (Vec::new(), String::new(), String::new());
         let speech = who.speech;
         let mut agent =
-            Self { child, stdin, stdout, stderr, buf, at: 0, read_at_ns: 0, ready_ms: 0.0, session, speech };
+            Self { child, stdin, stdout, stderr, buf, at: 0, read_at_ns: 0, ready_ms: 0.0, session, wire, speech };
+        if speech == Speech::Loaf {
+            agent.greet_loaf(start, resume)?;
+            return Ok(agent);
+        }
         if speech == Speech::Pi {
             agent.send("{\"type\":\"get_state\"}\n")?;
             agent.line()?;
@@ -172,8 +195,10 @@ impl Agent {
 
     /// As [`Agent::turn`]; `each` sees every line and when it arrived.
     pub(super) fn watch(&mut self, text: &str, mut each: impl FnMut(&Frame<'_>, u64)) -> anyhow::Result<f64> {
-        if self.speech != Speech::Serve {
-            return self.watch_rpc(text, each);
+        match self.speech {
+            Speech::Serve => {}
+            Speech::Loaf => return self.watch_loaf(text, each),
+            Speech::Rpc | Speech::Pi => return self.watch_rpc(text, each),
         }
         let prompt = serde_json::to_string(text).expect("text is always JSON");
         let start = Instant::now();

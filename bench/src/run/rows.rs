@@ -1,7 +1,7 @@
 //! The rows by name. Each measures both contenders and says what was promised.
 
+mod pi;
 mod rounds;
-mod rpc;
 mod start;
 mod stream;
 
@@ -25,14 +25,37 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "turns", measure: stream::turns },
     Row { name: "resume", measure: start::resume },
     Row { name: "many", measure: start::many },
-    Row { name: "rpc-spawn", measure: |bench| rpc::named(start::spawn(&bench.in_rpc())) },
-    Row { name: "rpc-memory", measure: |bench| rpc::named(start::memory(&bench.in_rpc())) },
-    Row { name: "rpc-turn", measure: |bench| rpc::named(stream::turn(&bench.in_rpc())) },
-    Row { name: "rpc-stream", measure: |bench| rpc::named(stream::stream(&bench.in_rpc())) },
-    Row { name: "rpc-delay", measure: |bench| rpc::named(stream::delay(&bench.in_rpc())) },
-    Row { name: "rpc-read", measure: |bench| rpc::named(rounds::read(&bench.in_rpc())) },
-    Row { name: "rpc-pi", measure: rpc::pi },
+    Row { name: "rpc-spawn", measure: |bench| rpc(start::spawn(&bench.in_rpc())) },
+    Row { name: "rpc-memory", measure: |bench| rpc(start::memory(&bench.in_rpc())) },
+    Row { name: "rpc-turn", measure: |bench| rpc(stream::turn(&bench.in_rpc())) },
+    Row { name: "rpc-stream", measure: |bench| rpc(stream::stream(&bench.in_rpc())) },
+    Row { name: "rpc-delay", measure: |bench| rpc(stream::delay(&bench.in_rpc())) },
+    Row { name: "rpc-read", measure: |bench| rpc(rounds::read(&bench.in_rpc())) },
+    Row { name: "rpc-pi", measure: pi::pi },
+    Row { name: "loaf-spawn", measure: |bench| loaf(start::spawn(&bench.in_loaf())) },
+    Row { name: "loaf-memory", measure: |bench| loaf(start::memory(&bench.in_loaf())) },
+    Row { name: "loaf-turn", measure: |bench| loaf(stream::turn(&bench.in_loaf())) },
+    Row { name: "loaf-stream", measure: |bench| loaf(stream::stream(&bench.in_loaf())) },
+    Row { name: "loaf-delay", measure: |bench| loaf(stream::delay(&bench.in_loaf())) },
+    Row { name: "loaf-read", measure: |bench| loaf(rounds::read(&bench.in_loaf())) },
+    Row { name: "loaf-resume", measure: |bench| loaf(start::resume(&bench.in_loaf())) },
 ];
+
+type Measured = anyhow::Result<Vec<Outcome>>;
+
+/// The same figures under another name.
+fn named(dialect: &str, measured: Measured) -> Measured {
+    let name = |outcome: Outcome| Outcome { label: format!("{dialect}: {}", outcome.label).into(), ..outcome };
+    Ok(measured?.into_iter().map(name).collect())
+}
+
+fn rpc(measured: Measured) -> Measured {
+    named("rpc", measured)
+}
+
+fn loaf(measured: Measured) -> Measured {
+    named("loaf", measured)
+}
 
 pub(crate) fn row_names() -> Vec<&'static str> {
     ROWS.iter().map(|row| row.name).collect()

@@ -91,7 +91,7 @@ fn build_session(bench: &Bench, who: &Contender, place: &crate::run::Place) -> a
     for _ in 0..RESUME_TURNS {
         agent.turn("say 1 word")?;
     }
-    let session = agent.session.clone();
+    let session = agent.saved()?;
     agent.finish()?;
     Ok(session)
 }

@@ -1,4 +1,4 @@
-//! The rows that are measured in `rpc` too, and those beside the original agent of that family.
+//! The rows beside the original agent of the `rpc` family.
 
 use anyhow::ensure;
 
@@ -9,12 +9,6 @@ use crate::run::table::{Outcome, Target, Unit};
 
 /// Words of one answer beside the original: it dies of 20,000.
 const WORDS: usize = 5_000;
-
-/// The same figures under another name.
-pub(super) fn named(outcomes: anyhow::Result<Vec<Outcome>>) -> anyhow::Result<Vec<Outcome>> {
-    let name = |outcome: Outcome| Outcome { label: format!("rpc: {}", outcome.label).into(), ..outcome };
-    Ok(outcomes?.into_iter().map(name).collect())
-}
 
 /// Ours beside the original; nothing where its package is not named with `--pi`.
 pub(super) fn pi(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
