@@ -230,6 +230,11 @@ impl Lane {
         self.waiting.drain(..).map(|waiting| waiting.item).collect()
     }
 
+    /// Gives back what waits for a turn of its own.
+    pub fn clear_turns(&mut self) -> Vec<Item> {
+        self.take(WAITING_MAX, |waiting| wants_own_turn(&waiting.item))
+    }
+
     /// Changes the rules for whatever waits and whatever comes. A smaller cap drops nobody until the next message.
     pub fn set_policy(&mut self, policy: LanePolicy, now_ms: i64) -> Vec<Act> {
         self.policy = policy;

@@ -149,6 +149,7 @@ impl Session {
             QueueVerb::List => return Ok(Reply::Queue(self.lane.list().cloned().collect())),
             QueueVerb::TakeBack(id) => vec![self.lane.take_back(&id)?],
             QueueVerb::Clear => self.lane.clear(),
+            QueueVerb::ClearTurns => self.lane.clear_turns(),
         };
         for item in &taken {
             self.settle_item(item, ItemEnd::Cancelled);
