@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{Config, Engine, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox, Verb, Which,
+    Around, Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox, Verb, Which,
 };
 
 use crate::fakes::{CountedIds, Notebook, TickingClock};
@@ -27,6 +27,7 @@ pub struct StageOptions {
     pub tune: Box<dyn FnOnce(&mut Settings)>,
     pub toolbox: Option<Arc<dyn Toolbox>>,
     pub ids: CountedIds,
+    pub around: Arc<dyn Around>,
 }
 
 impl Default for StageOptions {
@@ -40,6 +41,7 @@ impl Default for StageOptions {
             tune: Box::new(|_| {}),
             toolbox: None,
             ids: CountedIds::default(),
+            around: Arc::new(vocab::Alone),
         }
     }
 }
@@ -72,7 +74,7 @@ impl Stage {
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
-            around: Arc::new(vocab::Alone),
+            around: options.around,
         };
         let mut defaults = Settings::new(workspace.path(), options.model);
         defaults.mode = options.mode;
