@@ -1,13 +1,66 @@
 //! The `loaf` dialect: JSON-RPC 2.0 over NDJSON, many sessions on one pipe, events as notifications (protocol 1.0.0). A pure
 //! state machine over [`wire::Dialect`]: no I/O and no runtime; time and ids come through ports.
 //!
+//! * `methods`, `params`, `problem`, `frames`: the wire. `ask`: what each method wants from the engine.
+//! * `replies`: what the engine's answers mean. `events`: what it tells unasked.
+//! * `seat`, `turn`, `calls`, `thought`, `compaction`, `context`: one session as its controller sees it.
+//! * `models`, `images`, `messages`, `history`, `commands`, `accounts`: the rest of the vocabulary.
+//!
 //! `docs/dialects/loaf.md` is the page for authors of controllers.
 
+mod accounts;
+mod ask;
+mod calls;
+mod commands;
+mod compaction;
+mod context;
+mod ending;
+mod events;
+mod frames;
+mod history;
+mod images;
+mod messages;
+mod methods;
+mod models;
+mod params;
+mod problem;
+mod replies;
+mod schema;
+mod seat;
+mod send;
+mod thought;
+mod turn;
+
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{Clock, Ids, Mode, ModelInfo, Told};
+use vocab::names::Family;
+use vocab::{
+    Accounts, Clock, Command, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, Skills, Tag, Target, Told,
+    Verb, Which,
+};
+use wire::jsonrpc::{self, Frame, Version};
 use wire::{Dialect, Line, Out, Parting};
+
+use ending::End;
+use frames::{Call, Pen};
+use models::{ANY_ROUTE, Choice};
+use params::Params;
+use problem::Problem;
+use replies::Why;
+use seat::Seat;
+use turn::Scene;
+
+pub use compaction::{HIGH_WATERMARK_PCT, TARGET_PCT};
+pub use schema::schema;
+
+/// What is spoken here.
+pub const PROTOCOL: &str = "1.0.0";
+/// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
+const PENDING_MAX: usize = 1024;
+/// Sessions of one process. This wire has no way to close one; the next `session.create` is refused.
+const SESSIONS_MAX: usize = 256;
 
 /// How a conversation starts.
 #[derive(Clone)]
@@ -56,21 +109,173 @@ pub mod prefer {
 
 /// One controller speaking `loaf`.
 pub struct Loaf {
-    #[allow(dead_code, reason = "the dialect is being built")]
     options: Options,
+    seats: Vec<Seat>,
+    seats_made: u64,
+    pending: HashMap<Tag, Why>,
+    tags_made: u64,
+    /// Messages of all sessions, numbered for the controller.
+    messages: u64,
+    accounts: Accounts,
+    skills: Skills,
+    /// The list that was asked for last.
+    models: Vec<ModelInfo>,
+    choice: Choice,
+    onboarded: bool,
+    debug: bool,
+    /// Answers of the engine that are needed before the first request is heard.
+    to_learn: u8,
+    end: End,
 }
 
 impl Loaf {
     pub fn new(options: Options) -> Self {
-        Self { options }
+        let asked = options.thinking.as_deref();
+        let thinking = options.model.as_deref().map_or(models::Thinking::OFF, |info| models::fitting(info, asked));
+        let route = options.route.clone().unwrap_or_else(|| ANY_ROUTE.into());
+        Self {
+            choice: Choice { model: options.model.clone(), thinking, route },
+            onboarded: options.onboarded,
+            options,
+            seats: Vec::new(),
+            seats_made: 0,
+            pending: HashMap::new(),
+            tags_made: 0,
+            messages: 0,
+            accounts: Accounts::default(),
+            skills: Skills::default(),
+            models: Vec::new(),
+            debug: false,
+            to_learn: 0,
+            end: End::default(),
+        }
+    }
+
+    fn pen<'a>(&self, out: &'a mut Out) -> Pen<'a> {
+        Pen { frames: &mut out.frames, now_ms: self.options.clock.now_ms(), mute: self.end.mute }
+    }
+
+    /// A session, and what its events need besides it.
+    fn scene(&mut self, at: usize) -> (&mut Seat, Scene<'_>) {
+        let scene = Scene { choice: &self.choice, numbers: &mut self.messages, debug: self.debug };
+        (&mut self.seats[at], scene)
+    }
+
+    fn seat_of(&self, session: &SessionId) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.session == *session)
+    }
+    /// Where the session of this number is now.
+    fn seat_at(&self, number: u64) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.number == number)
+    }
+    fn seat_named(&self, id: &str) -> Result<usize, Problem> {
+        let found = self.seats.iter().position(|seat| &*seat.id == id);
+        found.ok_or_else(|| Problem::domain("unknown_session", format!("unknown session: {id}")))
+    }
+
+    /// A fresh id of this wire.
+    fn mint(&self, kind: IdKind) -> Arc<str> {
+        self.options.ids.mint(kind).into()
+    }
+
+    fn submit(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
+        self.tags_made += 1;
+        let tag = Tag(self.tags_made);
+        out.commands.push(Command { tag, target, verb });
+        self.pending.insert(tag, why);
+    }
+    /// To the engine itself, or whatever session comes first.
+    fn want(&mut self, verb: Verb, why: Why, out: &mut Out) {
+        self.submit(Target::Current, verb, why, out);
+    }
+    fn tell_seat(&mut self, at: usize, verb: Verb, why: Why, out: &mut Out) {
+        let target = Target::Session(self.seats[at].session.clone());
+        self.submit(target, verb, why, out);
+    }
+
+    fn open(&self, which: Which) -> Open {
+        Open {
+            workspace: self.options.workspace.clone(),
+            mode: self.options.mode,
+            gate: Some(Gate::Ladder),
+            family: Some(Family::Loaf),
+            ..Open::new(which)
+        }
+    }
+    fn open_new(&self) -> Open {
+        let model = self.choice.model.as_ref().map(|info| info.slug.clone());
+        Open { model, ..self.open(Which::New) }
+    }
+
+    /// The selection, for a session that has just been opened.
+    fn apply_thinking(&mut self, at: usize, out: &mut Out) {
+        let level = self.choice.thinking.level();
+        self.tell_seat(at, Verb::Set(vocab::Change::Thinking(level)), Why::Nothing, out);
+    }
+
+    /// One request; whatever is wrong with it is its answer.
+    fn request(&mut self, call: &Call, params: Result<Params, Problem>, out: &mut Out) {
+        let asked = match self.end.ending {
+            true => Err(Problem::domain("shutting_down", "the server is shutting down")),
+            false => params.and_then(|params| self.ask(call, params, out)),
+        };
+        if let Err(problem) = asked {
+            self.pen(out).fail(call, &problem);
+        }
     }
 }
 
 impl Dialect for Loaf {
-    fn greet(&mut self, _out: &mut Out) {}
-    fn hear(&mut self, _frame: Line<'_>, _out: &mut Out) {}
-    fn tell(&mut self, _told: &Told, _out: &mut Out) {}
-    fn part(&mut self, _why: Parting, out: &mut Out) {
-        out.close = true;
+    fn greet(&mut self, out: &mut Out) {
+        self.to_learn = 2;
+        self.want(Verb::Accounts, Why::Accounts(accounts::Then::Start), out);
+        self.want(Verb::Skills, Why::Skills(None), out);
+    }
+
+    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+        let line = match frame {
+            Line::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
+            Line::Whole(line) => line,
+            Line::TooLong { limit } => return self.pen(out).refuse(None, &Problem::line_too_long(limit)),
+        };
+        let text = match wire::check(line) {
+            Ok(text) => wire::replace_lone_surrogates(text),
+            Err(error) => return self.pen(out).refuse(None, &Problem::parse(&error.to_string())),
+        };
+        match jsonrpc::read(&text, Version::Required) {
+            Frame::Request { id, method, params } => match methods::find(&method) {
+                Some((name, method, needs)) => {
+                    let call = Call { id: id.to_owned(), method, command: false };
+                    self.request(&call, Params::read(name, needs, params), out);
+                }
+                None => self.pen(out).refuse(Some(id), &Problem::method(&method)),
+            },
+            Frame::Notification { .. } => {}
+            Frame::Batch => self.pen(out).refuse(None, &Problem::batch()),
+            Frame::Response { .. } | Frame::Invalid => self.pen(out).refuse(None, &Problem::request()),
+        }
+        self.settle(out);
+    }
+
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        match &told.event {
+            Event::Reply { tag, result } => self.replied(*tag, result, out),
+            Event::SignIn { account, step, .. } => self.sign_in_step(*account, step, out),
+            event => {
+                if let Some(at) = self.seat_of(&told.session) {
+                    self.event(at, event, out);
+                }
+            }
+        }
+        self.settle(out);
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        self.parted(why, out);
+        self.settle(out);
+    }
+
+    fn listening(&self) -> bool {
+        self.to_learn == 0 && self.pending.len() < PENDING_MAX
     }
 }

@@ -47,6 +47,16 @@ pub(crate) fn cut(marks: &[Mark], policy: &CompactionPolicy, window: u64) -> Opt
     at.filter(|index| marks[..*index].iter().any(|mark| mark.kind == MarkKind::Assistant))
 }
 
+/// As [`cut`], keeping no more than can stand alone: what was said since the last reply, or else the newest user message and
+/// what came of it.
+pub(crate) fn cut_close(marks: &[Mark]) -> Option<usize> {
+    let is_user = |mark: &Mark| mark.kind == MarkKind::User;
+    let replied = marks.iter().rposition(|mark| matches!(mark.kind, MarkKind::Assistant | MarkKind::Result))?;
+    let unanswered = marks[replied..].iter().position(is_user).map(|at| replied + at);
+    let at = unanswered.or_else(|| marks.iter().rposition(is_user));
+    at.filter(|index| marks[..*index].iter().any(|mark| mark.kind == MarkKind::Assistant))
+}
+
 /// What the summary call needs; owns everything, so that the session goes on listening meanwhile.
 pub(crate) struct Job {
     pub(crate) session: SessionId,
@@ -202,6 +212,15 @@ mod tests {
         assert_eq!(cut(&marks("uarara"), &policy, 1000), None);
         assert_eq!(cut(&marks("u"), &policy, 1000), None);
         assert_eq!(cut(&[], &policy, 1000), None);
+    }
+
+    #[test]
+    fn a_close_cut_keeps_what_nobody_answered_yet() {
+        assert_eq!(cut_close(&marks("uauauu")), Some(4));
+        assert_eq!(cut_close(&marks("uauar")), Some(2), "a call's result does not stand alone");
+        for nothing in ["", "u", "uar", "su", "sua"] {
+            assert_eq!(cut_close(&marks(nothing)), None, "{nothing}");
+        }
     }
 
     #[test]

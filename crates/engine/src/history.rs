@@ -46,6 +46,8 @@ pub(crate) struct History {
     held: Vec<(u64, Message)>,
     /// Seq of the newest compaction, 0 = none.
     compacted_at: u64,
+    /// Seq of the newest reply that was finished, and the model that gave it.
+    replied: Option<(u64, Arc<str>)>,
 }
 
 impl History {
@@ -58,6 +60,7 @@ impl History {
             open_calls: 0,
             held: Vec::new(),
             compacted_at: 0,
+            replied: None,
         }
     }
 
@@ -100,6 +103,7 @@ impl History {
             && matches!(message.end, vocab::MessageEnd::Finished(_))
         {
             self.report(&message.usage);
+            self.replied = Some((seq, message.model.clone()));
         }
     }
 
@@ -175,6 +179,7 @@ impl History {
         self.reported_bytes = 0;
         self.open_calls = 0;
         self.held.clear();
+        self.replied = None;
         if let Some(compaction) = compaction {
             self.push_summary(compaction);
         }
@@ -188,6 +193,10 @@ impl History {
 
     pub(crate) fn compacted(&mut self, seq: u64) {
         self.compacted_at = seq;
+    }
+    /// The model that gave the last finished reply since the newest compaction.
+    pub(crate) fn replier(&self) -> Option<&Arc<str>> {
+        self.replied.as_ref().filter(|(seq, _)| *seq > self.compacted_at).map(|(_, model)| model)
     }
     /// Nothing was said since the newest compaction.
     pub(crate) fn is_compacted(&self) -> bool {
@@ -268,6 +277,8 @@ pub(crate) struct Branch {
     pub(crate) last_seq: u64,
     /// Gadgets that were switched off, when any ever was.
     pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
+    /// The thinking level, when the log ever said one.
+    pub(crate) thinking: Option<Option<Arc<str>>>,
     pub(crate) todos: Vec<TodoPhase>,
 }
 
@@ -310,6 +321,7 @@ impl Branch {
             Body::Assistant { message, .. } => self.open_usage.add(&message.usage),
             Body::AskOpened(ask) => self.open_asks.push(ask.clone()),
             Body::AskClosed { ask, .. } => self.open_asks.retain(|open| open.id != *ask),
+            Body::Thinking { level } => self.thinking = Some(level.clone()),
             Body::Queued(item) => self.waiting.push(item.clone()),
             Body::Settled { item, .. } => self.waiting.retain(|waiting| waiting.id != *item),
             _ => {}

@@ -1,8 +1,8 @@
 //! The waiting room in front of a session's turns: who runs, who waits, who is dropped. Pure: time comes in as
 //! `now_ms`, what to do comes out as [`Act`]s, and nothing here knows a model, a log, a peer or a dialect.
 //!
-//! How items end. Those handed out by [`Act::Start`], [`Lane::take_steers`] and [`Lane::take_follow_ups`] are
-//! consumed; those handed back by [`Lane::take_back`] and [`Lane::clear`] are cancelled; every other end is an
+//! How items end. Those handed out by [`Act::Start`], [`Lane::take_steers`], [`Lane::take_late_steers`] and
+//! [`Lane::take_follow_ups`] are consumed; those handed back by [`Lane::take_back`] and [`Lane::clear`] are cancelled; every other end is an
 //! [`Act::Settle`]. A refused item ([`Act::Refuse`]) was never in the lane. So each offered item ends once.
 //!
 //! `now_ms` is only ever compared with itself: a monotonic clock, not the wall clock.
@@ -17,8 +17,8 @@ mod tests;
 use std::collections::VecDeque;
 
 use vocab::{
-    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, Overflow, PeerId,
-    SteerPoint,
+    Coalesce, Delivery, Drain, Fault, FaultKind, Item, ItemEnd, ItemId, LaneMode, LanePolicy, LateSteer, Overflow,
+    PeerId, SteerPoint,
 };
 
 use dropped::Dropped;
@@ -54,6 +54,8 @@ pub enum Why {
     Newer,
     /// Somebody interrupted, and its delivery says that this cancels it.
     Interrupted,
+    /// Steering whose turn ended before the model was called again, and the policy keeps none for the next turn.
+    TooLate,
 }
 
 /// How a turn was over.
@@ -68,6 +70,8 @@ pub enum TurnOver {
 enum Phase {
     Idle,
     Running,
+    /// Busy with something that is no turn: there is nothing to steer.
+    Occupied,
     /// A turn that was asked to stop: it takes no more steering.
     Stopping,
 }
@@ -138,6 +142,11 @@ impl Lane {
                 vec![Act::Refuse { item, fault }]
             }
             Delivery::RejectIfBusy => vec![self.start_at_once(item)],
+            Delivery::Steer if self.drops_late_steering() && matches!(self.phase, Phase::Idle | Phase::Occupied) => {
+                let fault =
+                    Fault::new(FaultKind::NothingToDo, "no turn is running").hint("send it as a message of its own");
+                vec![Act::Refuse { item, fault }]
+            }
             Delivery::Steer | Delivery::FollowUp => self.admit(item, now_ms),
             Delivery::Enqueue | Delivery::Queue | Delivery::Policy => {
                 if self.is_busy() || self.waiting.iter().any(|ahead| goes_first(&ahead.item, &item)) {
@@ -149,13 +158,22 @@ impl Lane {
         }
     }
 
-    /// Makes the lane busy with something that is no item's turn (a compaction, a turn the session repeats), so that
-    /// messages wait meanwhile. Ends with [`Lane::turn_ended`].
+    /// Makes the lane busy with something that is no turn (a compaction), so that messages wait meanwhile. Ends with
+    /// [`Lane::turn_ended`].
     pub fn occupy(&mut self) -> Result<(), Fault> {
+        self.make_busy(Phase::Occupied)
+    }
+
+    /// Makes the lane busy with a turn that no item asked for; it can be steered as any other.
+    pub fn run_unasked(&mut self) -> Result<(), Fault> {
+        self.make_busy(Phase::Running)
+    }
+
+    fn make_busy(&mut self, phase: Phase) -> Result<(), Fault> {
         if self.is_busy() {
             return Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running"));
         }
-        self.phase = Phase::Running;
+        self.phase = phase;
         Ok(())
     }
 
@@ -164,27 +182,37 @@ impl Lane {
     pub fn interrupt(&mut self) -> Vec<Act> {
         let mut acts =
             self.settle_where(ItemEnd::Cancelled, Why::Interrupted, |waiting| waiting.item.delivery == Delivery::Queue);
-        if self.phase == Phase::Running {
+        self.stop(&mut acts);
+        acts
+    }
+
+    fn stop(&mut self, acts: &mut Vec<Act>) {
+        if matches!(self.phase, Phase::Running | Phase::Occupied) {
             self.phase = Phase::Stopping;
             acts.push(Act::InterruptTurn);
         }
-        acts
     }
 
     /// The turn is over, however: settles steering that missed it and starts what is next. A no-op when idle, so a
     /// guard may call it on every way out.
     pub fn turn_ended(&mut self, how: TurnOver, now_ms: i64) -> Vec<Act> {
-        let mut acts = Vec::new();
-        match self.phase {
-            Phase::Idle => return acts,
-            // Nobody came through `interrupt`, yet the turn was interrupted: the promise to `Queue` items holds.
-            Phase::Running if how == TurnOver::Interrupted => acts = self.interrupt_unasked(),
-            Phase::Running | Phase::Stopping => {}
+        if !self.is_busy() {
+            return Vec::new();
         }
-        self.phase = Phase::Idle;
-        acts.extend(self.settle_missed_steering());
+        let mut acts = self.settle_turn(how, Phase::Idle);
         self.start_next(now_ms, &mut acts);
         tidy(acts)
+    }
+
+    /// As [`Lane::turn_ended`], but something that is no turn comes before the next one: nothing starts, and the lane
+    /// stays busy with that.
+    pub fn hand_over(&mut self, how: TurnOver) -> Vec<Act> {
+        tidy(self.settle_turn(how, Phase::Occupied))
+    }
+
+    /// As [`Lane::turn_ended`] for a session that is ending: nothing starts, what can wait for the next process does.
+    pub fn close(&mut self) -> Vec<Act> {
+        tidy(self.drop_late_steering())
     }
 
     /// Whether steering is waiting for the running turn.
@@ -193,13 +221,15 @@ impl Lane {
     }
 
     /// Whether the rest of a batch of calls is to be skipped. The steering itself is taken when every call has its
-    /// result, or the model would see a user message between a call and its result.
-    pub fn cuts_batch(&self) -> bool {
-        self.policy.steer_point == SteerPoint::Immediate && self.has_steer()
+    /// result, or the model would see a user message between a call and its result. `goes_on`: whether the model is
+    /// called after the batch; nothing is skipped for steering that will be dropped.
+    pub fn cuts_batch(&self, goes_on: bool) -> bool {
+        let taken = goes_on || !self.drops_late_steering();
+        taken && self.policy.steer_point == SteerPoint::Immediate && self.has_steer()
     }
 
-    /// Steering for the running turn, each item a user message of its own. The safe points are: the start of a turn
-    /// after its user message, the end of a batch of calls, the end of a message without calls (then the turn goes on).
+    /// Steering for the running turn, each item a user message of its own, at a place where the model is called again
+    /// anyway: the start of a turn after its user message, the end of a batch of calls.
     pub fn take_steers(&mut self) -> Vec<Item> {
         if self.phase != Phase::Running {
             return Vec::new();
@@ -208,9 +238,15 @@ impl Lane {
         self.take(most, |waiting| steers(&policy, waiting))
     }
 
-    /// Follow-ups for a turn that would end now, each item a user message of its own; none while steering waits.
+    /// Steering for a turn that would end now and goes on when there is some; none where the policy has it dropped.
+    pub fn take_late_steers(&mut self) -> Vec<Item> {
+        if self.drops_late_steering() { Vec::new() } else { self.take_steers() }
+    }
+
+    /// Follow-ups for a turn that would end now, each item a user message of its own; none while steering waits that
+    /// the turn would take first.
     pub fn take_follow_ups(&mut self) -> Vec<Item> {
-        if self.phase != Phase::Running || self.has_steer() {
+        if self.phase != Phase::Running || self.has_steer() && !self.drops_late_steering() {
             return Vec::new();
         }
         self.take(how_many(self.policy.follow_up_drain), |waiting| waiting.item.delivery == Delivery::FollowUp)
@@ -228,6 +264,11 @@ impl Lane {
     /// Gives every waiting item back.
     pub fn clear(&mut self) -> Vec<Item> {
         self.waiting.drain(..).map(|waiting| waiting.item).collect()
+    }
+
+    /// Gives back what waits for a turn of its own.
+    pub fn clear_turns(&mut self) -> Vec<Item> {
+        self.take(WAITING_MAX, |waiting| wants_own_turn(&waiting.item))
     }
 
     /// Changes the rules for whatever waits and whatever comes. A smaller cap drops nobody until the next message.
@@ -249,14 +290,18 @@ impl Lane {
     }
 
     /// Puts back what waited when the process ended; nothing starts until the next message or [`Lane::release`].
-    /// Returns what exceeds [`WAITING_MAX`]: the caller settles it as dropped.
+    /// Returns what exceeds [`WAITING_MAX`], and steering that comes too late by the policy: the caller settles it as
+    /// dropped.
     pub fn restore(&mut self, items: Vec<Item>) -> Vec<Item> {
+        let late = |item: &Item| self.drops_late_steering() && item.delivery == Delivery::Steer;
+        let (mut late, items): (Vec<Item>, Vec<Item>) = items.into_iter().partition(late);
         let mut items = items.into_iter();
         let room = WAITING_MAX.saturating_sub(self.waiting.len());
         // The turn they were meant to steer is gone with the old process.
         self.waiting.extend(items.by_ref().take(room).map(|item| Waiting { item, backlog: true }));
         self.resting = !self.waiting.is_empty();
-        items.collect()
+        late.extend(items);
+        late
     }
 
     /// Starts restored items without waiting for a message.
@@ -284,10 +329,7 @@ impl Lane {
         let waiting = Waiting { item, backlog: false };
         if preempts {
             self.waiting.push_front(waiting);
-            if self.phase == Phase::Running {
-                self.phase = Phase::Stopping;
-                acts.push(Act::InterruptTurn);
-            }
+            self.stop(&mut acts);
         } else {
             self.waiting.push_back(waiting);
         }
@@ -386,16 +428,41 @@ impl Lane {
 
     // Settling.
 
+    /// What the end of a turn means for those who wait. The lane is in `next` afterwards, unless it was idle.
+    fn settle_turn(&mut self, how: TurnOver, next: Phase) -> Vec<Act> {
+        let mut acts = Vec::new();
+        match self.phase {
+            Phase::Idle => return acts,
+            // Nobody came through `interrupt`, yet the turn was interrupted: the promise to `Queue` items holds.
+            Phase::Running if how == TurnOver::Interrupted => acts = self.interrupt_unasked(),
+            Phase::Running | Phase::Occupied | Phase::Stopping => {}
+        }
+        self.phase = next;
+        acts.extend(self.settle_missed_steering());
+        acts
+    }
+
+    fn drops_late_steering(&self) -> bool {
+        self.policy.late_steer == LateSteer::Dropped
+    }
+
+    fn drop_late_steering(&mut self) -> Vec<Act> {
+        match self.drops_late_steering() {
+            true => self.settle_where(ItemEnd::Dropped, Why::TooLate, |w| w.item.delivery == Delivery::Steer),
+            false => Vec::new(),
+        }
+    }
+
     fn settle_missed_steering(&mut self) -> Vec<Act> {
         let policy = self.policy;
         let missed = move |waiting: &Waiting| waiting.item.delivery == Delivery::Policy && steers(&policy, waiting);
+        let mut acts = self.drop_late_steering();
         let newest = self.waiting.iter().rposition(missed);
-        let mut acts = Vec::new();
         if policy.mode == LaneMode::Steer
             && let Some(newest) = newest
         {
             self.waiting[newest].backlog = true;
-            acts = self.settle_where(ItemEnd::Superseded, Why::Newer, missed);
+            acts.extend(self.settle_where(ItemEnd::Superseded, Why::Newer, missed));
         }
         self.waiting.iter_mut().filter(|waiting| missed(waiting)).for_each(|waiting| waiting.backlog = true);
         acts

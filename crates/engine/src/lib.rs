@@ -268,8 +268,11 @@ impl Shared {
     }
 
     async fn find_by_prefix(&self, text: &str) -> Result<SessionId, Fault> {
-        if let Some(id) = self.find_named(&SessionId::from(text)).await? {
-            return Ok(id);
+        // Ids are written in lower case, whatever a user types.
+        for exact in [text, &text.to_lowercase()] {
+            if let Some(id) = self.find_named(&SessionId::from(exact)).await? {
+                return Ok(id);
+            }
         }
         let query = Query { id_prefix: Some(text.to_owned()), limit: Some(2), ..Query::default() };
         let mut found = self.ports.store.list(query).await?;
@@ -312,6 +315,7 @@ impl Shared {
             settings.workspace = summary.workspace.clone();
             settings.model = summary.model.clone();
             settings.mode = summary.mode;
+            settings.thinking = summary.thinking.clone().or(settings.thinking);
         }
         if let Some(workspace) = &open.workspace {
             settings.workspace = workspace.clone();

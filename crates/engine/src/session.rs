@@ -2,6 +2,7 @@
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
 mod ask;
+mod compact;
 mod companions;
 mod consult;
 mod dialog;
@@ -36,6 +37,7 @@ use crate::outbox::Outbox;
 use crate::permission::Remembered;
 use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
+use compact::NextCompaction;
 use companions::Beside;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
@@ -93,6 +95,7 @@ pub(crate) struct Session {
     /// What the log says; differs from the settings until the change is logged.
     logged_model: Arc<str>,
     logged_mode: Mode,
+    logged_thinking: Option<Arc<str>>,
     title: Option<Arc<str>>,
     todos: Arc<[TodoPhase]>,
     /// The file that follows the log, where there is one.
@@ -118,6 +121,9 @@ pub(crate) struct Session {
     unsettled: bool,
     /// How often we went on by ourselves since the last message of somebody.
     reminded: u32,
+    /// The last turn ended well, and whether to go on by ourselves is still to be decided.
+    may_remind: bool,
+    next_compaction: Option<NextCompaction>,
     fx: Vec<Effect>,
     asks: HashMap<AskId, OpenAsk>,
     remembered: Remembered,
@@ -157,6 +163,8 @@ impl Session {
             gadgets: shared.ports.toolbox.gadgets(),
             logged_model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
             logged_mode: summary.map_or(seed.settings.mode, |it| it.mode),
+            // What an old log says is known when it is read.
+            logged_thinking: seed.settings.thinking.clone(),
             title: summary.and_then(|it| it.title.clone()),
             spent: summary.map_or_else(Usage::default, |it| it.usage),
             turns: summary.map_or(0, |it| it.turns),
@@ -182,6 +190,8 @@ impl Session {
             shells: Vec::new(),
             unsettled: false,
             reminded: 0,
+            may_remind: false,
+            next_compaction: None,
             fx: Vec::new(),
             asks: HashMap::new(),
             remembered: Remembered::default(),
@@ -414,6 +424,15 @@ impl Session {
         if !self.settings.gadgets_off.is_empty() {
             self.ledger.log(Body::Gadgets { off: self.settings.gadgets_off.clone() });
         }
+        self.logged_thinking = None;
+        self.log_thinking();
+    }
+
+    fn log_thinking(&mut self) {
+        if self.logged_thinking != self.settings.thinking {
+            self.logged_thinking = self.settings.thinking.clone();
+            self.ledger.log(Body::Thinking { level: self.settings.thinking.clone() });
+        }
     }
 
     /// Settings that were given from outside are part of the log before the next turn is.
@@ -429,6 +448,7 @@ impl Session {
             self.logged_mode = self.settings.mode;
             self.ledger.log(Body::Mode { mode: self.settings.mode });
         }
+        self.log_thinking();
     }
 
     fn current_turn(&self) -> Option<TurnId> {

@@ -77,6 +77,7 @@ pub struct Turn {
     finish: Finish,
     /// Tries of the current model call that failed.
     retried: u32,
+    tried_switch: bool,
 }
 
 impl Turn {
@@ -95,6 +96,7 @@ impl Turn {
             ran_ms: 0,
             finish: Finish::Stop,
             retried: 0,
+            tried_switch: false,
         }
     }
 
@@ -118,9 +120,22 @@ impl Turn {
             _ => None,
         }
     }
-    /// A model swap applies from the next model call.
-    pub fn set_model(&mut self, model: Arc<str>) {
+    /// The model that is called now; one that is chosen while it answers has not given that reply.
+    pub fn answers(&mut self, model: Arc<str>) {
         self.model = model;
+    }
+    /// Whether the model is called again wherever the turn stands now, also when nobody joins it.
+    pub fn goes_on(&self) -> bool {
+        match self.phase {
+            Phase::At(SafePoint::Start) => true,
+            Phase::At(SafePoint::BetweenCalls) => self.iterations + 1 < self.rules.max_iterations,
+            Phase::At(SafePoint::AfterCalls) => self.iterations < self.rules.max_iterations,
+            _ => false,
+        }
+    }
+    /// `true` once: a turn makes one attempt to leave another provider's words behind.
+    pub fn tries_switch(&mut self) -> bool {
+        !std::mem::replace(&mut self.tried_switch, true)
     }
 
     /// The user message is logged; messages that wait for this turn join next.

@@ -46,6 +46,12 @@ pub struct Numbers {
     pub asks: u64,
     pub items: u64,
     pub compactions: u64,
+    /// Of these, because another provider's model was chosen.
+    pub switches: u64,
+    /// Compactions that were asked for in a turn and done after it.
+    pub waited: u64,
+    /// Steering that its turn did not take.
+    pub late_steers: u64,
     pub retries: u64,
     pub lost_turns: u64,
     pub lives: u64,
@@ -64,6 +70,9 @@ impl Numbers {
         self.asks += other.asks;
         self.items += other.items;
         self.compactions += other.compactions;
+        self.switches += other.switches;
+        self.waited += other.waited;
+        self.late_steers += other.late_steers;
         self.retries += other.retries;
         self.lost_turns += other.lost_turns;
         self.lives += other.lives;
@@ -110,7 +119,9 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     numbers.lives = lives;
     numbers.reloads = world.reloads;
     for eye in &world.eyes {
-        numbers.lost_turns += eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
+        let (lost, waited) = eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
+        numbers.lost_turns += lost;
+        numbers.waited += waited;
     }
     let findings = world.findings.0.lock().expect("nobody panics while holding this");
     match findings.first() {

@@ -216,6 +216,8 @@ pub enum QueueVerb {
     List,
     TakeBack(ItemId),
     Clear,
+    /// Only what waits for a turn of its own.
+    ClearTurns,
 }
 
 /// One message in a lane.

@@ -33,7 +33,9 @@ struct Story {
     dice: Dice,
     lane: Lane,
     now_ms: i64,
+    /// A turn, or what the lane is occupied with instead.
     turn_running: bool,
+    occupied: bool,
     /// Everything that took a turn or a place in one, so far.
     turns: u64,
     offered: u64,
@@ -52,6 +54,7 @@ impl Story {
             lane,
             now_ms: 0,
             turn_running: false,
+            occupied: false,
             turns: 0,
             offered: 0,
             ended: BTreeSet::new(),
@@ -78,6 +81,7 @@ impl Story {
         match self.dice.roll(20) {
             0..=8 => self.offer(),
             9..=12 if self.turn_running => self.end_turn(),
+            9 => self.occupy(),
             13 | 14 => self.take_steers(),
             15 => self.take_follow_ups(),
             16 => {
@@ -115,30 +119,59 @@ impl Story {
     fn offer(&mut self) {
         let item = self.fresh();
         let (delivery, waited, cap) = (item.delivery, self.lane.list().len(), self.lane.policy().cap);
-        if !matches!(delivery, Delivery::Steer | Delivery::FollowUp) {
+        // One that is refused because of a compaction wakes nobody.
+        let turned_away = delivery == Delivery::RejectIfBusy && self.turn_running;
+        if !matches!(delivery, Delivery::Steer | Delivery::FollowUp) && !turned_away {
             self.restored = false;
         }
         let acts = self.lane.offer(item, self.now_ms);
         if acts.iter().any(|act| matches!(act, Act::Refuse { .. })) {
-            assert!(self.turn_running || waited >= cap, "an idle lane with room refused a message");
+            let late = delivery == Delivery::Steer && self.drops_late() && !self.has_turn();
+            assert!(self.turn_running || waited >= cap || late, "an idle lane with room refused a message");
         }
         self.carry_out(acts);
         let waits = self.lane.list().len();
         assert!(waits <= cap || waits <= waited, "{waits} wait, {waited} did, the cap is {cap}");
     }
 
+    fn drops_late(&self) -> bool {
+        self.lane.policy().late_steer == LateSteer::Dropped
+    }
+    fn has_turn(&self) -> bool {
+        self.turn_running && !self.occupied
+    }
+
+    fn occupy(&mut self) {
+        self.occupied = self.dice.roll(2) == 0;
+        self.turn_running = true;
+        let done = if self.occupied { self.lane.occupy() } else { self.lane.run_unasked() };
+        assert_eq!(done, Ok(()));
+    }
+
     fn end_turn(&mut self) {
-        self.turn_running = false;
         let how = self.dice.pick(&[TurnOver::Completed, TurnOver::Interrupted, TurnOver::Failed]);
-        let acts = self.lane.turn_ended(how, self.now_ms);
+        self.occupied = self.dice.roll(6) == 0;
+        let acts = if self.occupied {
+            self.lane.hand_over(how)
+        } else {
+            self.turn_running = false;
+            self.lane.turn_ended(how, self.now_ms)
+        };
+        let started = acts.iter().position(|act| matches!(act, Act::Start { .. })).unwrap_or(acts.len());
+        let settled = acts.iter().rposition(|act| matches!(act, Act::Settle { .. })).unwrap_or(0);
+        assert!(settled <= started, "somebody is told too late: {acts:?}");
         self.carry_out(acts);
+        if self.drops_late() {
+            assert!(self.lane.list().all(|item| item.delivery != Delivery::Steer), "late steering waits on");
+        }
     }
 
     fn take_steers(&mut self) {
         let (had, one) = (self.lane.has_steer(), self.lane.policy().steer_drain == Drain::OneAtATime);
-        let taken = self.lane.take_steers();
-        assert_eq!(had, !taken.is_empty());
-        assert!(taken.is_empty() || self.turn_running, "steering for nobody");
+        let late = self.dice.roll(2) == 0;
+        let taken = if late { self.lane.take_late_steers() } else { self.lane.take_steers() };
+        assert_eq!(had && !(late && self.drops_late()), !taken.is_empty());
+        assert!(taken.is_empty() || self.has_turn(), "steering for nobody");
         assert!(!one || taken.len() <= 1);
         taken.iter().for_each(|item| self.consume(item, true));
     }
@@ -146,7 +179,7 @@ impl Story {
     fn take_follow_ups(&mut self) {
         let steer = self.lane.has_steer();
         let taken = self.lane.take_follow_ups();
-        assert!(taken.is_empty() || (self.turn_running && !steer));
+        assert!(taken.is_empty() || self.has_turn() && (!steer || self.drops_late()));
         taken.iter().for_each(|item| self.consume(item, false));
     }
 
@@ -164,8 +197,10 @@ impl Story {
         let items: Vec<Item> = self.lane.list().cloned().collect();
         self.turn_running = false;
         self.lane = Lane::new(*self.lane.policy());
-        self.restored = !items.is_empty();
-        assert_eq!(self.lane.restore(items), []);
+        let late = self.lane.restore(items);
+        assert!(late.iter().all(|item| item.delivery == Delivery::Steer && self.drops_late()), "{late:?}");
+        late.iter().for_each(|item| self.end(item));
+        self.restored = self.lane.list().len() > 0;
     }
 
     fn carry_out(&mut self, acts: Vec<Act>) {
@@ -175,6 +210,7 @@ impl Story {
                     assert!(!self.turn_running, "two turns at once");
                     assert!(!items.is_empty(), "a turn of nobody");
                     self.turn_running = true;
+                    self.occupied = false;
                     self.turns += 1;
                     items.iter().for_each(|item| self.consume(item, false));
                 }
@@ -269,7 +305,7 @@ fn policy(dice: &mut Dice) -> LanePolicy {
         steer_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         follow_up_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         steer_point: dice.pick(&[SteerPoint::Wait, SteerPoint::Immediate]),
-        late_steer: LateSteer::Joins,
+        late_steer: dice.pick(&[LateSteer::Joins, LateSteer::Dropped]),
     }
 }
 

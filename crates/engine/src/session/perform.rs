@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallContext, CallSpec, CompactReason, Compaction, Event, Fault, FaultKind, IdKind, Item, ItemEnd,
-    ModelInfo, Part, PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Part, PermissionAsk, Reply,
+    Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
-use crate::compaction::{self, Compacted, Job};
-use crate::history::History;
 use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
@@ -21,9 +19,15 @@ use crate::turn::{DENIED, Effect, Rules, SafePoint, Turn, Verdict};
 impl Session {
     /// Performs effects until the turn waits for something.
     pub(super) async fn settle(&mut self) {
-        while !self.fx.is_empty() {
-            for effect in std::mem::take(&mut self.fx) {
-                self.perform(effect).await;
+        loop {
+            while !self.fx.is_empty() {
+                for effect in std::mem::take(&mut self.fx) {
+                    self.perform(effect).await;
+                }
+            }
+            self.compact_next().await;
+            if self.fx.is_empty() {
+                return;
             }
         }
     }
@@ -76,39 +80,26 @@ impl Session {
                 turn.abort(fault, fx);
             });
         }
-        let tokens = self.history.as_ref().map_or(0, History::context_tokens);
-        if compaction::is_due(&self.settings.compaction, tokens, self.model.context_window)
-            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
-        {
-            return;
+        if !self.make_room().await {
+            self.send_request();
         }
-        self.send_request();
     }
 
     /// The call itself, with the history loaded.
-    fn send_request(&mut self) {
+    pub(super) fn send_request(&mut self) {
         self.meet_companions();
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
-        if let Some(turn) = self.current_turn() {
-            self.ledger.emit(Event::ModelCalled { turn });
+        if let Some(turn) = &mut self.turn {
+            turn.answers(self.model.slug.clone());
+            self.ledger.emit(Event::ModelCalled { turn: turn.id().clone() });
         }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
             match guarded(|| history.chat.call(spec)) {
                 Ok(stream) => self.work = Work::Model(stream),
                 Err(text) => self.model_said(Some(client_failed(&text))),
             }
-        }
-    }
-
-    /// The call that waited for a compaction. The model may have been switched meanwhile.
-    async fn send_after_compaction(&mut self) {
-        match self.load().await {
-            Ok(()) => self.send_request(),
-            Err(fault) => self.with_turn(|turn, fx| {
-                turn.abort(fault, fx);
-            }),
         }
     }
 
@@ -222,16 +213,15 @@ impl Session {
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {
+        let goes_on = self.turn.as_ref().is_some_and(Turn::goes_on);
+        if point == SafePoint::BetweenCalls {
+            let cut = self.lane.cuts_batch(goes_on);
+            return self.with_turn(|turn, fx| turn.joined(cut, fx));
+        }
+        let steers = if goes_on { self.lane.take_steers() } else { self.lane.take_late_steers() };
         let (items, from) = match point {
-            SafePoint::BetweenCalls => {
-                let cut = self.lane.cuts_batch();
-                return self.with_turn(|turn, fx| turn.joined(cut, fx));
-            }
-            SafePoint::Start | SafePoint::AfterCalls => (self.lane.take_steers(), UserFrom::Steer),
-            SafePoint::EndOfReply => match self.lane.take_steers() {
-                none if none.is_empty() => (self.lane.take_follow_ups(), UserFrom::FollowUp),
-                steers => (steers, UserFrom::Steer),
-            },
+            SafePoint::EndOfReply if steers.is_empty() => (self.lane.take_follow_ups(), UserFrom::FollowUp),
+            _ => (steers, UserFrom::Steer),
         };
         let joined = !items.is_empty();
         let turn = self.current_turn();
@@ -260,17 +250,23 @@ impl Session {
         self.turn = None;
         self.forget_context();
         self.tell_state();
+        self.may_remind = ended_well;
         self.lane_goes_on(over);
-        if ended_well {
-            self.remind();
-        }
     }
 
-    /// The lane's next item starts, unless the session is ending: then it waits in the log for the next process.
+    /// The lane's next item starts, unless a compaction was asked for first, or the session is ending: then it waits in
+    /// the log for the next process.
     pub(super) fn lane_goes_on(&mut self, over: TurnOver) {
-        if self.stopping.is_empty() {
-            let acts = self.lane.turn_ended(over, self.now_ms());
-            self.act(acts);
+        let acts = if !self.stopping.is_empty() {
+            self.lane.close()
+        } else if self.next_compaction.is_some() {
+            self.lane.hand_over(over)
+        } else {
+            self.lane.turn_ended(over, self.now_ms())
+        };
+        self.act(acts);
+        if !self.lane.is_busy() && std::mem::take(&mut self.may_remind) {
+            self.remind();
         }
     }
 
@@ -335,6 +331,7 @@ impl Session {
         let mut started = Turn::new(turn, self.settings.model.clone(), rules);
         started.begin(&mut self.fx);
         self.turn = Some(started);
+        self.may_remind = false;
         self.unsettled = true;
         self.moved_at = Instant::now();
     }
@@ -375,117 +372,6 @@ impl Session {
         self.with_turn(|turn, fx| {
             turn.interrupt(fx);
         });
-    }
-
-    // ---- compaction ---------------------------------------------------------------------------------------------
-
-    pub(super) async fn start_compaction(
-        &mut self,
-        reason: CompactReason,
-        instructions: Option<Arc<str>>,
-        then: AfterCompact,
-    ) -> Result<(), Fault> {
-        self.await_commits().await?;
-        let history = self.history.as_ref().expect("loaded before anything can be compacted");
-        let marks = history.marks();
-        if reason == CompactReason::Manual && history.is_compacted() {
-            return Err(Fault::new(FaultKind::NothingToDo, "Already compacted"));
-        }
-        let Some(at) = compaction::cut(marks, &self.settings.compaction, self.model.context_window) else {
-            return Err(match reason {
-                CompactReason::Manual => Fault::new(FaultKind::NothingToDo, "Nothing to compact (session too small)"),
-                _ => Fault::new(FaultKind::ContextOverflow, "the context is full and there is nothing left to compact")
-                    .hint("start a new session, or use a model with a larger context window"),
-            });
-        };
-        let job = Job {
-            session: self.id.clone(),
-            store: self.shared.ports.store.clone(),
-            provider: self.shared.ports.provider.clone(),
-            model: ModelInfo::clone(&self.model),
-            reason,
-            instructions,
-            first_kept: marks[at].seq,
-            upto: self.ledger.last_seq(),
-            tokens_before: history.context_tokens(),
-            messages_before: history.messages(),
-        };
-        self.ledger.emit(Event::CompactionStarted { reason });
-        self.work = Work::Compact { job: job.run(), reason, then, meanwhile: Vec::new() };
-        self.moved_at = Instant::now();
-        Ok(())
-    }
-
-    pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
-        let Work::Compact { reason, then, meanwhile, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
-            return;
-        };
-        let result = result.map(|mut compacted| {
-            compacted.compaction.messages_after += meanwhile.len() as u64;
-            compacted.kept.extend(meanwhile);
-            self.apply_compaction(compacted)
-        });
-        if let Err(fault) = &result {
-            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
-        }
-        match then {
-            AfterCompact::ResumeTurn => {
-                self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
-            }
-            // Above the threshold there is still room; a summary that failed must not fail the turn.
-            AfterCompact::CallModel => self.send_after_compaction().await,
-            AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
-        }
-    }
-
-    fn compaction_answered(
-        &mut self,
-        outbox: Arc<Outbox>,
-        tag: vocab::Tag,
-        slash: bool,
-        result: Result<Compaction, Fault>,
-    ) {
-        self.tell_state();
-        let result = match (slash, result) {
-            (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
-            (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
-        };
-        self.ledger.reply(outbox, Event::Reply { tag, result });
-        self.lane_goes_on(TurnOver::Completed);
-    }
-
-    /// Stops a running compaction, if there is one, and says so to whoever heard it start.
-    pub(super) fn cancel_compaction(&mut self, fault: Fault) {
-        if !matches!(self.work, Work::Compact { .. }) {
-            return;
-        }
-        let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
-        self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
-        if let AfterCompact::Answer { outbox, tag, slash } = then {
-            self.compaction_answered(outbox, tag, slash, Err(fault));
-        }
-    }
-
-    fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
-        let Compacted { mut compaction, kept } = compacted;
-        match &mut self.history {
-            Some(history) => {
-                history.replace(Some(&compaction), kept.iter());
-                compaction.tokens_after = vocab::estimate_tokens(history.bytes());
-                history.set_reported(compaction.tokens_after);
-            }
-            // The model was switched meanwhile: the next load reads the summary from the log.
-            None => {
-                let bytes: usize = kept.iter().map(|said| compaction::size(&said.message)).sum();
-                compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
-            }
-        }
-        self.spent.add(&compaction.usage);
-        let seq = self.log(Body::Compacted(compaction.clone()));
-        if let Some(history) = &mut self.history {
-            history.compacted(seq);
-        }
-        compaction
     }
 }
 

@@ -36,6 +36,14 @@ impl Session {
                 self.spec = None;
                 news = true;
             }
+            if let Some(level) = &branch.thinking
+                && self.settings.thinking != *level
+            {
+                self.settings.thinking = level.clone();
+                self.spec = None;
+                news = true;
+            }
+            self.logged_thinking = branch.thinking.clone().flatten();
             if *self.todos != *branch.todos {
                 self.todos = branch.todos.as_slice().into();
                 news = true;
@@ -107,7 +115,7 @@ impl Session {
             self.senders.clear();
             self.queued_in_log.extend(waiting.iter().map(|item| item.id.clone()));
             for item in self.lane.restore(waiting) {
-                self.ledger.log(Body::Settled { item: item.id, end: vocab::ItemEnd::Dropped });
+                self.settle_item(&item, vocab::ItemEnd::Dropped);
             }
         }
     }
@@ -118,6 +126,8 @@ impl Session {
         // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
         self.senders.extend(self.lane.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
         self.queued_in_log.clear();
+        self.may_remind = false;
+        self.refuse_next_compaction(fault.clone());
         self.cancel_compaction(fault.clone());
         self.work = Work::Nothing;
         self.fx.clear();

@@ -31,7 +31,7 @@ impl Session {
         }
         self.reminded += 1;
         let text = reminder(&self.todos, self.reminded, self.settings.reminders_max);
-        self.lane.occupy().expect("it was idle a moment ago");
+        self.lane.run_unasked().expect("it was idle a moment ago");
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.log_settings();
         self.log(Body::TurnStarted { turn: turn.clone() });

@@ -6,7 +6,7 @@ use vocab::{
     Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb,
 };
 
-use super::{AfterCompact, Mail, Session, Work};
+use super::{Mail, Session, Work};
 use crate::images;
 use crate::outbox::Outbox;
 
@@ -35,6 +35,7 @@ impl Session {
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
+                self.refuse_next_compaction(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
                 self.withdraw_dialogs(None);
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
@@ -90,10 +91,16 @@ impl Session {
             },
             Verb::Queue(verb) => self.queue(verb),
             Verb::Set(change) => self.set(change).await.map(|()| Reply::Done),
-            Verb::Compact { instructions, wait: _ } => match self.compact(&outbox, tag, instructions, false).await {
-                Ok(()) => return,
-                Err(fault) => Err(fault),
-            },
+            Verb::Compact { instructions, wait } => {
+                let started = match wait {
+                    true => self.compact_in_turn(&outbox, tag, instructions).await,
+                    false => self.compact(&outbox, tag, instructions, false).await,
+                };
+                match started {
+                    Ok(()) => return,
+                    Err(fault) => Err(fault),
+                }
+            }
             Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
             Verb::Read { after } => self.read(after).await,
             Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
@@ -149,6 +156,7 @@ impl Session {
             QueueVerb::List => return Ok(Reply::Queue(self.lane.list().cloned().collect())),
             QueueVerb::TakeBack(id) => vec![self.lane.take_back(&id)?],
             QueueVerb::Clear => self.lane.clear(),
+            QueueVerb::ClearTurns => self.lane.clear_turns(),
         };
         for item in &taken {
             self.settle_item(item, ItemEnd::Cancelled);
@@ -157,24 +165,6 @@ impl Session {
             self.tell_queue();
         }
         Ok(Reply::Queue(taken))
-    }
-
-    /// Starts a compaction that somebody asked for; the reply comes when it is done.
-    pub(super) async fn compact(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: Tag,
-        instructions: Option<Arc<str>>,
-        slash: bool,
-    ) -> Result<(), Fault> {
-        if self.lane.is_busy() {
-            return Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running"));
-        }
-        self.load().await?;
-        let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
-        self.start_compaction(vocab::CompactReason::Manual, instructions, then).await?;
-        self.lane.occupy().expect("it was idle a moment ago");
-        Ok(())
     }
 
     pub(super) async fn set(&mut self, change: Change) -> Result<(), Fault> {
@@ -186,6 +176,7 @@ impl Session {
             }
             Change::Thinking(level) => {
                 self.settings.thinking = level.clone();
+                self.logged_thinking = level.clone();
                 self.spec = None;
                 self.log_if_begun(Body::Thinking { level });
             }
@@ -233,8 +224,6 @@ impl Session {
         }
         self.settings.model = model.slug.clone();
         self.model = Arc::new(model);
-        let slug = self.settings.model.clone();
-        self.with_turn(|turn, _| turn.set_model(slug));
         Ok(())
     }
 

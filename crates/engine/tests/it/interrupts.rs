@@ -159,6 +159,25 @@ async fn when_idle_and_when_repeated_it_does_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn one_that_means_another_turn_stops_nothing() {
+    let stage = stage(&Player::new([held("w"), held("x")]));
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    text_of(&mut actor, "w").await;
+    let meant = |turn: &str| Verb::Interrupt { turn: Some(turn.into()) };
+    let was_running = |reply| matches!(reply, Ok(Reply::Interrupted { was_running: true }));
+    assert!(!was_running(ask_for(&mut actor, meant("t9")).await));
+    actor.settle().await;
+    assert!(!log(&stage).await.contains("ended"));
+    assert!(was_running(ask_for(&mut actor, meant("t1")).await));
+    assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
+    actor.prompt("again").await;
+    text_of(&mut actor, "x").await;
+    assert!(!was_running(ask_for(&mut actor, meant("t1")).await), "that one is over, and another runs");
+    assert_eq!(log(&stage).await.matches("ended").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn during_a_compaction_it_is_cancelled_and_said_so() {
     let player = Player::new([say("one"), say("two"), held("sum")]);
     let stage = stage(&player);

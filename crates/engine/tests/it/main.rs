@@ -3,7 +3,10 @@
 // In a helper of a test a failed `unwrap` is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod around;
 mod asking;
+mod called;
+mod compacting;
 mod companions;
 mod forks;
 mod interrupts;
@@ -13,6 +16,8 @@ mod peers;
 mod recovery;
 mod shells;
 mod simulation;
+mod steering;
 mod support;
+mod thinking;
 mod todos;
 mod turns;

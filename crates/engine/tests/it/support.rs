@@ -87,6 +87,8 @@ impl Provider for Front {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         match slug {
             "m1" | "m2" => Ok(tour::model(slug, if slug == "m1" { 1000 } else { 4000 })),
+            // Another provider's.
+            "far1" | "far2" => Ok(ModelInfo { provider: "far".into(), ..tour::model(slug, 4000) }),
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: m1, m2)"))),
         }
     }
@@ -369,6 +371,31 @@ pub(crate) async fn text_of(actor: &mut Actor, wanted: &str) {
 pub(crate) async fn ask_for(actor: &mut Actor, verb: Verb) -> Result<Reply, Fault> {
     let tag = actor.send(verb).await;
     actor.reply(tag).await
+}
+
+/// What a peer was told, one word for each event, as far as the order of a turn goes.
+pub(crate) fn order(actor: &Actor) -> Vec<String> {
+    let word = |told: &Told| {
+        Some(match &told.event {
+            Event::Logged(entry) => match &entry.body {
+                Body::TurnStarted { turn } => format!("{turn} started"),
+                Body::TurnEnded(end) => format!("{} ended", end.turn),
+                Body::User { parts, .. } => format!("user {}", parts_text(parts)),
+                Body::Assistant { .. } => "reply".into(),
+                Body::Compacted(it) => format!("compacted ({:?})", it.reason),
+                _ => return None,
+            },
+            Event::ModelCalled { turn } => format!("{turn} calls"),
+            Event::ItemEnded { item, end, .. } => format!("{item} {end:?}"),
+            Event::CompactionStarted { reason } => format!("compacting ({reason:?})"),
+            Event::CompactionFailed { .. } => "not compacted".into(),
+            Event::Reply { tag, result: Ok(Reply::Compacted(_)) } => format!("#{} compacted", tag.0),
+            Event::Reply { tag, result: Err(fault) } => format!("#{} {:?}", tag.0, fault.kind),
+            Event::Settled => "settled".into(),
+            _ => return None,
+        })
+    };
+    actor.told.iter().filter_map(word).collect()
 }
 
 pub(crate) fn slash(name: &str, args: &str) -> Verb {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use engine::Peer;
-use vocab::{Body, Command, Entry, Event, ItemId, Reply, Tag, Target, Told, TurnId, Verb};
+use vocab::{Body, Command, Entry, Event, FaultKind, ItemId, Reply, Tag, Target, Told, TurnId, Verb};
 
 use super::log::turn_of;
 use super::stored;
@@ -23,6 +23,8 @@ pub(super) enum What {
     /// After which seq.
     Read(u64),
     Shell(Arc<str>),
+    /// A compaction that waits for the running turn.
+    CompactLater,
     #[default]
     Other,
 }
@@ -34,6 +36,7 @@ impl What {
             Verb::Leave => What::Leave,
             Verb::Read { after } => What::Read(*after),
             Verb::Shell { command, .. } => What::Shell(command.clone()),
+            Verb::Compact { wait: true, .. } => What::CompactLater,
             _ => What::Other,
         }
     }
@@ -94,8 +97,9 @@ impl Eye {
         })
     }
 
-    /// Holds everything told against the log. Returns how many turns were told as lost.
-    pub(super) fn check(&self, entries: &[Arc<Entry>]) -> Result<u64, String> {
+    /// Holds everything told against the log. Returns how many turns were told as lost, and how many compactions were
+    /// asked for in a turn and done after it.
+    pub(super) fn check(&self, entries: &[Arc<Entry>]) -> Result<(u64, u64), String> {
         let mut view = View { entries, ..View::default() };
         for seen in &self.seen {
             view.take(seen)?;
@@ -117,7 +121,7 @@ impl Eye {
                 return Err(format!("item {item} was told to have ended {ends} times; still listed: {listed}"));
             }
         }
-        Ok(view.lost)
+        Ok((view.lost, view.waited))
     }
 }
 
@@ -127,6 +131,8 @@ struct Sent {
     replies: u32,
     /// It was answered, and not with a fault.
     done: bool,
+    /// A turn was known to run.
+    in_turn: bool,
 }
 
 /// Where the next log entry has to continue.
@@ -150,6 +156,7 @@ struct View<'a> {
     ended: HashSet<TurnId>,
     lost_turns: HashSet<TurnId>,
     lost: u64,
+    waited: u64,
     text: String,
     /// The running reply was seen from its start.
     whole: bool,
@@ -171,7 +178,8 @@ impl View<'_> {
             Seen::Sent { tag, what } => {
                 let stays = !matches!(what, What::Open(_) | What::Leave);
                 self.never_left = self.sent.is_empty() || self.never_left && stays;
-                self.sent.insert(*tag, Sent { what: what.clone(), ..Sent::default() });
+                let in_turn = self.running.is_some();
+                self.sent.insert(*tag, Sent { what: what.clone(), in_turn, ..Sent::default() });
                 Ok(())
             }
             Seen::Told(told) => self.told(&told.event),
@@ -273,6 +281,12 @@ impl View<'_> {
                 self.unsettled = false;
                 self.came_in = true;
             }
+            (Ok(Reply::Compacted(_)), What::CompactLater) => self.waited += u64::from(sent.in_turn),
+            (Err(fault), What::CompactLater)
+                if fault.kind == FaultKind::TurnInProgress && !fault.message.contains("already waiting") =>
+            {
+                return Err(format!("a compaction that can wait was refused: {fault}"));
+            }
             (Ok(Reply::Waiting { item, .. }), _) => {
                 self.items.insert(item.clone(), 0);
             }
@@ -366,6 +380,7 @@ fn live_turn(event: &Event) -> Option<&TurnId> {
         | Event::Thinking { turn, .. }
         | Event::CallInput { turn, .. }
         | Event::CallProgress { turn, .. }
+        | Event::ModelCalled { turn }
         | Event::RetryEnded { turn, .. } => Some(turn),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use vocab::{AskId, Body, CallId, Entry, ItemId, TurnId, Usage};
+use vocab::{AskId, Body, CallId, CompactReason, Delivery, Entry, ItemEnd, ItemId, TurnId, Usage};
 
 use super::Numbers;
 
@@ -17,6 +17,7 @@ struct Reading {
     calls: HashMap<(TurnId, CallId), u32>,
     asks: HashMap<AskId, u32>,
     items: HashMap<ItemId, u32>,
+    steers: HashSet<ItemId>,
     numbers: Numbers,
 }
 
@@ -98,14 +99,35 @@ impl Reading {
                 Some(n) => *n += 1,
                 None => return Err(format!("question {ask} is closed and was never asked")),
             },
-            Body::Queued(item) if self.items.insert(item.id.clone(), 0).is_some() => {
-                return Err(format!("item {} is queued twice", item.id));
+            Body::Queued(item) => {
+                if self.items.insert(item.id.clone(), 0).is_some() {
+                    return Err(format!("item {} is queued twice", item.id));
+                }
+                if item.delivery == Delivery::Steer {
+                    self.steers.insert(item.id.clone());
+                }
             }
-            Body::Settled { item, .. } => match self.items.get_mut(item) {
-                Some(n) => *n += 1,
-                None => return Err(format!("item {item} ends and never waited")),
-            },
-            Body::Compacted(_) => self.numbers.compactions += 1,
+            Body::Settled { item, end } => {
+                match self.items.get_mut(item) {
+                    Some(n) => *n += 1,
+                    None => return Err(format!("item {item} ends and never waited")),
+                }
+                // Only the end of its turn drops steering.
+                if *end == ItemEnd::Dropped && self.steers.contains(item) {
+                    self.numbers.late_steers += 1;
+                    if let Some(turn) = &self.open {
+                        return Err(format!("steering {item} is dropped while turn {turn} runs"));
+                    }
+                }
+            }
+            Body::Compacted(compaction) => {
+                // Who asks for one waits until no turn runs; a turn makes its own.
+                if self.open.is_some() == (compaction.reason == CompactReason::Manual) {
+                    return Err(format!("{:?} compaction while turn {:?} runs", compaction.reason, self.open));
+                }
+                self.numbers.compactions += 1;
+                self.numbers.switches += u64::from(compaction.reason == CompactReason::Switch);
+            }
             Body::Shell(shell) => {
                 self.numbers.shells += 1;
                 if shell.cancelled != shell.exit_code.is_none() {

@@ -43,7 +43,9 @@ impl Provider for SimModel {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         match slug {
             "a" | "b" => {
-                Ok(ModelInfo { images: false, ..ModelInfo::named(slug, if slug == "a" { WINDOW } else { WINDOW * 4 }) })
+                let window = if slug == "a" { WINDOW } else { WINDOW * 4 };
+                // Each is of a provider of its own.
+                Ok(ModelInfo { images: false, provider: slug.into(), ..ModelInfo::named(slug, window) })
             }
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: a, b)"))),
         }

@@ -96,6 +96,8 @@ impl World {
         defaults.mode = self.dice.pick(&Mode::ALL);
         defaults.gate = self.dice.pick(&[Gate::Ladder, Gate::Ladder, Gate::Proxy]);
         defaults.lane = lane_policy(&mut self.dice);
+        defaults.compaction.on_switch = self.dice.chance(30);
+        defaults.thinking = self.dice.pick(&[None, Some("low".into())]);
         defaults.reminders_max = self.dice.pick(&[0, 0, 1, 3]);
         defaults.max_iterations = 1 + self.dice.below(6) as u32;
         Engine::new(ports, Config { defaults, version: "sim".into(), notices: Vec::new() })
@@ -219,7 +221,7 @@ impl World {
                 self.prompt(delivery)
             }
             34..52 => self.answer(),
-            52..60 => Verb::Interrupt { turn: None },
+            52..60 => Verb::Interrupt { turn: self.dice.pick(&[None, None, None, Some("another".into())]) },
             60..62 => Verb::AbortRetry,
             62..68 => Verb::Queue(match self.dice.below(4) {
                 0 => QueueVerb::List,
@@ -229,7 +231,7 @@ impl World {
             }),
             68..78 => Verb::Set(self.change()),
             78..88 => self.slash(),
-            88..91 => Verb::Compact { instructions: None, wait: false },
+            88..91 => Verb::Compact { instructions: None, wait: self.dice.chance(60) },
             91..95 => {
                 let names = self.dice.pick(&[&["host1"][..], &["host1", "host2"], &[], &["look"], &["host2"]]);
                 let tool = |name: &&str| HostTool {
@@ -298,7 +300,11 @@ impl World {
             7 => Change::Title("a title".into()),
             8 => Change::Lane(lane_policy(dice)),
             9 => Change::Retry(RetryPolicy { retries_max: dice.below(4) as u32, ..RetryPolicy::default() }),
-            10 => Change::Compaction(CompactionPolicy { auto: dice.chance(70), ..CompactionPolicy::default() }),
+            10 => Change::Compaction(CompactionPolicy {
+                auto: dice.chance(70),
+                on_switch: dice.chance(50),
+                ..CompactionPolicy::default()
+            }),
             _ => Change::Gadget { name: dice.pick(&["sharp", "blunt"]).into(), on: dice.chance(50) },
         }
     }
@@ -487,7 +493,7 @@ fn lane_policy(dice: &mut Dice) -> LanePolicy {
         steer_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         follow_up_drain: dice.pick(&[Drain::OneAtATime, Drain::All]),
         steer_point: dice.pick(&[SteerPoint::Wait, SteerPoint::Immediate]),
-        late_steer: LateSteer::Joins,
+        late_steer: dice.pick(&[LateSteer::Joins, LateSteer::Dropped]),
     }
 }
 

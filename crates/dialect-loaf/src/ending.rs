@@ -1,0 +1,82 @@
+//! How a conversation ends: by a request, by the end of input, by a signal.
+
+use serde_json::json;
+use vocab::{QueueVerb, Verb};
+use wire::{Out, Parting, Signal};
+
+use crate::Loaf;
+use crate::frames::Call;
+use crate::replies::Why;
+
+#[derive(Default)]
+pub(crate) struct End {
+    /// No new request is taken; we close when what runs has stopped.
+    pub(crate) ending: bool,
+    /// Events are over; what was asked before is still answered.
+    pub(crate) mute: bool,
+    /// Nothing is waited for any more.
+    now: bool,
+}
+
+impl Loaf {
+    pub(crate) fn shutdown_asked(&mut self, call: &Call, reason: Option<String>, out: &mut Out) {
+        self.state_changed(reason.as_deref().unwrap_or("shutdown"), None, out);
+        let mut answer = json!({ "accepted": true });
+        if let Some(reason) = reason {
+            answer["reason"] = json!(reason);
+        }
+        self.pen(out).result(call, answer);
+        self.wind_down(out);
+    }
+
+    pub(crate) fn quit(&mut self, call: &Call, out: &mut Out) {
+        self.state_changed("quit_command", None, out);
+        self.pen(out).result(call, json!({ "shutting_down": true }));
+        self.wind_down(out);
+    }
+
+    /// Stops everything that runs; what waits is dropped.
+    fn wind_down(&mut self, out: &mut Out) {
+        if std::mem::replace(&mut self.end.ending, true) {
+            return;
+        }
+        out.ending = true;
+        self.want(Verb::CancelSignIns, Why::Nothing, out);
+        for at in 0..self.seats.len() {
+            self.tell_seat(at, Verb::Queue(QueueVerb::Clear), Why::Nothing, out);
+            self.seats[at].queued.clear();
+            if let Some(turn) = self.seats[at].turn.as_ref().map(|turn| turn.engine.clone()) {
+                self.tell_seat(at, Verb::Interrupt { turn: Some(turn) }, Why::Nothing, out);
+            } else if self.seats[at].compacting {
+                self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+            }
+        }
+    }
+
+    pub(crate) fn parted(&mut self, why: Parting, out: &mut Out) {
+        match why {
+            Parting::Signal(signal) => {
+                let reason = match signal {
+                    Signal::Interrupt => "sigint",
+                    Signal::Terminate | Signal::Hangup => "sigterm",
+                };
+                // Asked twice, we do not wait.
+                self.end.now |= self.end.ending;
+                if !self.end.ending {
+                    self.state_changed(reason, None, out);
+                }
+            }
+            Parting::Eof | Parting::Deaf => self.end.mute = true,
+            Parting::GraceOver => self.end.now = true,
+        }
+        self.wind_down(out);
+    }
+
+    /// Closes when everything has stopped and everybody was answered.
+    pub(crate) fn settle(&mut self, out: &mut Out) {
+        if self.end.ending {
+            let stopped = self.seats.iter().all(|seat| seat.turn.is_none() && !seat.locked && !seat.compacting);
+            out.close |= self.end.now || (stopped && self.pending.is_empty());
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What the engine tells unasked, in the order this wire promises.
+
+use vocab::{Answer, AskKind, Body, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Verb, parts_text};
+use wire::Out;
+
+use crate::Loaf;
+use crate::images::{self, Loaded};
+use crate::messages::is_shown;
+use crate::problem;
+use crate::replies::Why;
+
+impl Loaf {
+    pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+        let mut pen = self.pen(out);
+        let (seat, mut scene) = self.scene(at);
+        match event {
+            Event::Text { delta, .. } => seat.answering(&mut pen, delta),
+            Event::Thinking { delta, .. } => seat.thinking(&mut pen, delta),
+            Event::Logged(entry) => self.logged(at, entry, out),
+            Event::State(state) => seat.state = state.clone(),
+            Event::ModelCalled { .. } => seat.called(&mut pen, &mut scene),
+            Event::CompactionStarted { reason } => seat.compaction_started(&mut pen, *reason),
+            Event::CompactionFailed { reason, fault } => seat.compaction_failed(&mut pen, *reason, fault),
+            Event::TurnLost(end) => {
+                seat.finish(&mut pen, &mut scene, 0, end);
+                self.turn_over(at, out);
+            }
+            Event::ItemEnded { item, end, .. } => {
+                if *end == ItemEnd::Consumed {
+                    seat.steers.retain(|steer| steer != item);
+                }
+            }
+            Event::Notice(Notice::Say { text, .. }) => seat.remark(&mut pen, scene.numbers, text),
+            Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
+            Event::Gone { fault } => {
+                let message = problem::text(fault);
+                if let Some(turn) = seat.turn.as_ref().map(|turn| turn.id.clone()) {
+                    seat.stumble(&mut pen, &mut scene, &turn, &message);
+                }
+                out.notes.push(message);
+                self.seats.remove(at);
+            }
+            // Nobody is there to be shown these.
+            Event::Notice(_)
+            | Event::CallInput { .. }
+            | Event::CallProgress { .. }
+            | Event::RetryStarted { .. }
+            | Event::RetryEnded { .. }
+            | Event::Settled
+            | Event::ShellProgress { .. }
+            | Event::Consult(_)
+            | Event::SignIn { .. }
+            | Event::Queue(_)
+            | Event::Live { .. }
+            | Event::Reply { .. } => {}
+        }
+    }
+
+    fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
+        let mut pen = self.pen(out);
+        let (seat, mut scene) = self.scene(at);
+        match &entry.body {
+            Body::TurnStarted { turn } => seat.coming = Some(turn.clone()),
+            Body::Settled { item, .. } => {
+                // A prompt that waited is a turn now, or was taken back.
+                let Some(place) = seat.queued.iter().position(|queued| queued.item == *item) else { return };
+                let queued = seat.queued.remove(place);
+                if let Some(turn) = seat.coming.take() {
+                    seat.prepare(&mut pen, &scene, turn, queued.turn);
+                    seat.give_images(queued.images);
+                }
+            }
+            Body::User { turn: Some(turn), parts, from } if is_shown(*from) => {
+                let fresh = seat.turn.as_ref().is_none_or(|known| known.engine != *turn);
+                if fresh {
+                    // Not started by a request of this conversation: a chat that another process left waiting.
+                    let id = self.mint(IdKind::Turn);
+                    let (seat, scene) = self.scene(at);
+                    seat.prepare(&mut pen, &scene, turn.clone(), id);
+                }
+                let (seat, mut scene) = self.scene(at);
+                seat.coming = None;
+                let of_log = images::of_parts(parts, entry.at_ms);
+                let images: Vec<Loaded> = seat.take_images(of_log.len()).unwrap_or(of_log);
+                let steers = *from != vocab::UserFrom::Prompt;
+                seat.heard(&mut pen, &mut scene, (entry.seq, steers), parts_text(parts), images);
+            }
+            Body::Assistant { message, .. } => seat.replied(message),
+            Body::CallStarted { call, .. } => seat.call_started(&mut pen, &call.id),
+            Body::CallEnded { result, .. } => seat.call_ended(&mut pen, result),
+            Body::Retrying { attempt, attempts_max, fault, .. } => {
+                seat.retrying(&mut pen, *attempt, *attempts_max, fault);
+            }
+            Body::Compacted(done) => seat.compaction_done(&mut pen, &mut scene, done),
+            Body::TurnEnded(end) => {
+                seat.finish(&mut pen, &mut scene, entry.seq, end);
+                self.turn_over(at, out);
+            }
+            Body::AskOpened(ask) => {
+                let answer = match &ask.kind {
+                    AskKind::Permission(permission) => Answer::Deny(Some(denied(permission).into())),
+                    AskKind::HostCall { .. } => Answer::Deny(Some("this controller has no tools of its own".into())),
+                    AskKind::Select { .. }
+                    | AskKind::Confirm { .. }
+                    | AskKind::Input { .. }
+                    | AskKind::Editor { .. } => Answer::Dismissed,
+                };
+                self.tell_seat(at, Verb::Answer { ask: ask.id.clone(), answer }, Why::Nothing, out);
+            }
+            Body::User { .. }
+            | Body::Opened { .. }
+            | Body::AskClosed { .. }
+            | Body::Queued(_)
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Title { .. }
+            | Body::Shell(_)
+            | Body::Todos { .. }
+            | Body::Imported { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
+            | Body::Recovered { .. } => {}
+        }
+    }
+
+    /// What waited for the end of the turn is done now.
+    fn turn_over(&mut self, at: usize, out: &mut Out) {
+        if let Some(after) = self.seats[at].after.take() {
+            self.swap_for(at, after, out);
+        }
+    }
+}
+
+/// Nobody can be asked on this wire, so what the mode leaves open is denied.
+fn denied(ask: &PermissionAsk) -> String {
+    let why = ask.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("denied, because nobody can be asked in permission mode {}{why}", ask.active.as_str())
+}

@@ -1,0 +1,149 @@
+//! A log as a chat: what people said and what was answered. Tool calls and results are left out, and the replies of one turn
+//! are one message.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use vocab::{Body, Entry, Part, Stop, UserFrom, parts_text};
+
+use crate::images::{self, Loaded, Shown};
+
+/// What stands for an answer without a word.
+pub(crate) const NO_TEXT: &str = "(No response text returned)";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    User,
+    Assistant,
+    System,
+}
+
+/// One message of the log.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The entry that made it: of a prompt its own, of an answer the end of its turn.
+    pub(crate) seq: u64,
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+    pub(crate) images: Vec<Loaded>,
+    /// Its turn failed without an answer: it is shown, and not part of the conversation.
+    pub(crate) lost: bool,
+}
+
+/// Everything that was said on a branch, oldest first.
+pub(crate) fn said(entries: &[Arc<Entry>]) -> Vec<Said> {
+    let mut fold = Fold::default();
+    entries.iter().for_each(|entry| fold.take(entry));
+    fold.finish()
+}
+
+#[derive(Default)]
+struct Fold {
+    list: Vec<Said>,
+    /// The answer of the turn that is being read, so far.
+    answer: String,
+    answered: bool,
+    /// Where this turn begins in the list.
+    turn_from: usize,
+}
+
+impl Fold {
+    fn take(&mut self, entry: &Arc<Entry>) {
+        let (seq, at_ms) = (entry.seq, entry.at_ms);
+        match &entry.body {
+            Body::TurnStarted { .. } => {
+                self.close(seq);
+                self.turn_from = self.list.len();
+            }
+            Body::User { parts, from, .. } if is_shown(*from) => self.list.push(Said {
+                seq,
+                kind: Kind::User,
+                text: parts_text(parts),
+                images: images::of_parts(parts, at_ms),
+                lost: false,
+            }),
+            Body::Assistant { turn, message } => {
+                self.answer.push_str(&message.text());
+                self.answered = true;
+                if turn.is_none() {
+                    self.close(seq);
+                }
+            }
+            Body::TurnEnded(end) => {
+                let failed = end.stop == Stop::Error && self.answer.trim().is_empty();
+                if self.answer.trim().is_empty() && completed(end.stop) {
+                    self.answer = NO_TEXT.to_owned();
+                    self.answered = true;
+                }
+                self.close(seq);
+                if failed {
+                    self.list[self.turn_from..].iter_mut().for_each(|said| said.lost = true);
+                }
+                self.turn_from = self.list.len();
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, seq: u64) {
+        let text = std::mem::take(&mut self.answer).trim().to_owned();
+        if std::mem::take(&mut self.answered) && !text.is_empty() {
+            self.list.push(Said { seq, kind: Kind::Assistant, text, images: Vec::new(), lost: false });
+        }
+    }
+
+    fn finish(mut self) -> Vec<Said> {
+        // Of a turn that still runs the answer is not there yet.
+        self.answer.clear();
+        self.list
+    }
+}
+
+/// Whether a turn that ended so has an answer, be it an empty one.
+pub(crate) fn completed(stop: Stop) -> bool {
+    match stop {
+        Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => true,
+        Stop::Interrupted | Stop::Error => false,
+    }
+}
+
+/// What people wrote; not what stands beside it for the model alone.
+pub(crate) fn is_shown(from: UserFrom) -> bool {
+    match from {
+        UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp => true,
+        UserFrom::Reminder | UserFrom::Companion => false,
+    }
+}
+
+/// A message as controllers show it.
+#[derive(Serialize)]
+pub(crate) struct UiMessage<'a> {
+    pub(crate) id: u64,
+    pub(crate) kind: Kind,
+    pub(crate) text: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<Shown>,
+}
+
+/// A message as the conversation has it.
+#[derive(Serialize)]
+pub(crate) struct ChatMessage<'a> {
+    role: Kind,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<Shown>,
+}
+
+pub(crate) fn chat(said: &[Said]) -> Vec<ChatMessage<'_>> {
+    fn one(said: &Said) -> ChatMessage<'_> {
+        ChatMessage { role: said.kind, text: &said.text, images: said.images.iter().map(Loaded::shown).collect() }
+    }
+    said.iter().filter(|said| !said.lost).map(one).collect()
+}
+
+/// A message's text with the pictures behind it.
+pub(crate) fn parts(text: String, images: &[Loaded]) -> Vec<Part> {
+    let pictures = images.iter().map(|loaded| Part::Image(loaded.image.clone()));
+    std::iter::once(Part::text(text)).chain(pictures).collect()
+}

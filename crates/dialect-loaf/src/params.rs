@@ -1,0 +1,125 @@
+//! Reads params by the rules of this wire: texts are trimmed, null and blank mean absent, what is not asked for is ignored.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::problem::Problem;
+
+pub(crate) struct Params {
+    method: &'static str,
+    members: Map<String, Value>,
+}
+
+/// Whether a method can do without params.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    /// Whatever is sent is ignored.
+    Nothing,
+    /// An object, or none.
+    Optional,
+    Object,
+}
+
+impl Params {
+    pub(crate) fn read(method: &'static str, needs: Needs, raw: Option<&RawValue>) -> Result<Self, Problem> {
+        let raw = raw.map(RawValue::get).filter(|text| *text != "null");
+        let members = match (needs, raw) {
+            (Needs::Nothing, _) | (Needs::Optional, None) => Map::new(),
+            (Needs::Object, None) => return Err(Problem::no_object(method)),
+            (Needs::Optional | Needs::Object, Some(text)) => {
+                serde_json::from_str(text).map_err(|_| Problem::no_object(method))?
+            }
+        };
+        Ok(Self { method, members })
+    }
+
+    fn get(&self, field: &str) -> Option<&Value> {
+        self.members.get(field).filter(|value| !value.is_null())
+    }
+    /// As it stands, for what has rules of its own.
+    pub(crate) fn take(&mut self, field: &str) -> Option<Value> {
+        self.members.remove(field)
+    }
+
+    pub(crate) fn text(&self, field: &'static str) -> Result<String, Problem> {
+        let text = self.get(field).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+        text.map(str::to_owned).ok_or_else(|| Problem::field(self.method, field, "a non-empty string"))
+    }
+
+    pub(crate) fn text_maybe(&self, field: &'static str) -> Result<Option<String>, Problem> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+            Some(_) => Err(Problem::field(self.method, field, "a string")),
+        }
+    }
+
+    pub(crate) fn flag(&self, field: &'static str) -> Result<bool, Problem> {
+        let flag = self.get(field).and_then(Value::as_bool);
+        flag.ok_or_else(|| Problem::field(self.method, field, "a boolean"))
+    }
+
+    /// Absent means no.
+    pub(crate) fn flag_maybe(&self, field: &'static str) -> Result<bool, Problem> {
+        match self.get(field) {
+            None => Ok(false),
+            Some(_) => self.flag(field),
+        }
+    }
+
+    pub(crate) fn number_maybe(&self, field: &'static str) -> Result<Option<f64>, Problem> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(value) => match value.as_f64().filter(|number| number.is_finite()) {
+                Some(number) => Ok(Some(number)),
+                None => Err(Problem::field(self.method, field, "a finite number")),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(needs: Needs, value: &Value) -> Result<Params, Problem> {
+        let raw = RawValue::from_string(value.to_string()).unwrap();
+        Params::read("m", needs, Some(&raw))
+    }
+
+    #[test]
+    fn who_needs_an_object_says_so() {
+        let wants = "invalid params for m: expected object";
+        for value in [json!([]), json!(1), json!("x"), json!(true)] {
+            assert_eq!(read(Needs::Object, &value).err().unwrap().message, wants);
+            assert_eq!(read(Needs::Optional, &value).err().unwrap().message, wants);
+            assert!(read(Needs::Nothing, &value).is_ok());
+        }
+        assert!(read(Needs::Optional, &Value::Null).is_ok() && Params::read("m", Needs::Optional, None).is_ok());
+        assert!(read(Needs::Object, &Value::Null).is_err() && Params::read("m", Needs::Object, None).is_err());
+    }
+
+    #[test]
+    fn each_kind_of_member_has_its_text() {
+        let params = read(Needs::Object, &json!({ "t": " x ", "blank": "  ", "n": 3, "b": true, "z": null })).unwrap();
+        assert_eq!(params.text("t").unwrap(), "x");
+        for field in ["blank", "n", "z", "missing"] {
+            let problem = params.text(field).unwrap_err();
+            assert_eq!(problem.message, format!("invalid params for m: `{field}` must be a non-empty string"));
+        }
+        assert_eq!(params.text_maybe("t").unwrap().as_deref(), Some("x"));
+        for field in ["blank", "z", "missing"] {
+            assert_eq!(params.text_maybe(field).unwrap(), None);
+        }
+        assert_eq!(params.text_maybe("n").unwrap_err().message, "invalid params for m: `n` must be a string");
+        assert!(params.flag("b").unwrap() && params.flag_maybe("b").unwrap() && !params.flag_maybe("z").unwrap());
+        for problem in [params.flag("z").unwrap_err(), params.flag("n").unwrap_err()] {
+            assert!(problem.message.ends_with("must be a boolean"), "{}", problem.message);
+        }
+        assert_eq!(params.flag_maybe("n").unwrap_err().message, "invalid params for m: `n` must be a boolean");
+        assert_eq!((params.number_maybe("n").unwrap(), params.number_maybe("z").unwrap()), (Some(3.0), None));
+        assert_eq!(params.number_maybe("t").unwrap_err().message, "invalid params for m: `t` must be a finite number");
+    }
+}

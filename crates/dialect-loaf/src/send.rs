@@ -1,0 +1,182 @@
+//! Prompts, steering and interrupts.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use vocab::{Change, Delivery, Fault, FaultKind, IdKind, Part, Picture, Reply, Verb};
+use wire::Out;
+
+use crate::Loaf;
+use crate::frames::Call;
+use crate::images::{self, Input, Loaded};
+use crate::messages;
+use crate::params::Params;
+use crate::problem::{self, Problem};
+use crate::replies::Why;
+use crate::seat::Queued;
+
+/// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
+pub(crate) struct Sending {
+    call: Call,
+    pub(crate) seat: u64,
+    turn: Arc<str>,
+    text: String,
+    inputs: Vec<Input>,
+    loaded: Vec<Loaded>,
+    enqueue: bool,
+}
+
+impl Loaf {
+    pub(crate) fn send(&mut self, call: &Call, at: usize, mut params: Params, out: &mut Out) -> Result<(), Problem> {
+        let text = params.text_maybe("text")?.unwrap_or_default();
+        let enqueue = params.flag_maybe("enqueue")?;
+        let inputs = images::read(params.take("images"));
+        if text.is_empty() && inputs.is_empty() {
+            let message = "session.send requires non-empty text or at least one image";
+            return Err(Problem::domain("empty_prompt", message));
+        }
+        if self.seats[at].is_busy() && !enqueue {
+            return Err(busy());
+        }
+        let seat = &mut self.seats[at];
+        seat.locked = true;
+        let turn = self.options.ids.mint(IdKind::Turn).into();
+        let sending =
+            Sending { call: call.clone(), seat: seat.number, turn, text, inputs, loaded: Vec::new(), enqueue };
+        match self.unready() {
+            Some(message) => self.stumble(sending, &message, out),
+            None => self.load_next(sending, out),
+        }
+        Ok(())
+    }
+
+    /// Why no prompt can be given to a model now.
+    fn unready(&self) -> Option<String> {
+        match self.choice.provider() {
+            None => Some("select a model first before sending a message".to_owned()),
+            Some("openrouter") => self.need_openrouter().err().map(|problem| problem.message),
+            Some(_) => None,
+        }
+    }
+
+    fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
+        while let Some(input) = sending.inputs.get(sending.loaded.len()) {
+            if let Some(name) = input.file().cloned() {
+                return self.want(Verb::Picture { name }, Why::Picture(Box::new(sending)), out);
+            }
+            match input.decode(self.options.clock.now_ms()) {
+                Ok(loaded) => sending.loaded.push(loaded),
+                Err(message) => return self.stumble(sending, &message, out),
+            }
+        }
+        self.prompt(sending, out);
+    }
+
+    pub(crate) fn picture(&mut self, mut sending: Sending, result: Result<&Picture, &Fault>, out: &mut Out) {
+        match result {
+            Ok(picture) => {
+                let input = &sending.inputs[sending.loaded.len()];
+                let loaded = input.loaded(picture);
+                sending.loaded.push(loaded);
+                self.load_next(sending, out);
+            }
+            Err(fault) => self.stumble(sending, &problem::text(fault), out),
+        }
+    }
+
+    fn prompt(&mut self, sending: Sending, out: &mut Out) {
+        let Some(at) = self.seat_at(sending.seat) else { return };
+        if let Some(title) = self.seats[at].title.take() {
+            self.tell_seat(at, Verb::Set(Change::Title(title)), Why::Nothing, out);
+        }
+        let text = images::labelled(&sending.text, sending.loaded.len());
+        let delivery = if sending.enqueue { Delivery::Enqueue } else { Delivery::RejectIfBusy };
+        let verb = Verb::Prompt { parts: messages::parts(text, &sending.loaded), delivery };
+        self.tell_seat(at, verb, Why::Send(Box::new(sending)), out);
+    }
+
+    pub(crate) fn sent(&mut self, sending: Sending, result: &Result<Reply, Fault>, out: &mut Out) {
+        let Some(at) = self.seat_at(sending.seat) else { return };
+        let Sending { call, turn, loaded, .. } = sending;
+        let mut pen = self.pen(out);
+        match result {
+            Ok(Reply::Started { turn: engine }) => {
+                let (seat, scene) = self.scene(at);
+                seat.prepare(&mut pen, &scene, engine.clone(), turn.clone());
+                seat.give_images(loaded);
+                pen.result(&call, accepted(&seat.id, &turn, false));
+            }
+            Ok(Reply::Waiting { item, .. }) => {
+                let (seat, _) = self.scene(at);
+                seat.queued.push(Queued { item: item.clone(), turn: turn.clone(), images: loaded });
+                let label = format!("queued ({})", seat.queued.len());
+                seat.say_status(&mut pen, true, &label, false);
+                pen.result(&call, accepted(&seat.id, &turn, true));
+            }
+            Ok(_) => pen.fail(&call, &Problem::internal("the engine gave no answer to a prompt")),
+            Err(fault) if fault.kind == FaultKind::TurnInProgress => pen.fail(&call, &busy()),
+            Err(fault) => pen.fail(&call, &fault.into()),
+        }
+        self.release(at, out);
+    }
+
+    /// A prompt that fails before it begins is accepted and has its whole turn at once.
+    fn stumble(&mut self, sending: Sending, message: &str, out: &mut Out) {
+        let Some(at) = self.seat_at(sending.seat) else { return };
+        let mut pen = self.pen(out);
+        let (seat, mut scene) = self.scene(at);
+        let queued = seat.is_busy();
+        let answer = accepted(&seat.id, &sending.turn, queued);
+        if queued {
+            // Another turn runs; this one is over before it is heard of.
+            pen.result(&sending.call, &answer);
+        }
+        seat.stumble(&mut pen, &mut scene, &sending.turn, message);
+        if !queued {
+            pen.result(&sending.call, &answer);
+        }
+        self.release(at, out);
+    }
+
+    pub(crate) fn steer(&mut self, call: &Call, at: usize, text: &str, out: &mut Out) {
+        let seat = &self.seats[at];
+        if seat.turn.is_none() {
+            return self.steered(call, at, false, out);
+        }
+        let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Steer };
+        let why = Why::Steer { call: call.clone(), seat: seat.number };
+        self.tell_seat(at, verb, why, out);
+    }
+
+    pub(crate) fn steered(&mut self, call: &Call, at: usize, accepted: bool, out: &mut Out) {
+        let session_id = self.seats[at].id.clone();
+        self.pen(out).result(call, json!({ "session_id": session_id, "accepted": accepted }));
+    }
+
+    /// Asks the running turn to stop; `false` when there is none, or it was asked already.
+    pub(crate) fn interrupt(&mut self, at: usize, out: &mut Out) -> bool {
+        let seat = &mut self.seats[at];
+        let turn = match &mut seat.turn {
+            Some(turn) if turn.interrupting => return false,
+            Some(turn) => {
+                turn.interrupting = true;
+                Some(turn.engine.clone())
+            }
+            None if seat.compacting => None,
+            None => return false,
+        };
+        let mut pen = self.pen(out);
+        self.seats[at].say_status(&mut pen, true, "interrupting...", false);
+        // By its name: a turn that starts meanwhile is not the one that is meant.
+        self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
+        true
+    }
+}
+
+fn busy() -> Problem {
+    Problem::domain("session_busy", "session is busy; use enqueue=true to queue the prompt")
+}
+
+fn accepted(session: &str, turn: &str, queued: bool) -> serde_json::Value {
+    json!({ "session_id": session, "turn_id": turn, "accepted": true, "queued": queued })
+}

@@ -1,0 +1,223 @@
+//! Compactions: those a call needs first, those somebody asks for, and the one that waits for the running turn.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Tag};
+
+use super::{AfterCompact, Session, Work};
+use crate::compaction::{self, Compacted, Job};
+use crate::history::History;
+use crate::lane::TurnOver;
+use crate::outbox::Outbox;
+
+/// A compaction that comes after the running turn and before the next one.
+pub(super) struct NextCompaction {
+    outbox: Arc<Outbox>,
+    tag: Tag,
+    instructions: Option<Arc<str>>,
+}
+
+impl Session {
+    /// Starts a compaction that somebody asked for; the reply comes when it is done.
+    pub(super) async fn compact(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        instructions: Option<Arc<str>>,
+        slash: bool,
+    ) -> Result<(), Fault> {
+        if self.lane.is_busy() {
+            return Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running"));
+        }
+        self.load().await?;
+        let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
+        self.start_compaction(CompactReason::Manual, instructions, then).await?;
+        self.lane.occupy().expect("it was idle a moment ago");
+        Ok(())
+    }
+
+    /// As [`Session::compact`], after whatever runs now. One waits at a time.
+    pub(super) async fn compact_in_turn(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        instructions: Option<Arc<str>>,
+    ) -> Result<(), Fault> {
+        if !self.lane.is_busy() {
+            return self.compact(outbox, tag, instructions, false).await;
+        }
+        if self.next_compaction.is_some() {
+            return Err(Fault::new(FaultKind::TurnInProgress, "a compaction is already waiting for the running turn"));
+        }
+        self.next_compaction = Some(NextCompaction { outbox: outbox.clone(), tag, instructions });
+        Ok(())
+    }
+
+    /// Starts the compaction that waited, once nothing runs any more. The lane was left busy for it.
+    pub(super) async fn compact_next(&mut self) {
+        if self.turn.is_some() || !matches!(self.work, Work::Nothing) {
+            return;
+        }
+        let Some(NextCompaction { outbox, tag, instructions }) = self.next_compaction.take() else { return };
+        let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash: false };
+        let started = match self.load().await {
+            Ok(()) => self.start_compaction(CompactReason::Manual, instructions, then).await,
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = started {
+            self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault) });
+            self.lane_goes_on(TurnOver::Completed);
+        }
+    }
+
+    /// The compaction that waits will not come.
+    pub(super) fn refuse_next_compaction(&mut self, fault: Fault) {
+        if let Some(NextCompaction { outbox, tag, .. }) = self.next_compaction.take() {
+            self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault) });
+        }
+    }
+
+    /// Whether a compaction was started that the next model call has to wait for. With the history loaded.
+    pub(super) async fn make_room(&mut self) -> bool {
+        if self.has_switched()
+            && self.start_compaction(CompactReason::Switch, None, AfterCompact::CallModel).await.is_ok()
+        {
+            return true;
+        }
+        let tokens = self.history.as_ref().map_or(0, History::context_tokens);
+        compaction::is_due(&self.settings.compaction, tokens, self.model.context_window)
+            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
+    }
+
+    /// Whether the last reply came from another provider's model, and this turn has not tried yet to make a summary of it.
+    fn has_switched(&mut self) -> bool {
+        let Some(replier) = self.history.as_ref().and_then(History::replier) else { return false };
+        if !self.settings.compaction.on_switch || *replier == self.model.slug {
+            return false;
+        }
+        let resolved = self.shared.ports.provider.resolve(replier);
+        let other = resolved.map_or(true, |model| model.provider != self.model.provider);
+        other && self.turn.as_mut().is_some_and(crate::turn::Turn::tries_switch)
+    }
+
+    pub(super) async fn start_compaction(
+        &mut self,
+        reason: CompactReason,
+        instructions: Option<Arc<str>>,
+        then: AfterCompact,
+    ) -> Result<(), Fault> {
+        self.await_commits().await?;
+        let history = self.history.as_ref().expect("loaded before anything can be compacted");
+        let marks = history.marks();
+        if reason == CompactReason::Manual && history.is_compacted() {
+            return Err(Fault::new(FaultKind::NothingToDo, "Already compacted"));
+        }
+        let at = match reason {
+            // The other provider's replies are not put before this one word for word, however few they are.
+            CompactReason::Switch => compaction::cut_close(marks),
+            _ => compaction::cut(marks, &self.settings.compaction, self.model.context_window),
+        };
+        let Some(at) = at else {
+            return Err(match reason {
+                CompactReason::Manual => Fault::new(FaultKind::NothingToDo, "Nothing to compact (session too small)"),
+                _ => Fault::new(FaultKind::ContextOverflow, "the context is full and there is nothing left to compact")
+                    .hint("start a new session, or use a model with a larger context window"),
+            });
+        };
+        let job = Job {
+            session: self.id.clone(),
+            store: self.shared.ports.store.clone(),
+            provider: self.shared.ports.provider.clone(),
+            model: ModelInfo::clone(&self.model),
+            reason,
+            instructions,
+            first_kept: marks[at].seq,
+            upto: self.ledger.last_seq(),
+            tokens_before: history.context_tokens(),
+            messages_before: history.messages(),
+        };
+        self.ledger.emit(Event::CompactionStarted { reason });
+        self.work = Work::Compact { job: job.run(), reason, then, meanwhile: Vec::new() };
+        self.moved_at = Instant::now();
+        Ok(())
+    }
+
+    pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
+        let Work::Compact { reason, then, meanwhile, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
+            return;
+        };
+        let result = result.map(|mut compacted| {
+            compacted.compaction.messages_after += meanwhile.len() as u64;
+            compacted.kept.extend(meanwhile);
+            self.apply_compaction(compacted)
+        });
+        if let Err(fault) = &result {
+            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        }
+        match then {
+            AfterCompact::ResumeTurn => {
+                self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
+            }
+            // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
+            AfterCompact::CallModel => self.send_after_compaction().await,
+            AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
+        }
+    }
+
+    fn compaction_answered(&mut self, outbox: Arc<Outbox>, tag: Tag, slash: bool, result: Result<Compaction, Fault>) {
+        self.tell_state();
+        let result = match (slash, result) {
+            (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
+            (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
+        };
+        self.ledger.reply(outbox, Event::Reply { tag, result });
+        self.lane_goes_on(TurnOver::Completed);
+    }
+
+    /// Stops a running compaction, if there is one, and says so to whoever heard it start.
+    pub(super) fn cancel_compaction(&mut self, fault: Fault) {
+        if !matches!(self.work, Work::Compact { .. }) {
+            return;
+        }
+        let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        // Whoever stops us does not want us to go on by ourselves.
+        self.may_remind = false;
+        self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        if let AfterCompact::Answer { outbox, tag, slash } = then {
+            self.compaction_answered(outbox, tag, slash, Err(fault));
+        }
+    }
+
+    fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
+        let Compacted { mut compaction, kept } = compacted;
+        match &mut self.history {
+            Some(history) => {
+                history.replace(Some(&compaction), kept.iter());
+                compaction.tokens_after = vocab::estimate_tokens(history.bytes());
+                history.set_reported(compaction.tokens_after);
+            }
+            // The model was switched meanwhile: the next load reads the summary from the log.
+            None => {
+                let bytes: usize = kept.iter().map(|said| compaction::size(&said.message)).sum();
+                compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
+            }
+        }
+        self.spent.add(&compaction.usage);
+        let seq = self.log(Body::Compacted(compaction.clone()));
+        if let Some(history) = &mut self.history {
+            history.compacted(seq);
+        }
+        compaction
+    }
+
+    /// The call that waited for a compaction. The model may have been switched meanwhile.
+    async fn send_after_compaction(&mut self) {
+        match self.load().await {
+            Ok(()) => self.send_request(),
+            Err(fault) => self.with_turn(|turn, fx| {
+                turn.abort(fault, fx);
+            }),
+        }
+    }
+}
