@@ -21,4 +21,5 @@ mod shell_support;
 mod shell_terminal;
 mod small;
 mod web;
+mod web_search;
 mod write;
