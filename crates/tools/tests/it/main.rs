@@ -7,6 +7,7 @@ mod docs_page;
 mod edit;
 mod escape;
 mod leash_entry;
+mod loaf_calls;
 mod patch;
 mod protect;
 mod race;
