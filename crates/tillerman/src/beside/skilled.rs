@@ -59,16 +59,16 @@ async fn stand(companion: Companion, places: Places) {
             } else if let Event::Consult(Consult { id, kind: ConsultKind::Turn { parts } }) = &event {
                 let cwd = workspaces.get(&session).unwrap_or(&places.cwd).clone();
                 let places = Places { cwd, ..places.clone() };
-                let look = look(parts_text(parts), places);
-                advising.spawn(advise(companion.clone(), session, *id, look));
+                let looking = look(parts_text(parts), places);
+                advising.spawn(advise(companion.clone(), session, *id, looking));
             }
         }
     }
 }
 
 /// People are told before the model is.
-async fn advise(companion: Arc<Companion>, session: SessionId, consult: u64, look: impl Future<Output = Advice>) {
-    let Advice { notices, opinion } = look.await;
+async fn advise(companion: Arc<Companion>, session: SessionId, consult: u64, looking: impl Future<Output = Advice>) {
+    let Advice { notices, opinion } = looking.await;
     let verbs = notices.into_iter().map(Verb::Show).chain([Verb::Opine { consult, opinion }]);
     for verb in verbs {
         companion.submit(Command { tag: TAG, target: Target::Session(session.clone()), verb }).await;

@@ -128,15 +128,14 @@ async fn commands_run_with_the_words_of_the_family() {
 async fn a_background_command_is_followed_by_whatever_its_id_is_called() {
     let loaf = Loaf::new();
     for key in ["id", "session_id", "bash_id", "process_id", "job_id", "shell_id"] {
-        let start =
-            json!({ "command": "cat", "run_in_background": true, "session_name": "dev", "reuse_session": false });
+        let start = json!({ "command": "while read line; do echo \"<$line>\"; done", "run_in_background": true, "session_name": "dev", "reuse_session": false });
         let id: Value = loaf.start("bash", start).await.into();
         let with = |more: &[(&str, Value)]| object(&[&[(key, id.clone())], more].concat());
         let list = loaf.call("list_background_bash", json!({ "include_exited": true })).await;
         assert!(list.contains(id.as_str().unwrap()), "{key}: {list}");
         loaf.call("write_background_bash", with(&[("input", "one".into()), ("append_newline", true.into())])).await;
         let read = with(&[("max_chars", 8000.into()), ("stream", "both".into()), ("wait_ms", 1000.into())]);
-        loaf.read_until("read_background_bash", read.clone(), "one\n").await;
+        loaf.read_until("read_background_bash", read.clone(), "<one>").await;
         let stopped = loaf.call("stop_background_bash", with(&[("force", true.into())])).await;
         assert!(stopped.contains("killed by signal"), "{key}: {stopped}");
     }
