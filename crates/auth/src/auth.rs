@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, Secret};
+use vocab::{Account, Accounts, Fault, Key, Secret, SignInMode, SignInStep, SignedIn};
 
-use crate::config::{Account, Config, Key};
+use crate::Timer;
+use crate::config::Config;
 use crate::credentials::{CredentialFile, Replace};
-use crate::flow::{Connected, FlowEvent, Mode, Seats};
+use crate::flow::Seats;
 use crate::refresh::Refresher;
-use crate::{Profile, Timer};
 
 /// Sign-ins, tokens and keys of one user.
 #[derive(Clone)]
@@ -21,17 +21,6 @@ pub(crate) struct Inner {
     pub(crate) timer: Arc<dyn Timer>,
     pub(crate) seats: Seats,
     pub(crate) refreshers: [Refresher; Account::ALL.len()],
-}
-
-/// What is there, without any of it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Status {
-    pub openai: bool,
-    pub openai_account_id: Option<String>,
-    pub antigravity: bool,
-    pub antigravity_profile: Option<Profile>,
-    pub openrouter_key: bool,
-    pub exa_key: bool,
 }
 
 impl Auth {
@@ -54,10 +43,10 @@ impl Auth {
     pub async fn connect(
         &self,
         account: Account,
-        mode: Mode,
+        mode: SignInMode,
         originator: Option<&str>,
-        tell: &mut (dyn FnMut(FlowEvent) + Send),
-    ) -> Result<Connected, Fault> {
+        tell: &mut (dyn FnMut(SignInStep) + Send),
+    ) -> Result<SignedIn, Fault> {
         self.0.connect(account, mode, originator, tell).await
     }
 
@@ -96,16 +85,17 @@ impl Auth {
         self.0.file.clear().await
     }
 
-    pub async fn status(&self) -> Result<Status, Fault> {
+    /// What is there, without any of it.
+    pub async fn status(&self) -> Result<Accounts, Fault> {
         let saved = self.0.file.read().await?;
         let (openai, antigravity) = (saved.login(Account::OpenAi), saved.login(Account::Antigravity));
-        Ok(Status {
+        Ok(Accounts {
             openai: openai.is_some(),
             openai_account_id: openai.and_then(|login| login.account_id.clone()),
             antigravity: antigravity.is_some(),
             antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
-            openrouter_key: saved.key(Key::OpenRouter).is_some(),
-            exa_key: saved.key(Key::Exa).is_some(),
+            openrouter: saved.key(Key::OpenRouter).is_some(),
+            exa: saved.key(Key::Exa).is_some(),
         })
     }
 

@@ -4,32 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vocab::{Fault, FaultKind, Secret};
-
-/// An account that is signed in to by a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Account {
-    OpenAi,
-    Antigravity,
-}
-
-impl Account {
-    pub const ALL: [Account; 2] = [Account::OpenAi, Account::Antigravity];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Account::OpenAi => "openai",
-            Account::Antigravity => "antigravity",
-        }
-    }
-}
-
-/// A key that the user brings.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Key {
-    OpenRouter,
-    Exa,
-}
+use vocab::{Account, Fault, FaultKind, Secret};
 
 /// Looks up an environment variable. The crate reads the environment nowhere else.
 #[derive(Clone)]

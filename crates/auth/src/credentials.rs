@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use vocab::{Fault, FaultKind, Secret};
+use vocab::{Account, Fault, FaultKind, Key, LoginMethod, Profile, Secret};
 
 use crate::tokens::Tokens;
-use crate::{Account, Key, LoginMethod, Profile};
 
 const FILE: &str = "credentials.json";
 const LOCK: &str = "credentials.lock";

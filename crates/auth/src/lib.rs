@@ -22,9 +22,7 @@ mod refresh;
 mod timer;
 mod tokens;
 
-pub use auth::{Auth, Status};
-pub use claims::Profile;
-pub use config::{Account, Config, Device, DeviceStyle, Environment, Issuer, Key, Limits, Lookup, Redirect};
+pub use auth::Auth;
+pub use config::{Config, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect};
 pub use credentials::Replace;
-pub use flow::{Connected, FlowEvent, LoginMethod, Mode};
 pub use timer::{SystemTimer, Timer};

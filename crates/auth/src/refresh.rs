@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use safefile::Lock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use vocab::{Fault, FaultKind, Secret};
+use vocab::{Account, Fault, FaultKind, Secret};
 
-use crate::Account;
 use crate::auth::Inner;
 use crate::credentials::Login;
 use crate::tokens::{Desk, Tokens, is_final};

@@ -5,11 +5,11 @@ use std::time::Duration;
 use providers::{Answer, Content, Once, Proxy};
 use serde::Deserialize;
 use serde_json::Value;
-use vocab::{Clock, Fault, FaultKind, Secret};
+use vocab::{Clock, Fault, FaultKind, Profile, Secret};
 
 use crate::claims::Claims;
 use crate::config::{Config, Issuer};
-use crate::{Profile, faults, form};
+use crate::{faults, form};
 
 /// A longer answer of an issuer is a fault; real ones are some KiB.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;

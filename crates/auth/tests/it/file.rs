@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use auth::{Account, Key};
 use serde_json::json;
-use vocab::{FaultKind, Secret};
+use vocab::{Account, FaultKind, Key, Secret};
 
 use crate::child;
 use crate::issuer::Reply;
@@ -43,9 +42,9 @@ async fn keys_are_kept_privately_and_can_be_removed() {
     assert_eq!(stage.auth.key(Key::OpenRouter).await.unwrap().unwrap().expose(), "or-key");
     stage.auth.set_key(Key::Exa, None).await.unwrap();
     let status = stage.auth.status().await.unwrap();
-    assert_eq!((status.openrouter_key, status.exa_key), (true, false));
+    assert_eq!((status.openrouter, status.exa), (true, false));
     stage.auth.forget_everything().await.unwrap();
-    assert_eq!(stage.auth.status().await.unwrap(), auth::Status::default());
+    assert_eq!(stage.auth.status().await.unwrap(), vocab::Accounts::default());
     assert_eq!(stage.saved(), json!({ "version": 1 }));
 }
 
