@@ -115,7 +115,7 @@ impl Desk<'_> {
     async fn send(&self, url: &str, content: Option<Content<'_>>, bearer: Option<&Secret>) -> Result<Answer, Fault> {
         let timeout: Duration = self.config.limits.request;
         let proxy = Proxy::from_env(url, |name| self.config.environment.get(name));
-        Once { url, content, bearer, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
+        Once { url, content, bearer, headers: &[], proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
     }
 }
 
