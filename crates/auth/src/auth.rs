@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Account, Accounts, Fault, Key, Secret, SignInMode, SignInStep, SignedIn};
+use vocab::{Account, Accounts, Fault, Key, ModelLimit, OpenAiLimits, Secret, SignInMode, SignInStep, SignedIn};
 
 use crate::Timer;
 use crate::config::Config;
@@ -64,6 +64,16 @@ impl Auth {
     /// that is refused again ends in an `Auth` fault here.
     pub async fn refreshed_after_401(&self, account: Account, used: &Secret) -> Result<Secret, Fault> {
         self.0.refreshed_after_401(account, used).await
+    }
+
+    /// How much of the ChatGPT account is used up.
+    pub async fn openai_limits(&self) -> Result<OpenAiLimits, Fault> {
+        self.0.openai_limits().await
+    }
+
+    /// How much of each model of the Antigravity account is left, by name.
+    pub async fn antigravity_limits(&self) -> Result<Vec<ModelLimit>, Fault> {
+        self.0.antigravity_limits().await
     }
 
     pub async fn key(&self, key: Key) -> Result<Option<Secret>, Fault> {

@@ -32,6 +32,10 @@ impl fmt::Debug for Environment {
 pub struct Config {
     pub openai: Issuer,
     pub antigravity: Issuer,
+    /// Where OpenAI tells how much of an account is used up.
+    pub openai_usage_url: String,
+    /// Antigravity's own API, without a path.
+    pub antigravity_url: String,
     pub limits: Limits,
     pub environment: Environment,
     /// Whether a missing `DISPLAY` says anything; true on Linux.
@@ -48,6 +52,8 @@ impl Config {
                 "https://oauth2.googleapis.com",
                 "https://www.googleapis.com",
             ),
+            openai_usage_url: usage_url(OPENAI_USAGE_BASE),
+            antigravity_url: ANTIGRAVITY_URL.into(),
             limits: Limits::default(),
             environment,
             display_matters: cfg!(target_os = "linux"),
@@ -106,6 +112,16 @@ pub enum DeviceStyle {
     OpenAi,
     /// RFC 8628: forms; polling yields the tokens.
     Rfc8628,
+}
+
+const OPENAI_USAGE_BASE: &str = "https://chatgpt.com/backend-api";
+const OPENAI_USAGE_PATH: &str = "/wham/usage";
+const ANTIGRAVITY_URL: &str = "https://cloudcode-pa.googleapis.com";
+
+/// OpenAI's layout below any base URL; a whole address is taken as it is.
+pub fn usage_url(base: &str) -> String {
+    let base = base.trim().trim_end_matches('/');
+    if base.ends_with(OPENAI_USAGE_PATH) { base.to_owned() } else { format!("{base}{OPENAI_USAGE_PATH}") }
 }
 
 /// Codex' public client id: OpenAI knows no other kind of client for these scopes.
@@ -170,8 +186,7 @@ impl Issuer {
         let device = self.device.iter().flat_map(|device| [&device.start_url, &device.poll_url]);
         for url in [&self.authorize_url, &self.token_url].into_iter().chain(&self.userinfo_url).chain(device) {
             if !safe_url(url) {
-                let shown = url.rsplit_once('@').map_or(url.as_str(), |(_, rest)| rest);
-                return invalid(format!("{shown:?} must be an https URL, or http on this machine"));
+                return Err(unsafe_url(account, url));
             }
         }
         if self.redirect.ports.is_empty() || !self.redirect.path.starts_with('/') {
@@ -183,6 +198,12 @@ impl Issuer {
 
 fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
     list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(crate) fn unsafe_url(account: Account, url: &str) -> Fault {
+    let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+    let message = format!("{}: {shown:?} must be an https URL, or http on this machine", account.name());
+    Fault::new(FaultKind::Invalid, message)
 }
 
 /// https, or http to this very machine; without credentials.

@@ -80,7 +80,7 @@ impl Inner {
         self.refreshed(account, Why::Refused(used), seen).await
     }
 
-    async fn login(&self, account: Account) -> Result<Login, Fault> {
+    pub(crate) async fn login(&self, account: Account) -> Result<Login, Fault> {
         let saved = self.file.read().await?;
         saved.login(account).cloned().ok_or_else(|| {
             Fault::new(FaultKind::Auth, format!("not signed in to {}", account.name())).hint("sign in first")

@@ -72,6 +72,8 @@ pub(crate) fn config(url: &str) -> Config {
     config.antigravity = Issuer::google(url, url, url);
     config.antigravity.client_id = "google-client".into();
     config.antigravity.redirect.ports = vec![0];
+    config.openai_usage_url = auth::usage_url(url);
+    config.antigravity_url = url.into();
     config.limits.request = Duration::from_secs(10);
     config
 }

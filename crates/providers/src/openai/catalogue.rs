@@ -136,7 +136,7 @@ struct Remembered {
     images: bool,
     thinking: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    levels: Option<Vec<Arc<str>>>,
+    levels: Option<Vec<String>>,
 }
 
 /// The remembered list; none when there is no file, or it is another server's, or it cannot be read: it is a cache.
@@ -155,7 +155,7 @@ pub(super) fn load(path: &Path, base_url: &str) -> Option<Vec<ModelInfo>> {
         }),
         images: one.images,
         thinking: one.thinking,
-        levels: one.levels.map(Arc::from),
+        levels: one.levels.map(|levels| levels.into_iter().map(Arc::from).collect()),
         ..ModelInfo::named(one.slug, one.context_window)
     });
     (file.base_url == base_url).then(|| models.collect())
@@ -170,7 +170,7 @@ pub(super) fn save(path: &Path, base_url: &str, models: &[ModelInfo]) -> io::Res
         prices: model.prices.map(|prices| [prices.input, prices.cache_read, prices.cache_write, prices.output]),
         images: model.images,
         thinking: model.thinking,
-        levels: model.levels.as_deref().map(<[_]>::to_vec),
+        levels: model.levels.as_deref().map(|levels| levels.iter().map(|level| level.to_string()).collect()),
     });
     let text = serde_json::to_vec(&File { base_url: base_url.to_owned(), models: models.collect() })?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
