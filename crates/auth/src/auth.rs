@@ -9,6 +9,7 @@ use crate::Timer;
 use crate::config::Config;
 use crate::credentials::{CredentialFile, Replace};
 use crate::flow::Seats;
+use crate::presence::Presence;
 use crate::refresh::Refresher;
 
 /// Sign-ins, tokens and keys of one user.
@@ -20,6 +21,7 @@ pub(crate) struct Inner {
     pub(crate) file: CredentialFile,
     pub(crate) timer: Arc<dyn Timer>,
     pub(crate) seats: Seats,
+    pub(crate) presence: Presence,
     pub(crate) refreshers: [Refresher; Account::ALL.len()],
 }
 
@@ -32,7 +34,14 @@ impl Auth {
     /// With another way to replace the file, for tests of what a crash leaves.
     pub fn with_replace(config: Config, directory: &Path, timer: Arc<dyn Timer>, replace: Replace) -> Self {
         let file = CredentialFile::new(directory, replace);
-        Self(Arc::new(Inner { config, file, timer, seats: Seats::default(), refreshers: Default::default() }))
+        Self(Arc::new(Inner {
+            config,
+            file,
+            timer,
+            seats: Seats::default(),
+            presence: Presence::default(),
+            refreshers: Default::default(),
+        }))
     }
 
     /// Signs in and keeps the tokens. Tells `Started`, what the user has to do, and exactly one of `Completed` and
@@ -97,16 +106,18 @@ impl Auth {
 
     /// What is there, without any of it.
     pub async fn status(&self) -> Result<Accounts, Fault> {
-        let saved = self.0.file.read().await?;
-        let (openai, antigravity) = (saved.login(Account::OpenAi), saved.login(Account::Antigravity));
-        Ok(Accounts {
-            openai: openai.is_some(),
-            openai_account_id: openai.and_then(|login| login.account_id.clone()),
-            antigravity: antigravity.is_some(),
-            antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
-            openrouter: saved.key(Key::OpenRouter).is_some(),
-            exa: saved.key(Key::Exa).is_some(),
-        })
+        Ok(self.0.file.read().await?.accounts())
+    }
+
+    /// The same for callers that cannot wait: one look at the disk while nothing changes, and nothing is there that cannot
+    /// be read.
+    pub fn present(&self) -> Accounts {
+        self.0.presence.look(&self.0.file)
+    }
+
+    /// Every token and key, to be kept out of what others can see.
+    pub async fn secrets(&self) -> Result<Vec<Secret>, Fault> {
+        Ok(self.0.file.read().await?.secrets())
     }
 
     /// Where it all is, for people.

@@ -17,7 +17,7 @@ impl Environment {
         Self(Arc::new(|name| std::env::var(name).ok()))
     }
     /// `None` also for a blank one.
-    pub(crate) fn get(&self, name: &str) -> Option<String> {
+    pub fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.trim().is_empty())
     }
 }
@@ -207,7 +207,7 @@ pub(crate) fn unsafe_url(account: Account, url: &str) -> Fault {
 }
 
 /// https, or http to this very machine; without credentials.
-pub(crate) fn safe_url(url: &str) -> bool {
+pub fn safe_url(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() || authority.contains('@') || url.chars().any(|it| it.is_control() || it == ' ') {

@@ -20,11 +20,12 @@ mod flow;
 mod form;
 mod limits;
 mod pkce;
+mod presence;
 mod refresh;
 mod timer;
 mod tokens;
 
 pub use auth::Auth;
-pub use config::{Config, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, usage_url};
+pub use config::{Config, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, safe_url, usage_url};
 pub use credentials::Replace;
 pub use timer::{SystemTimer, Timer};
