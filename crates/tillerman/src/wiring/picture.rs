@@ -114,7 +114,7 @@ mod tests {
             (" 'a b.png' ", "/work/a b.png"),
             ("\"/x/a.png\"", "/x/a.png"),
             ("\"a.png", "/work/\"a.png"),
-            ("~/a.png", "/home/me/a.png"),
+            ("~/a.png", "/users/me/a.png"),
             ("~other/a.png", "/work/~other/a.png"),
             ("file:///x/a%20b%2e.png", "/x/a b..png"),
             ("file://localhost/x/a.png", "/x/a.png"),
@@ -122,7 +122,7 @@ mod tests {
             ("file:///x/%c3%a9%+1.png", "/x/é%+1.png"),
             ("a%20b.png", "/work/a%20b.png"),
         ] {
-            assert_eq!(place(Path::new("/work"), name, Some(Path::new("/home/me"))), Path::new(want), "{name}");
+            assert_eq!(place(Path::new("/work"), name, Some(Path::new("/users/me"))), Path::new(want), "{name}");
         }
         assert_eq!(place(Path::new("/work"), "~/a.png", None), Path::new("/work/~/a.png"));
     }

@@ -1,4 +1,9 @@
-//! Choosing and resolving, over described providers and without a network.
+//! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
+
+mod openrouter;
+mod signing_in;
+mod stage;
+mod vendor;
 
 use std::sync::Arc;
 
