@@ -155,7 +155,8 @@ async fn a_shutdown_answers_it() {
 async fn a_log_that_cannot_be_written_answers_it_and_the_session_goes_on() {
     let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
     let stage = {
-        let (store, player) = (store.clone(), Player::new([say("one"), say("two"), slow_words()]));
+        let call = vec![text("w"), Step::Wait(1000), call_step(0, "look", r#"{"slow":1}"#), done(Finish::ToolUse)];
+        let (store, player) = (store.clone(), Player::new([say("one"), say("two"), call]));
         stage_with(&player, |options| {
             options.store = store;
             options.tune = Box::new(|settings| settings.compaction.keep_pct = 1);
