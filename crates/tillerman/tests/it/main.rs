@@ -9,6 +9,7 @@ mod cli_loaf;
 mod cli_rpc;
 mod cli_run;
 mod cli_sessions;
+mod cli_skills;
 mod docs;
 mod golden;
 mod leash_entry;
