@@ -364,6 +364,7 @@ pub(crate) struct Schema {
 pub(crate) enum SchemaOf {
     Serve,
     Rpc,
+    Loaf,
     /// What an extension and its host say to each other.
     Extension,
 }

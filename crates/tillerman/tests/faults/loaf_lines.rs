@@ -78,18 +78,21 @@ fn j5_ids_come_back_as_they_were_or_are_refused() {
     for id in ids {
         loaf.send_raw(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"system.ping\"}}\n").as_bytes());
         let line = String::from_utf8(loaf.line(PATIENCE).expect("an answer")).unwrap();
+        // Byte for byte, also where a reader of numbers gives up.
+        let same = line.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":"));
+        if same {
+            echoed += 1;
+            continue;
+        }
         let value: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{id}: {error}: {line}"));
         if value["error"].is_object() {
             assert_eq!(value["id"], Value::Null, "{id}: {line}");
             turned_down += 1;
             continue;
         }
-        // A number byte for byte, a text letter for letter.
-        let same = match serde_json::from_str::<Value>(id) {
-            Ok(text) if text.is_string() => value["id"] == text,
-            _ => line.contains(&format!("\"id\":{id},")) || line.contains(&format!("\"id\":{id}}}")),
-        };
-        assert!(same, "{id} came back as {line}");
+        // A text may be spelled in another way.
+        let text: Value = serde_json::from_str(id).unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert!(text.is_string() && value["id"] == text, "{id} came back as {line}");
         echoed += 1;
     }
     assert!(echoed >= 10, "only {echoed} ids came back");

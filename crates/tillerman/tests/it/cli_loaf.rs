@@ -143,6 +143,7 @@ fn busy(client: &mut Client, place: &Place, session: &str) -> String {
     let marker = place.file("pid");
     let command = json!({"command": format!("echo $$ > {}; sleep 60", marker.display())});
     client.request("session.send", json!({"session_id": session, "text": format!("call bash {command} then say x")}));
+    client.until("session.tool.call.started");
     let since = Instant::now();
     loop {
         if let Some(pid) = std::fs::read_to_string(&marker).ok().filter(|pid| pid.ends_with('\n')) {
