@@ -33,6 +33,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),
             SchemaOf::Rpc => print(dialect_rpc::schema()),
+            SchemaOf::Loaf => print(dialect_loaf::schema()),
             SchemaOf::Extension => print(extensions::schema()),
         },
         Command::Completions(args) => completions::run(&args),
