@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{Fault, Secret};
+use vocab::{Account, Accounts, Fault, Key, ModelLimit, OpenAiLimits, Secret, SignInMode, SignInStep, SignedIn};
 
-use crate::config::{Account, Config, Key};
+use crate::Timer;
+use crate::config::Config;
 use crate::credentials::{CredentialFile, Replace};
-use crate::flow::{Connected, FlowEvent, Mode, Seats};
+use crate::flow::Seats;
+use crate::presence::Presence;
 use crate::refresh::Refresher;
-use crate::{Profile, Timer};
 
 /// Sign-ins, tokens and keys of one user.
 #[derive(Clone)]
@@ -20,18 +21,8 @@ pub(crate) struct Inner {
     pub(crate) file: CredentialFile,
     pub(crate) timer: Arc<dyn Timer>,
     pub(crate) seats: Seats,
+    pub(crate) presence: Presence,
     pub(crate) refreshers: [Refresher; Account::ALL.len()],
-}
-
-/// What is there, without any of it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Status {
-    pub openai: bool,
-    pub openai_account_id: Option<String>,
-    pub antigravity: bool,
-    pub antigravity_profile: Option<Profile>,
-    pub openrouter_key: bool,
-    pub exa_key: bool,
 }
 
 impl Auth {
@@ -43,7 +34,14 @@ impl Auth {
     /// With another way to replace the file, for tests of what a crash leaves.
     pub fn with_replace(config: Config, directory: &Path, timer: Arc<dyn Timer>, replace: Replace) -> Self {
         let file = CredentialFile::new(directory, replace);
-        Self(Arc::new(Inner { config, file, timer, seats: Seats::default(), refreshers: Default::default() }))
+        Self(Arc::new(Inner {
+            config,
+            file,
+            timer,
+            seats: Seats::default(),
+            presence: Presence::default(),
+            refreshers: Default::default(),
+        }))
     }
 
     /// Signs in and keeps the tokens. Tells `Started`, what the user has to do, and exactly one of `Completed` and
@@ -54,10 +52,10 @@ impl Auth {
     pub async fn connect(
         &self,
         account: Account,
-        mode: Mode,
+        mode: SignInMode,
         originator: Option<&str>,
-        tell: &mut (dyn FnMut(FlowEvent) + Send),
-    ) -> Result<Connected, Fault> {
+        tell: &mut (dyn FnMut(SignInStep) + Send),
+    ) -> Result<SignedIn, Fault> {
         self.0.connect(account, mode, originator, tell).await
     }
 
@@ -75,6 +73,16 @@ impl Auth {
     /// that is refused again ends in an `Auth` fault here.
     pub async fn refreshed_after_401(&self, account: Account, used: &Secret) -> Result<Secret, Fault> {
         self.0.refreshed_after_401(account, used).await
+    }
+
+    /// How much of the ChatGPT account is used up.
+    pub async fn openai_limits(&self) -> Result<OpenAiLimits, Fault> {
+        self.0.openai_limits().await
+    }
+
+    /// How much of each model of the Antigravity account is left, by name.
+    pub async fn antigravity_limits(&self) -> Result<Vec<ModelLimit>, Fault> {
+        self.0.antigravity_limits().await
     }
 
     pub async fn key(&self, key: Key) -> Result<Option<Secret>, Fault> {
@@ -96,17 +104,20 @@ impl Auth {
         self.0.file.clear().await
     }
 
-    pub async fn status(&self) -> Result<Status, Fault> {
-        let saved = self.0.file.read().await?;
-        let (openai, antigravity) = (saved.login(Account::OpenAi), saved.login(Account::Antigravity));
-        Ok(Status {
-            openai: openai.is_some(),
-            openai_account_id: openai.and_then(|login| login.account_id.clone()),
-            antigravity: antigravity.is_some(),
-            antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
-            openrouter_key: saved.key(Key::OpenRouter).is_some(),
-            exa_key: saved.key(Key::Exa).is_some(),
-        })
+    /// What is there, without any of it.
+    pub async fn status(&self) -> Result<Accounts, Fault> {
+        Ok(self.0.file.read().await?.accounts())
+    }
+
+    /// The same for callers that cannot wait: one look at the disk while nothing changes, and nothing is there that cannot
+    /// be read.
+    pub fn present(&self) -> Accounts {
+        self.0.presence.look(&self.0.file)
+    }
+
+    /// Every token and key, to be kept out of what others can see.
+    pub async fn secrets(&self) -> Result<Vec<Secret>, Fault> {
+        Ok(self.0.file.read().await?.secrets())
     }
 
     /// Where it all is, for people.

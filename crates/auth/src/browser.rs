@@ -1,9 +1,9 @@
 //! Signing in with a browser: authorisation code with PKCE (S256), brought back to a loopback listener.
 
-use vocab::{Fault, FaultKind};
+use vocab::{Fault, FaultKind, SignInStep};
 
 use crate::callback::{Arrived, Callback, Outcome};
-use crate::flow::{FlowEvent, Seat, Tell};
+use crate::flow::{Seat, Tell};
 use crate::form;
 use crate::pkce::{Pkce, State};
 use crate::tokens::{Desk, Tokens};
@@ -49,7 +49,7 @@ impl<'a> Browser<'a> {
             form::push(&mut url, name, value);
         }
         let callback = Callback::new(seat, &issuer.redirect.path, state, desk.config.limits.callback);
-        tell(FlowEvent::Url(url));
+        tell(SignInStep::Url(url));
         Ok(Self { callback, pkce, redirect_uri })
     }
 

@@ -6,7 +6,7 @@ use base64::alphabet::URL_SAFE;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use vocab::Secret;
+use vocab::{Profile, Secret};
 
 /// A longer token has no claims for us; real ones are a few KiB.
 const JWT_BYTES_MAX: usize = 32 * 1024;
@@ -20,14 +20,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true),
 );
-
-/// Who signed in, for people.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Profile {
-    pub email: String,
-    pub name: String,
-    pub picture: Option<String>,
-}
 
 /// The members as they came: a claim that is not what it should be is not there.
 #[derive(Deserialize)]

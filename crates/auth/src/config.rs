@@ -4,32 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vocab::{Fault, FaultKind, Secret};
-
-/// An account that is signed in to by a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Account {
-    OpenAi,
-    Antigravity,
-}
-
-impl Account {
-    pub const ALL: [Account; 2] = [Account::OpenAi, Account::Antigravity];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Account::OpenAi => "openai",
-            Account::Antigravity => "antigravity",
-        }
-    }
-}
-
-/// A key that the user brings.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Key {
-    OpenRouter,
-    Exa,
-}
+use vocab::{Account, Fault, FaultKind, Secret};
 
 /// Looks up an environment variable. The crate reads the environment nowhere else.
 #[derive(Clone)]
@@ -42,7 +17,7 @@ impl Environment {
         Self(Arc::new(|name| std::env::var(name).ok()))
     }
     /// `None` also for a blank one.
-    pub(crate) fn get(&self, name: &str) -> Option<String> {
+    pub fn get(&self, name: &str) -> Option<String> {
         (self.0)(name).filter(|value| !value.trim().is_empty())
     }
 }
@@ -57,6 +32,10 @@ impl fmt::Debug for Environment {
 pub struct Config {
     pub openai: Issuer,
     pub antigravity: Issuer,
+    /// Where OpenAI tells how much of an account is used up.
+    pub openai_usage_url: String,
+    /// Antigravity's own API, without a path.
+    pub antigravity_url: String,
     pub limits: Limits,
     pub environment: Environment,
     /// Whether a missing `DISPLAY` says anything; true on Linux.
@@ -73,6 +52,8 @@ impl Config {
                 "https://oauth2.googleapis.com",
                 "https://www.googleapis.com",
             ),
+            openai_usage_url: usage_url(OPENAI_USAGE_BASE),
+            antigravity_url: ANTIGRAVITY_URL.into(),
             limits: Limits::default(),
             environment,
             display_matters: cfg!(target_os = "linux"),
@@ -131,6 +112,16 @@ pub enum DeviceStyle {
     OpenAi,
     /// RFC 8628: forms; polling yields the tokens.
     Rfc8628,
+}
+
+const OPENAI_USAGE_BASE: &str = "https://chatgpt.com/backend-api";
+const OPENAI_USAGE_PATH: &str = "/wham/usage";
+const ANTIGRAVITY_URL: &str = "https://cloudcode-pa.googleapis.com";
+
+/// OpenAI's layout below any base URL; a whole address is taken as it is.
+pub fn usage_url(base: &str) -> String {
+    let base = base.trim().trim_end_matches('/');
+    if base.ends_with(OPENAI_USAGE_PATH) { base.to_owned() } else { format!("{base}{OPENAI_USAGE_PATH}") }
 }
 
 /// Codex' public client id: OpenAI knows no other kind of client for these scopes.
@@ -195,8 +186,7 @@ impl Issuer {
         let device = self.device.iter().flat_map(|device| [&device.start_url, &device.poll_url]);
         for url in [&self.authorize_url, &self.token_url].into_iter().chain(&self.userinfo_url).chain(device) {
             if !safe_url(url) {
-                let shown = url.rsplit_once('@').map_or(url.as_str(), |(_, rest)| rest);
-                return invalid(format!("{shown:?} must be an https URL, or http on this machine"));
+                return Err(unsafe_url(account, url));
             }
         }
         if self.redirect.ports.is_empty() || !self.redirect.path.starts_with('/') {
@@ -210,8 +200,14 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
     list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
+pub(crate) fn unsafe_url(account: Account, url: &str) -> Fault {
+    let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+    let message = format!("{}: {shown:?} must be an https URL, or http on this machine", account.name());
+    Fault::new(FaultKind::Invalid, message)
+}
+
 /// https, or http to this very machine; without credentials.
-pub(crate) fn safe_url(url: &str) -> bool {
+pub fn safe_url(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if authority.is_empty() || authority.contains('@') || url.chars().any(|it| it.is_control() || it == ' ') {

@@ -4,7 +4,7 @@
 //! microseconds. Knows nothing of issuers.
 
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 use safefile::Lock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use vocab::{Fault, FaultKind, Secret};
+use vocab::{Account, Accounts, Fault, FaultKind, Key, LoginMethod, Profile, Secret};
 
 use crate::tokens::Tokens;
-use crate::{Account, Key, LoginMethod, Profile};
 
 const FILE: &str = "credentials.json";
 const LOCK: &str = "credentials.lock";
@@ -68,6 +67,24 @@ impl Saved {
             Key::Exa => self.exa.as_ref(),
         }
     }
+    /// Everything that nobody may see.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let tokens = [&self.openai, &self.antigravity].into_iter().flatten().map(|login| &login.tokens);
+        let tokens = tokens.flat_map(|it| [Some(&it.access), it.refresh.as_ref(), it.id.as_ref()]);
+        tokens.chain([self.openrouter.as_ref(), self.exa.as_ref()]).flatten().cloned().collect()
+    }
+    /// What is there, without any of it.
+    pub(crate) fn accounts(&self) -> Accounts {
+        let (openai, antigravity) = (self.openai.as_ref(), self.antigravity.as_ref());
+        Accounts {
+            openai: openai.is_some(),
+            openai_account_id: openai.and_then(|login| login.account_id.clone()),
+            antigravity: antigravity.is_some(),
+            antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
+            openrouter: self.openrouter.is_some(),
+            exa: self.exa.is_some(),
+        }
+    }
     pub(crate) fn key_mut(&mut self, key: Key) -> &mut Option<Secret> {
         match key {
             Key::OpenRouter => &mut self.openrouter,
@@ -75,6 +92,10 @@ impl Saved {
         }
     }
 }
+
+/// Inode, length and time: the file is replaced whole, so that a change shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp(u64, u64, i64, i64);
 
 /// The file and its lock, in a directory of their own.
 #[derive(Clone)]
@@ -128,7 +149,14 @@ impl CredentialFile {
         .await
     }
 
-    fn read_now(&self) -> Result<Saved, Fault> {
+    /// Tells one state of the file from another; `None`: there is no file. One look at the disk.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        let metadata = std::fs::metadata(self.path()).ok()?;
+        Some(Stamp(metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+    }
+
+    /// Blocks for as long as a small file takes.
+    pub(crate) fn read_now(&self) -> Result<Saved, Fault> {
         let path = self.path();
         let cannot = |error: &io::Error| broken("read", &path, error);
         let metadata = match std::fs::metadata(&path) {

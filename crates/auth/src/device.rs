@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use providers::{Answer, Content};
 use serde_json::{Value, json};
-use vocab::{Fault, FaultKind, Secret};
+use vocab::{Fault, FaultKind, Secret, SignInStep};
 
 use crate::config::{Device, DeviceStyle, safe_url};
-use crate::flow::{FlowEvent, Tell};
+use crate::flow::Tell;
 use crate::timer::Timer;
 use crate::tokens::{Desk, Tokens};
 use crate::{faults, form};
@@ -81,8 +81,8 @@ pub(crate) async fn wait(
     tell: Tell<'_>,
 ) -> Result<Tokens, Fault> {
     let device = desk.issuer.device.as_ref().expect("it was asked for a code");
-    tell(FlowEvent::Url(started.verification_url.clone()));
-    tell(FlowEvent::DeviceCode {
+    tell(SignInStep::Url(started.verification_url.clone()));
+    tell(SignInStep::DeviceCode {
         verification_url: started.verification_url.clone(),
         user_code: started.user_code.clone(),
         interval_seconds: started.interval_s,

@@ -12,77 +12,26 @@ use std::task::Poll;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use vocab::{Fault, FaultKind};
+use vocab::{Account, Fault, FaultKind, LoginMethod, SignInMode, SignInStep, SignedIn};
 
 use crate::auth::Inner;
 use crate::browser::Browser;
 use crate::credentials::Login;
 use crate::tokens::{Desk, Tokens};
-use crate::{Account, Config, Profile, device};
+use crate::{Config, device};
 
-/// How the user wants to sign in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Mode {
-    /// A device code where no browser can be expected, else the browser.
-    #[default]
-    Auto,
-    Browser,
-    DeviceCode,
-}
-
-/// How the user did sign in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LoginMethod {
-    Browser,
-    DeviceCode,
-}
-
-impl LoginMethod {
-    pub fn name(self) -> &'static str {
-        match self {
-            LoginMethod::Browser => "browser",
-            LoginMethod::DeviceCode => "device_code",
-        }
-    }
-}
-
-/// What a peer is told of a flow, in this order: `Started`, `Url`, perhaps `DeviceCode`, and one of the last two.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum FlowEvent {
-    Started,
-    /// To be opened by the user. Nothing is opened here.
-    Url(String),
-    DeviceCode {
-        verification_url: String,
-        user_code: String,
-        interval_seconds: u64,
-        expires_in_seconds: u64,
-    },
-    Completed(Connected),
-    Failed {
-        message: String,
-    },
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Connected {
-    pub login_method: LoginMethod,
-    pub account_id: Option<String>,
-    pub profile: Option<Profile>,
-}
-
-pub(crate) type Tell<'a> = &'a mut (dyn FnMut(FlowEvent) + Send);
+pub(crate) type Tell<'a> = &'a mut (dyn FnMut(SignInStep) + Send);
 
 impl Inner {
     pub(crate) async fn connect(
         &self,
         account: Account,
-        mode: Mode,
+        mode: SignInMode,
         originator: Option<&str>,
         tell: Tell<'_>,
-    ) -> Result<Connected, Fault> {
+    ) -> Result<SignedIn, Fault> {
         let seat = self.seats.sit(account);
-        tell(FlowEvent::Started);
+        tell(SignInStep::Started);
         let limit = self.config.limits.flow;
         let ended = seat.0.ended();
         let run = tokio::time::timeout(limit, self.run(account, mode, originator, &seat.0, tell));
@@ -96,8 +45,8 @@ impl Inner {
         // Before anybody hears of the end: who starts again on hearing it finds the port free.
         drop(seat);
         match &result {
-            Ok(connected) => tell(FlowEvent::Completed(connected.clone())),
-            Err(fault) => tell(FlowEvent::Failed { message: fault.message.clone() }),
+            Ok(connected) => tell(SignInStep::Completed(connected.clone())),
+            Err(fault) => tell(SignInStep::Failed { message: fault.message.clone() }),
         }
         result
     }
@@ -105,18 +54,18 @@ impl Inner {
     async fn run(
         &self,
         account: Account,
-        mode: Mode,
+        mode: SignInMode,
         originator: Option<&str>,
         seat: &Seat,
         tell: Tell<'_>,
-    ) -> Result<Connected, Fault> {
+    ) -> Result<SignedIn, Fault> {
         let issuer = self.config.issuer(account);
         issuer.check(account)?;
         let desk = Desk { config: &self.config, issuer, clock: &*self.timer };
         let by_device = match mode {
-            Mode::Browser => false,
-            Mode::DeviceCode => true,
-            Mode::Auto => issuer.device.is_some() && no_browser_here(&self.config),
+            SignInMode::Browser => false,
+            SignInMode::DeviceCode => true,
+            SignInMode::Auto => issuer.device.is_some() && no_browser_here(&self.config),
         };
         if by_device {
             match device::start(&desk).await? {
@@ -124,7 +73,7 @@ impl Inner {
                     let tokens = device::wait(&desk, &*self.timer, started, tell).await?;
                     return self.keep(account, &desk, tokens, LoginMethod::DeviceCode).await;
                 }
-                None if mode == Mode::DeviceCode => {
+                None if mode == SignInMode::DeviceCode => {
                     let message = format!("{} offers no sign-in by device code here", account.name());
                     return Err(Fault::new(FaultKind::Unsupported, message).hint("sign in with the browser"));
                 }
@@ -141,10 +90,10 @@ impl Inner {
         desk: &Desk<'_>,
         tokens: Tokens,
         method: LoginMethod,
-    ) -> Result<Connected, Fault> {
+    ) -> Result<SignedIn, Fault> {
         let profile = desk.profile(&tokens).await;
         let account_id = tokens.account_id();
-        let connected = Connected { login_method: method, account_id: account_id.clone(), profile: profile.clone() };
+        let connected = SignedIn { login_method: method, account_id: account_id.clone(), profile: profile.clone() };
         let login = Login { tokens, method, account_id, profile };
         self.file.update(move |saved| *saved.login_mut(account) = Some(login)).await?;
         Ok(connected)

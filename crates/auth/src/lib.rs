@@ -2,6 +2,7 @@
 //!
 //! * [`Auth`] is the whole of it for callers: [`Auth::connect`], [`Auth::access_token`], [`Auth::set_key`], [`Auth::status`].
 //! * `flow`, `browser`, `device`: the flows; `callback` is the only place that listens, on loopback alone.
+//! * `limits`: how much of an account is used up.
 //! * `tokens`: the token endpoint; `refresh`: many callers, one request; `credentials`: the file.
 //!
 //! Knows no dialect, opens no browser, prints nothing, and reads the environment only through what it is given.
@@ -17,14 +18,14 @@ mod device;
 mod faults;
 mod flow;
 mod form;
+mod limits;
 mod pkce;
+mod presence;
 mod refresh;
 mod timer;
 mod tokens;
 
-pub use auth::{Auth, Status};
-pub use claims::Profile;
-pub use config::{Account, Config, Device, DeviceStyle, Environment, Issuer, Key, Limits, Lookup, Redirect};
+pub use auth::Auth;
+pub use config::{Config, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, safe_url, usage_url};
 pub use credentials::Replace;
-pub use flow::{Connected, FlowEvent, LoginMethod, Mode};
 pub use timer::{SystemTimer, Timer};

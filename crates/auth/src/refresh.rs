@@ -8,9 +8,8 @@ use std::time::Duration;
 
 use safefile::Lock;
 use tokio::sync::{Mutex, OwnedMutexGuard};
-use vocab::{Fault, FaultKind, Secret};
+use vocab::{Account, Fault, FaultKind, Secret};
 
-use crate::Account;
 use crate::auth::Inner;
 use crate::credentials::Login;
 use crate::tokens::{Desk, Tokens, is_final};
@@ -81,7 +80,7 @@ impl Inner {
         self.refreshed(account, Why::Refused(used), seen).await
     }
 
-    async fn login(&self, account: Account) -> Result<Login, Fault> {
+    pub(crate) async fn login(&self, account: Account) -> Result<Login, Fault> {
         let saved = self.file.read().await?;
         saved.login(account).cloned().ok_or_else(|| {
             Fault::new(FaultKind::Auth, format!("not signed in to {}", account.name())).hint("sign in first")

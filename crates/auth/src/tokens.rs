@@ -1,15 +1,13 @@
 //! The token endpoint: a code or a refresh token goes there, tokens come back. And the profile behind them.
 
-use std::time::Duration;
-
 use providers::{Answer, Content, Once, Proxy};
 use serde::Deserialize;
 use serde_json::Value;
-use vocab::{Clock, Fault, FaultKind, Secret};
+use vocab::{Clock, Fault, FaultKind, Profile, Secret};
 
 use crate::claims::Claims;
 use crate::config::{Config, Issuer};
-use crate::{Profile, faults, form};
+use crate::{faults, form};
 
 /// A longer answer of an issuer is a fault; real ones are some KiB.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -113,10 +111,21 @@ impl Desk<'_> {
     }
 
     async fn send(&self, url: &str, content: Option<Content<'_>>, bearer: Option<&Secret>) -> Result<Answer, Fault> {
-        let timeout: Duration = self.config.limits.request;
-        let proxy = Proxy::from_env(url, |name| self.config.environment.get(name));
-        Once { url, content, bearer, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
+        send(self.config, url, content, bearer, &[]).await
     }
+}
+
+/// One exchange with an issuer or a vendor, within the usual limits.
+pub(crate) async fn send(
+    config: &Config,
+    url: &str,
+    content: Option<Content<'_>>,
+    bearer: Option<&Secret>,
+    headers: &[(&str, &str)],
+) -> Result<Answer, Fault> {
+    let timeout = config.limits.request;
+    let proxy = Proxy::from_env(url, |name| config.environment.get(name));
+    Once { url, content, bearer, headers, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
 }
 
 /// A token has to fit into a header.

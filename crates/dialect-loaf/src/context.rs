@@ -32,8 +32,9 @@ pub(crate) struct Breakdown {
 pub(crate) fn estimate(state: &State, fixed: Fixed) -> (u64, Breakdown) {
     let overhead = (state.messages + state.results) * TOKENS_PER_MESSAGE;
     let besides = fixed.pinned + fixed.tools + overhead;
-    // Before the first call nobody has counted what every request carries.
-    let total = state.context_tokens.max(besides);
+    // A count that is less than what every request carries is one of the messages alone.
+    let counted = state.context_tokens;
+    let total = if counted < besides { besides + counted } else { counted };
     let breakdown = Breakdown {
         pinned_tokens: fixed.pinned,
         conversation_tokens: total - besides,

@@ -45,7 +45,7 @@ use wire::{Dialect, Line, Out, Parting};
 
 use ending::End;
 use frames::{Call, Pen};
-use models::{ANY_ROUTE, Choice};
+use models::Choice;
 use params::Params;
 use problem::Problem;
 use replies::Why;
@@ -53,6 +53,7 @@ use seat::Seat;
 use turn::Scene;
 
 pub use compaction::{HIGH_WATERMARK_PCT, TARGET_PCT};
+pub use models::ANY_ROUTE;
 pub use schema::schema;
 
 /// What is spoken here.

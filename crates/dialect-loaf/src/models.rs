@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use vocab::{Accounts, ModelInfo};
 
 /// The route that means: let OpenRouter decide.
-pub(crate) const ANY_ROUTE: &str = "any";
+pub const ANY_ROUTE: &str = "any";
 
 /// The providers of this wire, in the order they are listed in.
 pub(crate) const PROVIDERS: [&str; 3] = ["openai", "antigravity", "openrouter"];

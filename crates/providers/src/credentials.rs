@@ -1,8 +1,8 @@
-//! What a request proves itself with: a key and headers, known beforehand or fetched before the first request. Knows
-//! nothing of where they come from.
+//! What a request proves itself with: a key and headers, known beforehand, fetched before the first request, or looked up
+//! for each. Knows nothing of where they come from.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use vocab::{Fault, FaultKind, Later};
@@ -23,9 +23,21 @@ pub struct Known {
     pub headers: Vec<(String, Secret)>,
 }
 
-/// A source of credentials that takes its time: a command, a keychain. Asked again after a failure, never after a success.
+/// A source of credentials that takes its time: a command, a keychain, an account.
 pub trait Credentials: Send + Sync {
+    /// Asked again after a failure, and after a success only where the source [is live](Credentials::is_live).
     fn fetch(&self) -> Later<'_, Result<Known, Fault>>;
+
+    /// Whether what it says may change: then it is asked for every request. The answer itself must not change.
+    fn is_live(&self) -> bool {
+        false
+    }
+
+    /// Asked of a live source when a server has answered `used` with 401: what to try instead, once. `None`: there is
+    /// nothing else.
+    fn renewed(&self, _used: &Known) -> Later<'_, Result<Option<Known>, Fault>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// A shared [`Credentials`] that cannot be printed.
@@ -68,6 +80,34 @@ impl Pass {
         let secrets = known.key.iter().chain(known.headers.iter().map(|(_, value)| value));
         let secrets = secrets.filter(|secret| secret.expose().len() >= MASKED_BYTES_MIN).cloned().collect();
         Ok(Self { headers, secrets })
+    }
+}
+
+/// Passes made for a live source, the newest last. Answers outlive their requests, so what was sent a while ago is still
+/// masked; of more than this the oldest are forgotten.
+const PASSES_MAX: usize = 8;
+
+#[derive(Default)]
+pub(crate) struct Passes(Mutex<Vec<(Known, Arc<Pass>)>>);
+
+impl Passes {
+    /// The pass for these, made once for as long as they stay the same.
+    pub(crate) fn of(&self, known: &Known) -> Result<Arc<Pass>, Fault> {
+        let mut passes = self.0.lock().expect("nothing panics while holding it");
+        if let Some((_, pass)) = passes.iter().find(|(have, _)| have == known) {
+            return Ok(pass.clone());
+        }
+        let pass = Arc::new(Pass::new(known)?);
+        if passes.len() == PASSES_MAX {
+            passes.remove(0);
+        }
+        passes.push((known.clone(), pass.clone()));
+        Ok(pass)
+    }
+
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let passes = self.0.lock().expect("nothing panics while holding it");
+        passes.iter().flat_map(|(_, pass)| pass.secrets.iter().cloned()).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{Known, Secret, openai};
 /// All probes together; a server that needs longer is not found.
 pub const PROBE_TIME_MAX: Duration = Duration::from_millis(200);
 
-const OPENAI_URL: &str = "https://api.openai.com/v1";
+pub const OPENAI_URL: &str = "https://api.openai.com/v1";
 
 /// Whose server it is, by its address: the name under which its models are offered. One that is nobody's we know is named
 /// after the variables that lead to it, so that hosts which ask for `openai` by name find it.

@@ -103,7 +103,6 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
     };
     let mut fault = ModelFault { status, ..ModelFault::new(kind, message) };
     match (kind, status) {
-        (FaultKind::Auth, _) => hint(&mut fault, "check OPENAI_API_KEY"),
         (FaultKind::RateLimited, _) if said.mentions("insufficient_quota") => {
             // Waiting does not fill an account.
             fault.retryable = false;
@@ -195,8 +194,7 @@ pub(crate) fn hint(fault: &mut ModelFault, hint: &str) {
     fault.fault.hints.push(hint.to_owned());
 }
 
-/// The last step before a fault leaves the crate: secrets are masked, then the text is cut. In this order, or half a
-/// key could survive at the cut.
+/// Secrets are masked, then the text is cut. In this order, or half a key could survive at the cut.
 pub(crate) fn seal(mut fault: ModelFault, secrets: &[Secret]) -> ModelFault {
     let message = &mut fault.fault.message;
     for secret in secrets {

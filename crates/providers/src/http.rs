@@ -16,7 +16,7 @@ use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::service::Service;
-use hyper::{Method, Request, Response, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
@@ -27,9 +27,9 @@ use tokio::sync::OnceCell;
 use vocab::{Fault, FaultKind, ModelFault};
 
 use crate::body::Pieces;
-use crate::credentials::{Known, Late, Pass};
+use crate::credentials::{Known, Late, Pass, Passes};
+use crate::faults;
 use crate::proxy::Proxy;
-use crate::{Secret, faults};
 
 /// Idle connections kept; one more is closed.
 const IDLE_MAX: usize = 8;
@@ -53,6 +53,9 @@ pub(crate) struct Http {
     /// Empty until it has been fetched.
     pass: OnceCell<Pass>,
     late: Option<Late>,
+    /// Of a live source; empty for every other.
+    passes: Passes,
+    live: bool,
     connect_timeout: Duration,
     plain: TowerToHyperService<HttpConnector>,
     /// Made by the first https call: reading the system's roots costs more than anything else here.
@@ -67,7 +70,8 @@ enum Tls {
 }
 
 impl Http {
-    /// Fails on a base URL or key that could never work. `late` is asked before the first request, and then counts instead of `known`.
+    /// Fails on a base URL or key that could never work. `late` is asked before the first request, or before each where it
+    /// is live, and then counts instead of `known`.
     /// `proxy` is used for https only: through a tunnel the key stays between us and the server, while a plain request
     /// would show it to the proxy.
     pub(crate) fn new(
@@ -101,7 +105,9 @@ impl Http {
             query: uri.query().map(|query| format!("?{query}")).unwrap_or_default(),
             path,
             pass: OnceCell::new_with(late.is_none().then_some(pass)),
+            live: late.as_ref().is_some_and(|late| late.0.is_live()),
             late,
+            passes: Passes::default(),
             connect_timeout,
             plain: TowerToHyperService::new(tcp(connect_timeout)),
             tls: OnceCell::new(),
@@ -119,24 +125,73 @@ impl Http {
         accept: &'static str,
         mut body: impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, Reply), ModelFault> {
-        let pass = self.pass().await?;
+        match &self.late {
+            // On the heap: nobody else's request grows by what only accounts need.
+            Some(late) if self.live => Box::pin(self.send_live(late, &method, path, accept, &mut body)).await,
+            _ => self.send_with(self.pass().await?, &method, path, accept, &mut body).await,
+        }
+    }
+
+    /// With what the source says now; after a 401 once more with what it says then. A second 401 is the answer.
+    async fn send_live(
+        &self,
+        late: &Late,
+        method: &Method,
+        path: &str,
+        accept: &'static str,
+        body: &mut impl FnMut() -> Pieces,
+    ) -> Result<(Response<()>, Reply), ModelFault> {
+        let used = late.0.fetch().await.map_err(unsent)?;
+        let pass = self.passes.of(&used).map_err(unsent)?;
+        let refused = self.send_with(&pass, method, path, accept, body).await?;
+        if refused.0.status() != StatusCode::UNAUTHORIZED {
+            return Ok(refused);
+        }
+        match late.0.renewed(&used).await.map_err(unsent)?.filter(|fresh| *fresh != used) {
+            Some(fresh) => {
+                let pass = self.passes.of(&fresh).map_err(unsent)?;
+                self.send_with(&pass, method, path, accept, body).await
+            }
+            None => Ok(refused),
+        }
+    }
+
+    async fn send_with(
+        &self,
+        pass: &Pass,
+        method: &Method,
+        path: &str,
+        accept: &'static str,
+        body: &mut impl FnMut() -> Pieces,
+    ) -> Result<(Response<()>, Reply), ModelFault> {
         if let Some(mut wire) = self.kept().await {
-            match wire.exchange(self.request(pass, &method, path, accept, body())?).await {
+            match wire.exchange(self.request(pass, method, path, accept, body())?).await {
                 Ok(response) => return Ok(split(response, wire)),
                 Err(error) if stale(&error) => {}
                 Err(error) => return Err(faults::unanswered(&self.server, &error)),
             }
         }
         let mut wire = self.connect().await?;
-        match wire.exchange(self.request(pass, &method, path, accept, body())?).await {
+        match wire.exchange(self.request(pass, method, path, accept, body())?).await {
             Ok(response) => Ok(split(response, wire)),
             Err(error) => Err(faults::unanswered(&self.server, &error)),
         }
     }
 
-    /// Secrets that a server may echo.
-    pub(crate) fn secrets(&self) -> &[Secret] {
-        self.pass.get().map_or(&[], |pass| &pass.secrets)
+    /// The last step before a fault leaves the crate: says what may help, and masks what a server may have echoed.
+    pub(crate) fn seal(&self, mut fault: ModelFault) -> ModelFault {
+        if fault.fault.kind == FaultKind::Auth && fault.fault.hints.is_empty() {
+            let advice = match &self.late {
+                None => "check OPENAI_API_KEY",
+                Some(_) if self.live => "check the account or its key",
+                Some(_) => "check the key of this provider",
+            };
+            faults::hint(&mut fault, advice);
+        }
+        match self.live {
+            true => faults::seal(fault, &self.passes.secrets()),
+            false => faults::seal(fault, self.pass.get().map_or(&[], |pass| &pass.secrets)),
+        }
     }
 
     async fn pass(&self) -> Result<&Pass, ModelFault> {
@@ -237,6 +292,12 @@ impl Tls {
             }
         })
     }
+}
+
+/// Nothing was sent. A key that is missing will not come by itself; a server that was down may be up again.
+fn unsent(fault: Fault) -> ModelFault {
+    let retryable = matches!(fault.kind, FaultKind::Network | FaultKind::RateLimited | FaultKind::Provider);
+    ModelFault { fault, retryable, retry_after_ms: None, status: None }
 }
 
 fn tcp(timeout: Duration) -> HttpConnector {

@@ -1,6 +1,7 @@
 //! Model APIs as [`vocab::Provider`]. HTTP, TLS and every provider's own format stay in here; the readers are pure.
 //!
 //! * [`openai`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
+//! * [`openrouter`]: what OpenRouter says beyond that.
 //! * [`detect`]: which server to talk to when nobody said so.
 
 mod body;
@@ -11,6 +12,7 @@ mod faults;
 mod http;
 mod once;
 pub mod openai;
+pub mod openrouter;
 mod proxy;
 pub mod sse;
 

@@ -21,6 +21,8 @@ pub struct Once<'a> {
     pub content: Option<Content<'a>>,
     /// Sent as `Authorization: Bearer`.
     pub bearer: Option<&'a Secret>,
+    /// More headers.
+    pub headers: &'a [(&'a str, &'a str)],
     pub proxy: Option<Proxy>,
     /// From the first packet to the last byte of the answer.
     pub timeout: Duration,
@@ -59,8 +61,9 @@ impl Once<'_> {
             Some(Content::Json(text)) => (Method::POST, None, Some(text)),
             Some(Content::Form(text)) => (Method::POST, Some("application/x-www-form-urlencoded"), Some(text)),
         };
-        let header = kind.and_then(Secret::new).map(|kind| ("content-type".to_owned(), kind));
-        let known = Known { key: self.bearer.cloned(), headers: header.into_iter().collect() };
+        let headers = kind.iter().map(|kind| ("content-type", *kind)).chain(self.headers.iter().copied());
+        let headers = headers.filter_map(|(name, value)| Some((name.to_owned(), Secret::new(value)?))).collect();
+        let known = Known { key: self.bearer.cloned(), headers };
         let http = Http::new(&origin, &known, None, self.timeout, self.proxy)?;
         let body = body.map(|text| Bytes::copy_from_slice(text.as_bytes()));
         let pieces = || body.clone().map_or_else(Pieces::empty, |body| Pieces::new(vec![body]));

@@ -7,6 +7,7 @@ mod chunk;
 mod compat;
 mod encode;
 mod reader;
+mod routing;
 mod stream;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelI
 
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
 pub use compat::{Compat, TokensField};
+pub use routing::Routing;
 pub use stream::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
 
 use crate::body::Pieces;
@@ -49,6 +51,8 @@ pub struct Config {
     /// Asked before the first request for a key and headers, instead of the two above.
     pub late: Option<Late>,
     pub compat: Compat,
+    /// For a server that passes requests on to others.
+    pub routing: Option<Routing>,
     /// Models the configuration describes; they win over the server's list.
     pub models: Vec<ModelInfo>,
     /// For models of which nothing else is known.
@@ -72,6 +76,7 @@ impl Config {
             headers: Vec::new(),
             late: None,
             compat: Compat::default(),
+            routing: None,
             models: Vec::new(),
             default_context_window: 128_000,
             idle_timeout_ms: 120_000,
@@ -161,6 +166,18 @@ impl OpenAi {
         Ok(Loaded::Fetched)
     }
 
+    /// Asks the server for its models within `timeout`; where it does not say, what is remembered counts.
+    pub async fn refreshed(&self, timeout: Duration) -> Result<(Vec<ModelInfo>, Loaded), Fault> {
+        let inner = &self.inner;
+        match inner.fetch(timeout).await {
+            Ok(listed) => Ok((inner.merged(&listed), Loaded::Fetched)),
+            Err(fault) => {
+                let remembered = inner.remembered().ok_or(fault)?;
+                Ok((inner.merged(&remembered), Loaded::Remembered))
+            }
+        }
+    }
+
     /// The base URL, fit to be shown.
     pub fn server(&self) -> &str {
         &self.inner.http.server
@@ -192,7 +209,7 @@ impl Inner {
         });
         let models: Arc<[ModelInfo]> = match listed {
             Ok(models) => models.into_iter().map(|model| self.ours(model)).collect(),
-            Err(fault) => return Err(faults::seal(fault, self.http.secrets()).fault),
+            Err(fault) => return Err(self.http.seal(fault).fault),
         };
         *self.catalogue() = Catalogue { looked: true, models: Some(models.clone()) };
         if let Some(path) = self.config.cache_file.clone() {
@@ -322,6 +339,7 @@ impl Chat for Conversation {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
             effort: self.compat.effort(spec.thinking.as_ref(), self.model.thinking),
+            route: self.inner.config.routing.as_ref().and_then(Routing::get),
             fixed: self.fixed(spec),
             has_system: !spec.system.is_empty(),
             pieces: self.transcript.pieces().to_vec(),

@@ -6,7 +6,8 @@
 //!
 //! Nothing of a skill is ever executed, and nothing is followed out of the place it was found in. What is wrong with one
 //! skill is a sentence in [`Found::errors`] and costs the others nothing. This crate knows no session, no model and no
-//! dialect; only [`scan`] touches the disk, and it blocks.
+//! dialect; only [`scan`] and
+//! [`is_any`] touch the disk, and they block.
 
 mod beneath;
 mod front;
@@ -16,7 +17,8 @@ mod scan;
 
 use std::path::PathBuf;
 
-pub use matching::{Mentions, TEXT_BYTES_MAX, matching, text_for_model};
+pub use matching::{APPLIED_MAX, Mentions, TEXT_BYTES_MAX, matching, text_for_model};
+pub use roots::is_any;
 pub use scan::{ERRORS_MAX, FILE_BYTES_MAX, SKILLS_MAX, scan};
 
 /// The file that makes a directory a skill.

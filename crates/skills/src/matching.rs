@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use crate::Skill;
 
 /// Skills that one prompt can call for; later mentions are not heard.
-const APPLIED_MAX: usize = 16;
+pub const APPLIED_MAX: usize = 16;
 /// Unknown names told; more are not.
 const UNKNOWN_MAX: usize = 16;
 /// How much text all skills of a prompt may add. One that does not fit any more is only named, with its path, and the

@@ -44,6 +44,12 @@ pub(crate) fn roots(places: &Places) -> Vec<Root> {
     found
 }
 
+/// Whether any of the places is there at all: a few looks at the disk, and nothing is read. Where none is, [`crate::scan`]
+/// would find nothing.
+pub fn is_any(places: &Places) -> bool {
+    roots(places).iter().any(|root| root.path().symlink_metadata().is_ok())
+}
+
 /// The nearest directory upward that is a repository. `.git` may be a file: that is how worktrees look.
 fn repository(cwd: &Path) -> Option<&Path> {
     cwd.ancestors().find(|level| level.join(".git").symlink_metadata().is_ok())

@@ -1,5 +1,5 @@
 //! What stands around the sessions of a test: an account that is signed in, keys that are kept in memory, a sign-in that
-//! is over as soon as it began or never, no skills. Pictures are files of the workspace.
+//! is over as soon as it began or never, no skills. Every file of the workspace is the same picture.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -119,12 +119,9 @@ impl Around for Neighbourhood {
 
     fn picture(&self, base: &Path, name: &str) -> Later<'static, Result<Picture, Fault>> {
         let path = base.join(name);
-        let read = std::fs::read(&path).map(|bytes| bytes.len() as u64);
+        let is_there = path.is_file();
         let missing = Fault::new(FaultKind::NotFound, format!("file not found: {name}"));
-        Box::pin(async move {
-            let bytes = read.map_err(|_| missing)?;
-            let image = Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() };
-            Ok(Picture { path, image, bytes })
-        })
+        let image = Image { mime: "image/png".into(), base64: "iVBORw0KGgo=".into() };
+        Box::pin(async move { if is_there { Ok(Picture { path, image, bytes: 8 }) } else { Err(missing) } })
     }
 }

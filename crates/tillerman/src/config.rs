@@ -261,6 +261,13 @@ impl Config {
     pub(crate) fn base_url(&self) -> Option<&str> {
         self.text("base_url")
     }
+    /// An address or a name of `accounts`.
+    pub(crate) fn account(&self, name: &str) -> Option<String> {
+        self.text(&format!("accounts.{name}")).map(str::to_owned)
+    }
+    pub(crate) fn oauth_port(&self) -> Option<u16> {
+        self.count("accounts.oauth_port").and_then(|port| u16::try_from(port).ok())
+    }
     pub(crate) fn mode(&self) -> Option<Mode> {
         match self.get("mode") {
             Some(Setting::Mode(mode)) => Some(*mode),

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{CompactionPolicy, Fault, FaultKind, Mode, ModelInfo, Open, Preferences, RetryPolicy, Settings, Which};
+use vocab::{
+    CompactionPolicy, Fault, FaultKind, Mode, ModelInfo, Open, Preferences, RetryPolicy, Secret, Settings, Which,
+};
 
 use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::wiring::{CompactAt, Setup, Wanted};
+use crate::wiring::{AccountSettings, CompactAt, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -61,6 +63,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         compact_at: CompactAt::default(),
         session_files: None,
         base_url: config.base_url().map(str::to_owned),
+        accounts: accounts(&config),
         known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
         default_context_window: config.context_window(),
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
@@ -120,6 +123,25 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     settings.append_system_prompt = basics.append_system_prompt.as_deref().map(Arc::from);
     settings.ephemeral = basics.no_session;
     settings
+}
+
+/// Addresses from the configuration, secrets from the environment alone.
+fn accounts(config: &Config) -> AccountSettings {
+    let secret = |name: &str| config::process_env(name).as_deref().and_then(Secret::new);
+    AccountSettings {
+        openai_issuer: config.account("openai_issuer"),
+        openai_url: config.account("openai_url"),
+        openai_usage_url: config.account("openai_usage_url"),
+        antigravity_issuer: config.account("antigravity_issuer"),
+        antigravity_url: config.account("antigravity_url"),
+        antigravity_client_id: config.account("antigravity_client_id"),
+        antigravity_client_secret: secret("TILLERMAN_ANTIGRAVITY_CLIENT_SECRET"),
+        oauth_port: config.oauth_port(),
+        openrouter_url: config.account("openrouter_url"),
+        openrouter_key: secret("OPENROUTER_API_KEY"),
+        exa_key: secret("EXA_API_KEY"),
+        environment: auth::Environment::system(),
+    }
 }
 
 fn tool_name(name: &str) -> Arc<str> {

@@ -40,6 +40,12 @@ pub(crate) const NOT_STARTED: u8 = 2;
 pub(crate) const UNFINISHED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// `/skill:NAME` is no command: whoever finds skills reads it in the prompt.
+fn calls_for_a_skill(rest: &str) -> bool {
+    const CALL: &str = "skill:";
+    rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
+}
+
 /// What the model is told where no person can be asked.
 fn nobody(required: Required) -> Arc<str> {
     format!("denied: nobody can be asked here. The user can allow it with {}.", how_to_allow(required)).into()
@@ -176,7 +182,7 @@ impl<F: Face> Terminal<F> {
         let line = line.trim();
         match self.phase {
             Phase::Idle if line.is_empty() => self.face.want(Want::Prompt, &mut out.frames),
-            Phase::Idle => match line.strip_prefix('/').filter(|rest| !rest.is_empty()) {
+            Phase::Idle => match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !calls_for_a_skill(rest)) {
                 Some(rest) => {
                     let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
                     self.slash(name.to_lowercase(), args.trim().to_owned(), out);

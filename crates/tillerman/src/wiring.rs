@@ -1,11 +1,15 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
+mod accounts;
+mod around;
 mod catalogue;
 mod choose;
 mod custom;
 mod integrations;
 mod keys;
+mod linked;
 mod pick;
+mod picture;
 #[cfg(test)]
 mod tests;
 
@@ -15,16 +19,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use engine::{Config, Engine, Ports};
 use providers::Secret;
-use providers::detect::Env;
+use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use vocab::{Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
+pub(crate) use accounts::AccountSettings;
+use around::UserAround;
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use choose::Wanted;
 pub(crate) use integrations::Integrations;
 
 use crate::config::agent;
-use choose::{Chosen, choose};
+use choose::{Chosen, Sources, choose};
+use linked::Linked;
 
 /// What to build from.
 pub(crate) struct Setup {
@@ -45,6 +52,7 @@ pub(crate) struct Setup {
     pub(crate) session_files: Option<SessionFiles>,
     /// From the configuration; the environment wins.
     pub(crate) base_url: Option<String>,
+    pub(crate) accounts: AccountSettings,
     pub(crate) known_models: Vec<ModelInfo>,
     pub(crate) default_context_window: Option<u64>,
     pub(crate) idle_timeout_ms: Option<u64>,
@@ -98,14 +106,26 @@ pub(crate) struct Wired {
 
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     let environment = environment(&setup);
+    build_from(setup, environment, &CANDIDATES).await
+}
+
+/// With everything around given, so that tests have an environment of their own.
+async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) -> Result<Wired, Fault> {
     let described = &setup.described.providers;
+    let auth = accounts::sign_ins(&setup.accounts, &setup.config);
+    let mut secrets = custom::secrets(described);
+    let (stored, damaged) = stored_secrets(&auth).await;
+    let given = environment.api_key.iter().chain(&setup.api_key).chain(setup.accounts.secrets());
+    secrets.extend(given.chain(&stored).map(|key| key.expose().to_owned()));
     // A command that prints a key has not run yet, but its output will stand in memory as well.
-    if environment.api_key.is_some() || setup.api_key.is_some() || !described.is_empty() {
+    if !secrets.is_empty() || !described.is_empty() {
         hide_memory();
     }
-    let chosen = choose(&setup, &environment).await?;
-    let mut secrets = custom::secrets(described);
-    secrets.extend(environment.api_key.iter().chain(&setup.api_key).map(|key| key.expose().to_owned()));
+    let stands = settled(&environment).is_some();
+    let linked = Arc::new(Linked::new(&setup, auth, stands)?);
+    let sources = Sources { env: &environment, candidates, linked: &linked };
+    let mut chosen = choose(&setup, sources).await?;
+    chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
         false => Arc::new(store::SqliteStore::new(setup.data.clone())),
@@ -133,7 +153,7 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
         ids: Arc::new(UuidIds),
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
-        around: Arc::new(vocab::Alone),
+        around: Arc::new(UserAround::new(linked, stands, &setup.accounts, &setup.data)),
     };
     let mut settings = setup.settings;
     settings.model = model.into();
@@ -151,6 +171,18 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, secrets })
+}
+
+/// What is stored, or a note why that cannot be told. Costs one look at the disk where there is nothing.
+async fn stored_secrets(auth: &auth::Auth) -> (Vec<Secret>, Option<String>) {
+    if !auth.place().exists() {
+        return (Vec::new(), None);
+    }
+    match auth.secrets().await {
+        Ok(secrets) => (secrets, None),
+        // Who signs in again gets a new file; until then everything else works.
+        Err(fault) => (Vec::new(), Some(fault.message)),
+    }
 }
 
 /// Where sessions are kept.

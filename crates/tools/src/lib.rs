@@ -9,6 +9,7 @@ mod changes;
 mod edit_file;
 mod glob;
 mod grep;
+mod http;
 pub mod leash;
 mod list_dir;
 mod output;
@@ -19,6 +20,7 @@ mod text;
 mod todo;
 mod walk;
 pub mod web_fetch;
+pub mod web_search;
 pub mod workspace;
 mod write_file;
 
@@ -44,6 +46,8 @@ pub struct Options {
     /// See [`shell::Options`].
     pub keep_env: Vec<String>,
     pub secrets: Vec<String>,
+    /// `None`: the web is not searched, and no model is told that it could be.
+    pub search: Option<web_search::Options>,
 }
 
 impl Options {
@@ -55,6 +59,7 @@ impl Options {
             exe: PathBuf::from("/proc/self/exe"),
             keep_env: Vec::new(),
             secrets: Vec::new(),
+            search: None,
         }
     }
 }
@@ -111,6 +116,7 @@ impl Toolbox for Builtin {
         ];
         tools.extend(shell::tools_of(&shell));
         tools.push(web_fetch::tool(web_fetch::Options::default()));
+        tools.extend(self.options.search.clone().map(web_search::tool));
         let mut shells = self.shells();
         shells.retain(|_, shell| shell.strong_count() > 0);
         shells.insert(session.clone(), Arc::downgrade(&shell));
@@ -119,7 +125,10 @@ impl Toolbox for Builtin {
     }
 
     fn gadgets(&self) -> Vec<Gadget> {
-        let description = "Fetch pages from the web.".into();
+        let description = match self.options.search {
+            Some(_) => "Search the web and fetch pages from it.".into(),
+            None => "Fetch pages from the web.".into(),
+        };
         vec![Gadget { name: web_fetch::GADGET.into(), description, prompt: None }]
     }
 

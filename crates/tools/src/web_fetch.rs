@@ -7,7 +7,6 @@
 
 mod client;
 mod html;
-mod url;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +14,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use client::{Client, Fetched};
-use url::Url;
+use client::Fetched;
+
+use crate::http::url::Url;
+use crate::http::{AGENT, Client};
 
 /// One call in all, redirects and body included.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -49,7 +50,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { user_agent: concat!("tillerman/", env!("CARGO_PKG_VERSION")).to_owned(), timeout: TIMEOUT }
+        Self { user_agent: AGENT.to_owned(), timeout: TIMEOUT }
     }
 }
 
@@ -80,7 +81,7 @@ fn parse(input: &Json) -> Result<(Args, Url), String> {
     Ok((args, url))
 }
 
-/// The bundle this tool is switched with.
+/// The bundle that the tools of the web are switched with.
 pub const GADGET: &str = "web";
 
 impl Tool for WebFetch {
@@ -116,7 +117,7 @@ impl Tool for WebFetch {
             if context.granted < Required::DangerFullAccess {
                 return Outcome::error("web_fetch: needs danger-full-access; nothing was fetched");
             }
-            match tokio::time::timeout(timeout, client.get(url)).await {
+            match tokio::time::timeout(timeout, client::get(&client, url)).await {
                 // Two megabytes of markup take a while; the runtime has other work meanwhile.
                 Ok(Ok(fetched)) => tokio::task::spawn_blocking(move || outcome(&args, &fetched))
                     .await

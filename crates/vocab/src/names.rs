@@ -28,6 +28,7 @@ const TABLE: &[[&str; 5]] = &[
     ["bash_stop", "BashStop", "bash_stop", "stop_background_bash", "shell.stop"],
     ["todo", "TodoWrite", "todo_write", "todo", "todo.write"],
     ["web_fetch", "WebFetch", "web_fetch", "web_fetch", "web.fetch"],
+    ["web_search", "WebSearch", "web_search", "search_web", "web.search"],
 ];
 
 impl Family {

@@ -1,8 +1,7 @@
 //! The Google-style account: code with PKCE, a profile.
 
-use auth::{Account, FlowEvent, Mode, Profile};
 use serde_json::json;
-use vocab::Secret;
+use vocab::{Account, Profile, Secret, SignInMode, SignInStep};
 
 use crate::issuer::Reply;
 use crate::support::{Stage, jwt};
@@ -17,7 +16,7 @@ async fn a_sign_in_brings_a_profile() {
     stage.issuer.on(TOKENS, [Reply::json(200, grant)]);
     let person = json!({ "id": "1", "email": "ada@example.org", "name": "Ada", "picture": "https://p.example/a.png" });
     stage.issuer.on(USERINFO, [Reply::json(200, person)]);
-    let mut flow = stage.connect(Account::Antigravity, Mode::Auto);
+    let mut flow = stage.connect(Account::Antigravity, SignInMode::Auto);
     let page = flow.url().await;
     assert!(page.url.starts_with(&format!("{}/o/oauth2/v2/auth?", stage.issuer.url)));
     assert_eq!((page.value("access_type"), page.value("prompt")), ("offline".into(), "consent".into()));
@@ -31,7 +30,7 @@ async fn a_sign_in_brings_a_profile() {
     };
     let connected = flow.end().await.unwrap();
     assert_eq!(connected.profile, Some(profile.clone()));
-    assert_eq!(flow.next().await, FlowEvent::Completed(connected));
+    assert_eq!(flow.next().await, SignInStep::Completed(connected));
     assert_eq!(stage.issuer.heard(TOKENS)[0].form("client_secret").as_deref(), Some("installed-secret"));
     assert!(stage.issuer.heard(USERINFO)[0].head.contains("Bearer ya29.a"));
     let status = stage.auth.status().await.unwrap();
@@ -46,7 +45,7 @@ async fn a_profile_that_cannot_be_asked_for_comes_from_the_token_or_not_at_all()
         let grant = json!({ "access_token": "a", "refresh_token": "r", "id_token": jwt(claims) });
         stage.issuer.on(TOKENS, [Reply::json(200, grant)]);
         stage.issuer.on(USERINFO, [Reply::Say(500, "boom".into())]);
-        let mut flow = stage.connect(Account::Antigravity, Mode::Browser);
+        let mut flow = stage.connect(Account::Antigravity, SignInMode::Browser);
         flow.url().await.back_with_code("c").await;
         let profile = flow.end().await.unwrap().profile;
         assert_eq!(profile.map(|it| it.email).as_deref(), want);
@@ -56,6 +55,6 @@ async fn a_profile_that_cannot_be_asked_for_comes_from_the_token_or_not_at_all()
 #[tokio::test]
 async fn without_a_client_id_nothing_is_opened() {
     let stage = Stage::with(|config| config.antigravity.client_id = " ".into()).await;
-    let fault = stage.connect(Account::Antigravity, Mode::Auto).failed().await;
+    let fault = stage.connect(Account::Antigravity, SignInMode::Auto).failed().await;
     assert_eq!(fault.message, "antigravity: no OAuth client id is configured");
 }

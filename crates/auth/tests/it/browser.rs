@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use auth::{Account, FlowEvent, LoginMethod, Mode};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use vocab::FaultKind;
+use vocab::{Account, FaultKind, LoginMethod, SignInMode, SignInStep};
 
 use crate::issuer::Reply;
 use crate::support::{Stage, TOKEN_PATH, get, granted, is_free, raw};
@@ -16,7 +15,7 @@ use crate::support::{Stage, TOKEN_PATH, get, granted, is_free, raw};
 async fn a_sign_in_goes_from_url_to_tokens() {
     let stage = Stage::new().await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Auto);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Auto);
     let page = flow.url().await;
     assert!(page.url.starts_with(&format!("{}/oauth/authorize?response_type=code&", stage.issuer.url)), "{}", page.url);
     assert_eq!(page.value("code_challenge_method"), "S256");
@@ -29,7 +28,7 @@ async fn a_sign_in_goes_from_url_to_tokens() {
 
     let connected = flow.end().await.unwrap();
     assert_eq!((connected.login_method, connected.account_id.as_deref()), (LoginMethod::Browser, Some("acct-7")));
-    assert_eq!(flow.next().await, FlowEvent::Completed(connected));
+    assert_eq!(flow.next().await, SignInStep::Completed(connected));
     assert_eq!(flow.events.recv().await, None);
     let asked = &stage.issuer.heard(TOKEN_PATH)[0];
     assert_eq!(asked.form("grant_type").as_deref(), Some("authorization_code"));
@@ -48,7 +47,7 @@ async fn a_sign_in_goes_from_url_to_tokens() {
 async fn what_does_not_belong_is_answered_and_the_flow_waits_on() {
     let stage = Stage::new().await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let (port, state) = (page.port(), page.value("state"));
     assert_eq!(page.back("code=evil&state=guess").await.0, 400);
@@ -70,7 +69,7 @@ async fn what_does_not_belong_is_answered_and_the_flow_waits_on() {
 #[tokio::test]
 async fn a_denied_sign_in_says_so_in_the_browser_and_in_the_flow() {
     let stage = Stage::new().await;
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let query = format!("error=access_denied&error_description=%3Cb%3Eno%0Athanks&state={}", page.value("state"));
     let (status, shown) = page.back(&query).await;
@@ -86,7 +85,7 @@ async fn a_code_is_used_once_however_often_it_comes() {
     let stage = Stage::new().await;
     let Reply::Say(status, body) = granted("access-1", "refresh-1") else { unreachable!() };
     stage.issuer.on(TOKEN_PATH, [Reply::Held(status, body)]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let first = tokio::spawn({
         let page = crate::support::Page { url: page.url.clone() };
@@ -105,7 +104,7 @@ async fn a_code_is_used_once_however_often_it_comes() {
 async fn the_browser_learns_when_the_issuer_refuses_the_code() {
     let stage = Stage::new().await;
     stage.issuer.on(TOKEN_PATH, [Reply::error(400, "invalid_grant")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let (status, shown) = page.back_with_code("c").await;
     assert_eq!(status, 400);
@@ -119,12 +118,12 @@ async fn a_taken_port_is_named_and_the_next_one_is_tried() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let stage = Stage::with(|config| config.openai.redirect.ports = vec![port]).await;
-    let fault = stage.connect(Account::OpenAi, Mode::Browser).failed().await;
+    let fault = stage.connect(Account::OpenAi, SignInMode::Browser).failed().await;
     assert_eq!(fault.kind, FaultKind::Network);
     assert!(fault.message.contains(&format!("port {port}")), "{fault}");
 
     let stage = Stage::with(|config| config.openai.redirect.ports = vec![port, 0]).await;
-    let page = stage.connect(Account::OpenAi, Mode::Browser).url().await;
+    let page = stage.connect(Account::OpenAi, SignInMode::Browser).url().await;
     assert_ne!(page.port(), port);
 }
 
@@ -132,7 +131,7 @@ async fn a_taken_port_is_named_and_the_next_one_is_tried() {
 async fn a_silent_connection_keeps_nobody_waiting_and_is_closed() {
     let stage = Stage::with(|config| config.limits.callback = Duration::from_millis(200)).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     // More than are served at once: the last request waits until the silent ones are closed.
     let mut silent = Vec::new();
@@ -149,7 +148,7 @@ async fn a_silent_connection_keeps_nobody_waiting_and_is_closed() {
 async fn browsers_that_connect_and_say_nothing_are_not_in_the_way() {
     let stage = Stage::with(|config| config.limits.callback = Duration::from_secs(60)).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let mut silent = Vec::new();
     for _ in 0..15 {
@@ -163,7 +162,7 @@ async fn browsers_that_connect_and_say_nothing_are_not_in_the_way() {
 #[tokio::test]
 async fn only_the_loopback_address_is_listened_on() {
     let stage = Stage::new().await;
-    let page = stage.connect(Account::OpenAi, Mode::Browser).url().await;
+    let page = stage.connect(Account::OpenAi, SignInMode::Browser).url().await;
     // All of 127/8 is this machine, so a listener on every address would answer here, too.
     assert!(TcpStream::connect(("127.0.0.2", page.port())).await.is_err());
 }
@@ -171,7 +170,7 @@ async fn only_the_loopback_address_is_listened_on() {
 #[tokio::test]
 async fn nobody_comes_and_the_time_is_up() {
     let stage = Stage::with(|config| config.limits.flow = Duration::from_millis(50)).await;
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     let fault = flow.failed().await;
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Auth, "nobody signed in within 0.05 s"));
@@ -193,7 +192,7 @@ async fn an_issuer_that_makes_no_sense_fails_the_flow() {
     ] {
         let stage = Stage::with(|config| config.limits.request = Duration::from_millis(150)).await;
         stage.issuer.on(TOKEN_PATH, [reply]);
-        let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+        let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
         let page = flow.url().await;
         assert_eq!(page.back_with_code("c").await.0, 400);
         let fault = flow.failed().await;

@@ -1,14 +1,13 @@
 //! No secret is ever shown: every secret of a flow is a canary, and the issuer echoes all it hears.
 
-use auth::{Account, Key, Mode};
 use serde_json::json;
-use vocab::Secret;
+use vocab::{Account, Key, Secret, SignInMode};
 
 use crate::issuer::Reply;
 use crate::support::{NOW_MS, POLL_PATH, START_PATH, Stage, TOKEN_PATH};
 
 /// Everything that was told or returned, as text.
-async fn shown(stage: &Stage, mode: Mode) -> String {
+async fn shown(stage: &Stage, mode: SignInMode) -> String {
     let mut flow = stage.connect(Account::OpenAi, mode);
     let mut text = String::new();
     loop {
@@ -17,7 +16,7 @@ async fn shown(stage: &Stage, mode: Mode) -> String {
             event = flow.events.recv() => match event {
                 Some(event) => {
                     text += &format!("{event:?}\n");
-                    if mode == Mode::Browser && let auth::FlowEvent::Url(url) = event {
+                    if mode == SignInMode::Browser && let vocab::SignInStep::Url(url) = event {
                         let page = crate::support::Page { url };
                         text += &page.back_with_code("CANARY-code").await.1;
                     }
@@ -43,7 +42,7 @@ async fn a_flow_that_works_shows_no_secret() {
     let stage = stage().await;
     let grant = json!({ "access_token": "CANARY-access", "refresh_token": "CANARY-refresh", "id_token": "CANARY-id" });
     stage.issuer.on(TOKEN_PATH, [Reply::json(200, grant)]);
-    let text = shown(&stage, Mode::Browser).await;
+    let text = shown(&stage, SignInMode::Browser).await;
     clean(&text, "Completed");
     let verifier = stage.issuer.heard(TOKEN_PATH)[0].form("code_verifier").unwrap();
     assert!(!text.contains(&verifier));
@@ -57,7 +56,7 @@ async fn an_issuer_that_echoes_is_not_repeated() {
     let words = "no: CANARY-code CANARY-client";
     let reply = Reply::json(400, json!({ "error": "invalid_grant", "error_description": words }));
     stage.issuer.on(TOKEN_PATH, [reply]);
-    clean(&shown(&stage, Mode::Browser).await, "invalid_grant: no: *** ***");
+    clean(&shown(&stage, SignInMode::Browser).await, "invalid_grant: no: *** ***");
 }
 
 #[tokio::test]
@@ -69,7 +68,7 @@ async fn a_device_flow_shows_its_code_and_not_its_id() {
     let words = "no: CANARY-device CANARY-client";
     let reply = Reply::json(400, json!({ "error": "bad", "error_description": words }));
     stage.issuer.on(POLL_PATH, [reply]);
-    let text = shown(&stage, Mode::DeviceCode).await;
+    let text = shown(&stage, SignInMode::DeviceCode).await;
     clean(&text, "bad: no: *** ***");
     assert!(text.contains("SHOW-ME"));
 }
@@ -94,6 +93,6 @@ async fn a_configuration_can_be_printed() {
     config.openai.token_url = "https://user:CANARY-pw@issuer.example/token".into();
     let home = tempfile::tempdir().unwrap();
     let auth = auth::Auth::new(config, home.path(), std::sync::Arc::new(auth::SystemTimer));
-    let fault = auth.connect(Account::OpenAi, Mode::Browser, None, &mut |_| {}).await.unwrap_err();
+    let fault = auth.connect(Account::OpenAi, SignInMode::Browser, None, &mut |_| {}).await.unwrap_err();
     clean(&format!("{fault:?}"), "must be an https URL");
 }

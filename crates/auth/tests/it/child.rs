@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use auth::{Account, Auth, Key, SystemTimer};
-use vocab::Secret;
+use auth::{Auth, SystemTimer};
+use vocab::{Account, Key, Secret};
 
 use crate::support::config;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use auth::{Account, Config, DeviceStyle, FlowEvent, LoginMethod, Mode};
+use auth::{Config, DeviceStyle};
 use serde_json::json;
-use vocab::FaultKind;
+use vocab::{Account, FaultKind, LoginMethod, SignInMode, SignInStep};
 
 use crate::issuer::Reply;
 use crate::support::{POLL_PATH, START_PATH, Stage, TOKEN_PATH, environment, granted};
@@ -27,11 +27,11 @@ async fn pending_then_slower_then_signed_in() {
         [pending.clone(), Reply::error(403, "authorization_pending"), slower, Reply::Say(404, "x".into()), approved()];
     stage.issuer.on(POLL_PATH, replies);
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::DeviceCode);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::DeviceCode);
     let url = format!("{}/codex/device", stage.issuer.url);
-    assert_eq!(flow.next().await, FlowEvent::Started);
-    assert_eq!(flow.next().await, FlowEvent::Url(url.clone()));
-    let told = FlowEvent::DeviceCode {
+    assert_eq!(flow.next().await, SignInStep::Started);
+    assert_eq!(flow.next().await, SignInStep::Url(url.clone()));
+    let told = SignInStep::DeviceCode {
         verification_url: url,
         user_code: "ABCD-EFGH".into(),
         interval_seconds: 3,
@@ -40,7 +40,7 @@ async fn pending_then_slower_then_signed_in() {
     assert_eq!(flow.next().await, told);
     let connected = flow.end().await.unwrap();
     assert_eq!((connected.login_method, connected.account_id.as_deref()), (LoginMethod::DeviceCode, Some("acct-7")));
-    assert_eq!(flow.next().await, FlowEvent::Completed(connected));
+    assert_eq!(flow.next().await, SignInStep::Completed(connected));
     assert_eq!(*stage.timer.pauses.lock().unwrap(), [3, 3, 3, 8, 8]);
     assert_eq!(stage.issuer.heard(START_PATH)[0].body, r#"{"client_id":"app_EMoamEEZ73f0CkXaXp7hrann"}"#);
     let polled: serde_json::Value = serde_json::from_str(&stage.issuer.heard(POLL_PATH)[0].body).unwrap();
@@ -58,7 +58,7 @@ async fn the_standard_way_yields_tokens_without_a_code() {
                         "expires_in": 60, "interval": 7 });
     stage.issuer.on(START_PATH, [Reply::json(200, start)]);
     stage.issuer.on(POLL_PATH, [Reply::error(400, "authorization_pending"), granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::DeviceCode);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::DeviceCode);
     assert_eq!(flow.url().await.url, "https://issuer.example/d");
     flow.end().await.unwrap();
     let polled = &stage.issuer.heard(POLL_PATH)[1];
@@ -72,7 +72,7 @@ async fn a_code_nobody_types_expires() {
     let stage = Stage::new().await;
     stage.issuer.on(START_PATH, [code(json!(300))]);
     stage.issuer.on(POLL_PATH, vec![Reply::Say(403, String::new()); 10]);
-    let fault = stage.connect(Account::OpenAi, Mode::DeviceCode).failed().await;
+    let fault = stage.connect(Account::OpenAi, SignInMode::DeviceCode).failed().await;
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Auth, "the code has expired before anybody used it"));
     assert_eq!(stage.issuer.heard(POLL_PATH).len(), 2, "900 s at 300 s: the third pause ends too late");
 }
@@ -88,7 +88,7 @@ async fn the_issuer_can_end_it() {
         let stage = Stage::new().await;
         stage.issuer.on(START_PATH, [code(json!(5))]);
         stage.issuer.on(POLL_PATH, [Reply::Say(403, String::new()), reply]);
-        let fault = stage.connect(Account::OpenAi, Mode::DeviceCode).failed().await;
+        let fault = stage.connect(Account::OpenAi, SignInMode::DeviceCode).failed().await;
         assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Auth, text));
         assert_eq!(stage.issuer.heard(POLL_PATH).len(), 2);
     }
@@ -99,19 +99,19 @@ async fn auto_takes_the_browser_where_the_issuer_has_no_device_codes() {
     let over_ssh = |config: &mut Config| config.environment = environment(&["SSH_TTY", "DISPLAY"]);
     let stage = Stage::with(over_ssh).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::Auto);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Auto);
     let page = flow.url().await;
     assert_eq!(stage.issuer.heard(START_PATH).len(), 1, "it asked first");
     page.back_with_code("c").await;
     assert_eq!(flow.end().await.unwrap().login_method, LoginMethod::Browser);
 
-    let fault = stage.connect(Account::OpenAi, Mode::DeviceCode).failed().await;
+    let fault = stage.connect(Account::OpenAi, SignInMode::DeviceCode).failed().await;
     let text = "openai offers no sign-in by device code here";
     assert_eq!((fault.kind, fault.message.as_str()), (FaultKind::Unsupported, text));
 
     let stage = Stage::with(over_ssh).await;
     stage.issuer.on(START_PATH, [Reply::error(403, "blocked")]);
-    let fault = stage.connect(Account::OpenAi, Mode::Auto).failed().await;
+    let fault = stage.connect(Account::OpenAi, SignInMode::Auto).failed().await;
     assert_eq!(fault.message, "asking for a device code was refused (403): blocked", "only a 404 means the browser");
 }
 
@@ -122,7 +122,7 @@ async fn an_issuer_that_is_down_is_named() {
         free.local_addr().unwrap()
     };
     let stage = Stage::with(|config| config.openai = auth::Issuer::openai(&format!("http://{gone}"))).await;
-    let fault = stage.connect(Account::OpenAi, Mode::DeviceCode).failed().await;
+    let fault = stage.connect(Account::OpenAi, SignInMode::DeviceCode).failed().await;
     assert_eq!(fault.kind, FaultKind::Network);
     assert!(fault.message.contains(&format!("cannot reach http://{gone}")), "{fault}");
 }
@@ -143,7 +143,7 @@ async fn a_start_that_makes_no_sense_fails() {
     ] {
         let stage = Stage::with(|config| config.limits.request = Duration::from_millis(150)).await;
         stage.issuer.on(START_PATH, [reply]);
-        let fault = stage.connect(Account::OpenAi, Mode::DeviceCode).failed().await;
+        let fault = stage.connect(Account::OpenAi, SignInMode::DeviceCode).failed().await;
         assert_eq!(fault.kind, kind, "{fault}");
         assert!(fault.message.contains(text), "{fault}");
     }
@@ -156,12 +156,12 @@ async fn hiccups_while_polling_are_survived_but_not_for_ever() {
     let hiccups = [Reply::Drop, Reply::Say(502, "bad gateway".into()), Reply::Drop];
     stage.issuer.on(POLL_PATH, hiccups.into_iter().chain([approved()]));
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
-    stage.connect(Account::OpenAi, Mode::DeviceCode).end().await.unwrap();
+    stage.connect(Account::OpenAi, SignInMode::DeviceCode).end().await.unwrap();
 
     let stage = Stage::new().await;
     stage.issuer.on(START_PATH, [code(json!(5))]);
     stage.issuer.on(POLL_PATH, vec![Reply::Drop; 50]);
-    let fault = stage.connect(Account::OpenAi, Mode::DeviceCode).failed().await;
+    let fault = stage.connect(Account::OpenAi, SignInMode::DeviceCode).failed().await;
     assert_eq!(fault.kind, FaultKind::Network);
     assert_eq!(stage.issuer.heard(POLL_PATH).len(), 6);
 }

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use auth::{Account, Key};
 use serde_json::json;
-use vocab::{FaultKind, Secret};
+use vocab::{Account, FaultKind, Key, Secret};
 
 use crate::child;
 use crate::issuer::Reply;
@@ -43,9 +42,11 @@ async fn keys_are_kept_privately_and_can_be_removed() {
     assert_eq!(stage.auth.key(Key::OpenRouter).await.unwrap().unwrap().expose(), "or-key");
     stage.auth.set_key(Key::Exa, None).await.unwrap();
     let status = stage.auth.status().await.unwrap();
-    assert_eq!((status.openrouter_key, status.exa_key), (true, false));
+    assert_eq!((status.openrouter, status.exa), (true, false));
+    assert_eq!(stage.auth.present(), status);
     stage.auth.forget_everything().await.unwrap();
-    assert_eq!(stage.auth.status().await.unwrap(), auth::Status::default());
+    assert_eq!(stage.auth.status().await.unwrap(), vocab::Accounts::default());
+    assert_eq!(stage.auth.present(), vocab::Accounts::default());
     assert_eq!(stage.saved(), json!({ "version": 1 }));
 }
 
@@ -142,4 +143,24 @@ async fn a_crash_between_refresh_and_write_leaves_the_old_file() {
     // Its locks died with it, and the next one goes on from what is there.
     assert_eq!(stage.auth.access_token(Account::OpenAi).await.unwrap().expose(), "newer");
     assert_eq!(stage.issuer.heard(TOKEN_PATH)[1].form("refresh_token").as_deref(), Some("refresh-1"));
+}
+
+#[tokio::test]
+async fn who_cannot_wait_sees_every_change_of_another_process() {
+    let stage = Stage::new().await;
+    assert_eq!(stage.auth.present(), vocab::Accounts::default());
+    assert!(!stage.directory().exists(), "looking makes nothing");
+    let other = auth::Auth::new(crate::support::config("http://127.0.0.1:1"), &stage.directory(), stage.timer.clone());
+    for round in 0..20 {
+        let key = (round % 2 == 0).then(|| Secret::new("CANARY-key").unwrap());
+        other.set_key(Key::OpenRouter, key.clone()).await.unwrap();
+        assert_eq!(stage.auth.present().openrouter, key.is_some(), "round {round}");
+    }
+    stage.sign_in("CANARY-access", Some("CANARY-refresh"), None);
+    assert!(stage.auth.present().openai);
+    let secrets: Vec<String> =
+        stage.auth.secrets().await.unwrap().iter().map(|secret| secret.expose().to_owned()).collect();
+    assert_eq!(secrets, ["CANARY-access", "CANARY-refresh"]);
+    std::fs::write(stage.auth.place(), "{").unwrap();
+    assert_eq!(stage.auth.present(), vocab::Accounts::default());
 }

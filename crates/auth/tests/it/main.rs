@@ -9,6 +9,7 @@ mod child;
 mod device;
 mod file;
 mod issuer;
+mod limits;
 mod page;
 mod refresh;
 mod support;

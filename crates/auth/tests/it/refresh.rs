@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use auth::{Account, Auth, Mode};
+use auth::Auth;
 use serde_json::json;
 use tokio::task::JoinSet;
-use vocab::{Fault, FaultKind, Secret};
+use vocab::{Account, Fault, FaultKind, Secret, SignInMode};
 
 use crate::issuer::Reply;
 use crate::support::{NOW_MS, Stage, TOKEN_PATH, config, granted, jwt};
@@ -192,7 +192,7 @@ async fn a_sign_in_during_a_refresh_wins() {
     let auth = stage.auth.clone();
     let caller = tokio::spawn(async move { auth.access_token(Account::OpenAi).await });
     stage.issuer.requests(1).await;
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     flow.url().await.back_with_code("c").await;
     flow.end().await.unwrap();
     stage.issuer.release();

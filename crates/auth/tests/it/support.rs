@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use auth::{Account, Auth, Config, Connected, Environment, FlowEvent, Issuer, Mode, Timer};
+use auth::{Auth, Config, Environment, Issuer, Timer};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use vocab::{Clock, Fault, Later};
+use vocab::{Account, Clock, Fault, Later, SignInMode, SignInStep, SignedIn};
 
 use crate::issuer::{Reply, TestIssuer};
 
@@ -72,6 +72,8 @@ pub(crate) fn config(url: &str) -> Config {
     config.antigravity = Issuer::google(url, url, url);
     config.antigravity.client_id = "google-client".into();
     config.antigravity.redirect.ports = vec![0];
+    config.openai_usage_url = auth::usage_url(url);
+    config.antigravity_url = url.into();
     config.limits.request = Duration::from_secs(10);
     config
 }
@@ -112,7 +114,7 @@ impl Stage {
         std::fs::write(self.directory().join("credentials.json"), text).unwrap();
     }
 
-    pub(crate) fn connect(&self, account: Account, mode: Mode) -> Running {
+    pub(crate) fn connect(&self, account: Account, mode: SignInMode) -> Running {
         let (sender, events) = mpsc::unbounded_channel();
         let auth = self.auth.clone();
         let task = tokio::spawn(async move {
@@ -129,24 +131,24 @@ pub(crate) fn saved(directory: &Path) -> Value {
 
 /// A flow somewhere on its way.
 pub(crate) struct Running {
-    pub(crate) events: mpsc::UnboundedReceiver<FlowEvent>,
-    pub(crate) task: JoinHandle<Result<Connected, Fault>>,
+    pub(crate) events: mpsc::UnboundedReceiver<SignInStep>,
+    pub(crate) task: JoinHandle<Result<SignedIn, Fault>>,
 }
 
 impl Running {
-    pub(crate) async fn next(&mut self) -> FlowEvent {
+    pub(crate) async fn next(&mut self) -> SignInStep {
         let event = tokio::time::timeout(Duration::from_secs(10), self.events.recv());
         event.await.expect("an event in time").expect("the flow goes on")
     }
 
     /// Reads up to the URL of the browser flow.
     pub(crate) async fn url(&mut self) -> Page {
-        assert_eq!(self.next().await, FlowEvent::Started);
-        let FlowEvent::Url(url) = self.next().await else { panic!("not a URL") };
+        assert_eq!(self.next().await, SignInStep::Started);
+        let SignInStep::Url(url) = self.next().await else { panic!("not a URL") };
         Page { url }
     }
 
-    pub(crate) async fn end(&mut self) -> Result<Connected, Fault> {
+    pub(crate) async fn end(&mut self) -> Result<SignedIn, Fault> {
         let task = tokio::time::timeout(Duration::from_secs(10), &mut self.task);
         task.await.expect("an end in time").unwrap()
     }
@@ -158,7 +160,7 @@ impl Running {
         while let Some(event) = self.events.recv().await {
             last = Some(event);
         }
-        assert_eq!(last, Some(FlowEvent::Failed { message: fault.message.clone() }));
+        assert_eq!(last, Some(SignInStep::Failed { message: fault.message.clone() }));
         fault
     }
 }

@@ -2,10 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use auth::{Account, FlowEvent, Mode};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use vocab::FaultKind;
+use vocab::{Account, FaultKind, SignInMode, SignInStep};
 
 use crate::issuer::Reply;
 use crate::support::{START_PATH, Stage, TOKEN_PATH, granted, is_free, own_port};
@@ -16,11 +15,11 @@ async fn a_dropped_flow_leaves_its_port_at_once() {
     let mut port = None;
     {
         let mut tell = |event| {
-            if let FlowEvent::Url(url) = event {
+            if let SignInStep::Url(url) = event {
                 port = Some(crate::support::Page { url }.port());
             }
         };
-        let flow = stage.auth.connect(Account::OpenAi, Mode::Browser, None, &mut tell);
+        let flow = stage.auth.connect(Account::OpenAi, SignInMode::Browser, None, &mut tell);
         let mut flow = Box::pin(flow);
         tokio::select! {
             _ = &mut flow => panic!("nobody has signed in"),
@@ -34,7 +33,7 @@ async fn a_dropped_flow_leaves_its_port_at_once() {
 #[tokio::test]
 async fn cancelling_frees_the_port_before_anybody_is_polled() {
     let stage = Stage::new().await;
-    let mut flow = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
     // A browser in the middle of its request changes nothing.
     let mut half = tokio::net::TcpStream::connect(("127.0.0.1", page.port())).await.unwrap();
@@ -51,9 +50,9 @@ async fn a_waiting_device_flow_is_cancelled_too() {
     let stage = Stage::new().await;
     stage.timer.stopped.store(true, Ordering::SeqCst);
     stage.issuer.on(START_PATH, [Reply::json(200, json!({ "device_auth_id": "d", "user_code": "U" }))]);
-    let mut flow = stage.connect(Account::OpenAi, Mode::DeviceCode);
+    let mut flow = stage.connect(Account::OpenAi, SignInMode::DeviceCode);
     flow.url().await;
-    assert!(matches!(flow.next().await, FlowEvent::DeviceCode { .. }));
+    assert!(matches!(flow.next().await, SignInStep::DeviceCode { .. }));
     stage.auth.cancel_flows("enough");
     assert_eq!(flow.failed().await.message, "enough");
 }
@@ -63,9 +62,9 @@ async fn a_newer_flow_takes_the_place_and_the_port_of_the_older() {
     let port = own_port();
     let stage = Stage::with(|config| config.openai.redirect.ports = vec![port]).await;
     stage.issuer.on(TOKEN_PATH, [granted("access-2", "refresh-2")]);
-    let mut older = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut older = stage.connect(Account::OpenAi, SignInMode::Browser);
     let old_page = older.url().await;
-    let mut newer = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut newer = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = newer.url().await;
     assert_eq!(older.failed().await.message, "a newer sign-in took its place");
     assert_eq!((old_page.port(), page.port()), (port, port));
@@ -80,13 +79,13 @@ async fn an_older_flow_that_is_never_polled_again_still_gives_its_port_up() {
     let port = own_port();
     let stage = Stage::with(|config| config.openai.redirect.ports = vec![port]).await;
     let mut ignore = |_| {};
-    let mut older = Box::pin(stage.auth.connect(Account::OpenAi, Mode::Browser, None, &mut ignore));
+    let mut older = Box::pin(stage.auth.connect(Account::OpenAi, SignInMode::Browser, None, &mut ignore));
     tokio::select! {
         biased;
         _ = &mut older => panic!("nobody has signed in"),
         () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {}
     }
-    let mut newer = stage.connect(Account::OpenAi, Mode::Browser);
+    let mut newer = stage.connect(Account::OpenAi, SignInMode::Browser);
     assert_eq!(newer.url().await.port(), port);
     assert_eq!(older.await.unwrap_err().kind, FaultKind::Cancelled);
     assert!(!is_free(port), "the older one must not close the newer one's listener");
@@ -97,8 +96,8 @@ async fn an_older_flow_that_is_never_polled_again_still_gives_its_port_up() {
 #[tokio::test]
 async fn two_accounts_sign_in_side_by_side() {
     let stage = Stage::new().await;
-    let mut openai = stage.connect(Account::OpenAi, Mode::Browser);
-    let mut google = stage.connect(Account::Antigravity, Mode::Browser);
+    let mut openai = stage.connect(Account::OpenAi, SignInMode::Browser);
+    let mut google = stage.connect(Account::Antigravity, SignInMode::Browser);
     let (one, two) = (openai.url().await, google.url().await);
     assert_ne!(one.port(), two.port());
     stage.auth.cancel_flows("done");

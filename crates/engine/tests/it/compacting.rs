@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use testkit::Stage;
 use testkit::fakes::Renamed;
+use testkit::faulty::FaultyStore;
 use testkit::stage::Actor;
 use vocab::*;
 
@@ -151,6 +152,36 @@ async fn a_shutdown_answers_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_log_that_cannot_be_written_answers_it_and_the_session_goes_on() {
+    let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
+    let stage = {
+        let call = vec![text("w"), Step::Wait(1000), call_step(0, "look", r#"{"slow":1}"#), done(Finish::ToolUse)];
+        let (store, player) = (store.clone(), Player::new([say("one"), say("two"), call]));
+        stage_with(&player, |options| {
+            options.store = store;
+            options.tune = Box::new(|settings| settings.compaction.keep_pct = 1);
+        })
+    };
+    let mut actor = stage.open().await;
+    for text in [LONG, LONG] {
+        actor.prompt(text).await;
+        settled(&mut actor).await;
+        actor.forget();
+    }
+    actor.prompt("go").await;
+    text_of(&mut actor, "w").await;
+    let tag = actor.send(later()).await;
+    actor.settle().await;
+    store.fail_append(1);
+    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store);
+    actor.settle().await;
+    assert!(!compacts(&order(&actor)));
+    let told = turn(&mut actor, "on").await;
+    assert_eq!(told.last().unwrap(), "settled");
+    assert!(log(&stage).await.ends_with("assistant: ok (Stop)\nt4 ended: EndTurn, 0 rounds\n"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn open_tasks_are_taken_up_after_it_but_not_after_one_that_was_stopped() {
     for stopped in [false, true] {
         let summary = if stopped { held("sum") } else { say("sum") };
@@ -291,6 +322,19 @@ async fn a_reply_belongs_to_the_model_that_was_called() {
     choose(&mut actor, "far1").await;
     settled(&mut actor).await;
     assert!(compacts(&turn(&mut actor, "third").await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_chosen_in_a_turn_gives_the_replies_after_that() {
+    let (_stage, mut actor, _) =
+        switching(vec![calls(&[("look", r#"{"slow":1}"#)]), say("SUM"), say("far")], true).await;
+    actor.forget();
+    actor.prompt("second").await;
+    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    choose(&mut actor, "far1").await;
+    settled(&mut actor).await;
+    assert!(compacts(&order(&actor)), "in the middle of the turn");
+    assert!(!compacts(&turn(&mut actor, "third").await), "the last reply is its own");
 }
 
 #[tokio::test(start_paused = true)]

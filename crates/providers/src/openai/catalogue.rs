@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -101,10 +102,19 @@ impl Extras {
             max_output: self.max_output.or(self.max_completion_tokens).or(top).filter(|tokens| *tokens > 0),
             prices: self.pricing.and_then(|pricing| pricing.prices()),
             images: has(self.architecture.and_then(|architecture| architecture.input_modalities), "image"),
+            levels: self.supported_parameters.as_deref().map(levels),
             thinking: has(self.supported_parameters, "reasoning"),
             ..ModelInfo::named(id, window)
         }
     }
+}
+
+/// What a server takes that says which parameters it takes, weakest first.
+const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
+
+fn levels(parameters: &[String]) -> Arc<[Arc<str>]> {
+    let thinks = parameters.iter().any(|one| one == "reasoning");
+    LEVELS.iter().filter(|_| thinks).map(|level| Arc::from(*level)).collect()
 }
 
 // ---- the file -------------------------------------------------------------------------------------------------
@@ -125,6 +135,8 @@ struct Remembered {
     prices: Option<[f64; 4]>,
     images: bool,
     thinking: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    levels: Option<Vec<String>>,
 }
 
 /// The remembered list; none when there is no file, or it is another server's, or it cannot be read: it is a cache.
@@ -143,6 +155,7 @@ pub(super) fn load(path: &Path, base_url: &str) -> Option<Vec<ModelInfo>> {
         }),
         images: one.images,
         thinking: one.thinking,
+        levels: one.levels.map(|levels| levels.into_iter().map(Arc::from).collect()),
         ..ModelInfo::named(one.slug, one.context_window)
     });
     (file.base_url == base_url).then(|| models.collect())
@@ -157,6 +170,7 @@ pub(super) fn save(path: &Path, base_url: &str, models: &[ModelInfo]) -> io::Res
         prices: model.prices.map(|prices| [prices.input, prices.cache_read, prices.cache_write, prices.output]),
         images: model.images,
         thinking: model.thinking,
+        levels: model.levels.as_deref().map(|levels| levels.iter().map(|level| level.to_string()).collect()),
     });
     let text = serde_json::to_vec(&File { base_url: base_url.to_owned(), models: models.collect() })?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -215,6 +229,12 @@ mod tests {
         );
         assert_eq!(models[1].prices, Some(Prices { input: 1.0, cache_read: 1.0, cache_write: 1.0, output: 2.0 }));
         assert!(!models[1].thinking);
+        assert_eq!(
+            models.iter().map(|model| model.levels.as_ref().map(|it| it.len())).collect::<Vec<_>>(),
+            [None, Some(0), None, None, None, None]
+        );
+        let thinks = parse(br#"[{"id":"a","supported_parameters":["tools","reasoning"]}]"#, 1).unwrap();
+        assert_eq!(thinks[0].levels.as_deref().unwrap().join(" "), "minimal low medium high");
         assert_eq!(models[5].prices, None);
         assert_eq!(parse(br#"[{"id":"a"}]"#, 1).unwrap().len(), 1);
         assert_eq!(parse(br#"{"data":null}"#, 1).unwrap().len(), 0);
@@ -225,9 +245,12 @@ mod tests {
     fn the_file_gives_back_what_was_saved_and_only_to_its_server() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("new/models.json");
-        let models =
-            parse(br#"[{"id":"a","context_length":5,"pricing":{"prompt":"0.1","completion":"0.2"}},{"id":"b"}]"#, 7)
-                .unwrap();
+        let models = parse(
+            br#"[{"id":"a","context_length":5,"pricing":{"prompt":"0.1","completion":"0.2"}},{"id":"b"},
+                {"id":"c","supported_parameters":["reasoning"]},{"id":"d","supported_parameters":[]}]"#,
+            7,
+        )
+        .unwrap();
         save(&path, "http://one/v1", &models).unwrap();
         save(&path, "http://one/v1", &models).unwrap();
         assert_eq!(load(&path, "http://one/v1"), Some(models));

@@ -18,6 +18,7 @@ use vocab::{Later, ModelEvent, ModelFault};
 use super::compat::{Compat, TokensField};
 use super::encode::string;
 use super::reader::Reader;
+use super::routing;
 use crate::body::Pieces;
 use crate::faults;
 use crate::http::{Http, Reply};
@@ -73,6 +74,7 @@ pub(super) struct Frame {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
     pub(super) effort: Option<Arc<str>>,
+    pub(super) route: Option<Arc<str>>,
     /// Tools and system prompt.
     pub(super) fixed: Bytes,
     pub(super) has_system: bool,
@@ -98,6 +100,9 @@ impl Frame {
             head.put_slice(br#""reasoning_effort":"#);
             string(&mut head, effort);
             head.put_u8(b',');
+        }
+        if let Some(route) = &self.route {
+            routing::put(&mut head, route);
         }
         let mut pieces = Vec::with_capacity(self.pieces.len() + 3);
         pieces.extend([head.freeze(), self.fixed.clone()]);
@@ -247,7 +252,7 @@ impl Stream for Answer {
                     this.settle(&event, cx);
                 }
                 return Poll::Ready(Some(match event {
-                    ModelEvent::Failed(fault) => ModelEvent::Failed(faults::seal(fault, this.http.secrets())),
+                    ModelEvent::Failed(fault) => ModelEvent::Failed(this.http.seal(fault)),
                     event => event,
                 }));
             }

@@ -22,7 +22,15 @@ async fn exchange(answer: &'static str, content: Option<Content<'_>>) -> (Result
     });
     let bearer = Secret::new("CANARY-bearer");
     let timeout = Duration::from_millis(300);
-    let once = Once { url: &url, content, bearer: bearer.as_ref(), proxy: None, timeout, answer_bytes_max: 10 };
+    let once = Once {
+        url: &url,
+        content,
+        bearer: bearer.as_ref(),
+        headers: &[("x-account", "CANARY-account")],
+        proxy: None,
+        timeout,
+        answer_bytes_max: 10,
+    };
     let result = once.send().await.map(|answer| (answer.status, String::from_utf8(answer.body).unwrap()));
     (result, server.await.unwrap().1)
 }
@@ -33,7 +41,11 @@ async fn a_form_goes_out_and_any_status_comes_back() {
     let (result, heard) = exchange(answer, Some(Content::Form("x=CANARY-body"))).await;
     assert_eq!(result.unwrap(), (418, "0123456789".into()));
     assert!(heard.starts_with("POST /a/b/?c=CANARY-query HTTP/1.1\r\n"), "{heard}");
-    for line in ["content-type: application/x-www-form-urlencoded\r\n", "authorization: Bearer CANARY-bearer\r\n"] {
+    for line in [
+        "content-type: application/x-www-form-urlencoded\r\n",
+        "authorization: Bearer CANARY-bearer\r\n",
+        "x-account: CANARY-account\r\n",
+    ] {
         assert!(heard.contains(line), "{heard}");
     }
     let (_, heard) = exchange(answer, None).await;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use skills::{ERRORS_MAX, FILE_BYTES_MAX, Found, Places, SKILLS_MAX, scan};
+use skills::{ERRORS_MAX, FILE_BYTES_MAX, Found, Places, SKILLS_MAX, is_any, scan};
 use tempfile::TempDir;
 
 struct Disk {
@@ -225,4 +225,24 @@ fn a_preview_is_one_short_line() {
     assert!(preview.ends_with("word…") && preview.chars().count() <= 120 && !preview.contains('\n'), "{preview}");
     disk.skill("data/skills/x", "x", "");
     assert_eq!(disk.scan().skills[0].description_preview(), "does x");
+}
+
+#[test]
+fn whether_there_is_any_place_is_known_without_reading() {
+    for (at, any) in [
+        (None, false),
+        (Some("repo/.agents/skills"), true),
+        (Some("repo/a/b/.agents/skills"), true),
+        (Some("data/skills"), true),
+        (Some("home/.agents/skills"), true),
+        // Above the repository, and beside where skills are.
+        (Some(".agents/skills"), false),
+        (Some("repo/.agents/other"), false),
+    ] {
+        let disk = Disk::new();
+        if let Some(at) = at {
+            fs::create_dir_all(disk.path(at)).unwrap();
+        }
+        assert_eq!(is_any(&disk.places()), any, "{at:?}");
+    }
 }

@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod disk;
+mod docs_page;

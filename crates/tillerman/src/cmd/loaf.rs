@@ -10,13 +10,13 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_loaf::{Loaf, Options};
+use dialect_loaf::{ANY_ROUTE, Loaf, Options};
 use host::FrameLog;
 use vocab::{Fault, FaultKind, IdKind, Ids, Mode, ModelInfo, Provider};
 
 use crate::args;
 use crate::beside;
-use crate::config::Config;
+use crate::config::{Config, Home};
 use crate::setup::{self, Prepared};
 use crate::wiring::{self, Standing, Wired};
 use kept::{Kept, KeptFile};
@@ -51,7 +51,7 @@ pub(crate) fn refuse(what: &str) -> u8 {
 }
 
 async fn start(args: &args::Loaf) -> Result<u8, Fault> {
-    let Ready { setup, config, kept, extensions } = ready(args)?;
+    let Ready { setup, config, home, kept, extensions } = ready(args)?;
     for warning in &config.warnings {
         host::note(warning);
     }
@@ -61,8 +61,8 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
     let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
     wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
-    // Whatever stands beside every session is started here: extensions now, and whoever brings skills into a turn.
-    let beside = beside::start(&wired, extensions).await;
+    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home))).await;
+    wired.ports.around.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
     let dialect = Loaf::new(options(args, &wired, &kept, asked));
     let code = converse(dialect, &wired, frame_log).await;
     // A flow that waits for a person must not keep us from ending.
@@ -76,6 +76,7 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
 struct Ready {
     setup: wiring::Setup,
     config: Config,
+    home: Home,
     kept: Kept,
     extensions: Vec<std::path::PathBuf>,
 }
@@ -94,7 +95,7 @@ fn ready(args: &args::Loaf) -> Result<Ready, Fault> {
     setup.preferences = Arc::new(file);
     // What was selected some earlier time is a habit: it is taken where it exists.
     setup.wanted.usual = kept.model.clone().map(|model| (None, model));
-    Ok(Ready { setup, config, kept, extensions })
+    Ok(Ready { setup, config, home, kept, extensions })
 }
 
 /// How the dialect starts.

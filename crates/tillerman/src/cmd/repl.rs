@@ -49,7 +49,8 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     }
     let (input, output) = host::take()?;
     let wired = wiring::build(setup).await?;
-    let beside = beside::start(&wired, extensions).await;
+    let skills = beside::skill_places(&wired, &home);
+    let beside = beside::start(&wired, extensions, Some(skills)).await;
     let (typed, lines) = mpsc::channel(LINES_MAX);
     let (wish, wishes) = mpsc::channel(LINES_MAX);
     if edited {

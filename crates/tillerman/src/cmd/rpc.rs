@@ -94,7 +94,7 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
     must_exist(&session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    let beside = beside::start(&wired, programs).await;
+    let beside = beside::start(&wired, programs, None).await;
     let code = converse(dialect, &wired, frame_log).await;
     beside.shutdown().await;
     wired.engine.shutdown().await;

@@ -64,9 +64,10 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let frame_log = frame_log(&args.basics)?;
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
-    let Prepared { setup, open, extensions, .. } = prepared;
+    let Prepared { setup, open, home, extensions, .. } = prepared;
     let wired = wiring::build(setup).await?;
-    let beside = beside::start(&wired, extensions).await;
+    let skills = beside::skill_places(&wired, &home);
+    let beside = beside::start(&wired, extensions, Some(skills)).await;
     let answers = match () {
         () if args.yes => Answers::AllowAll,
         () if streams.person() && !args.json => Answers::Person,

@@ -36,7 +36,7 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let wired = wiring::build(setup).await?;
     host::note(&wired.reason);
-    let beside = beside::start(&wired, extensions).await;
+    let beside = beside::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {
         which: open.which,
         workspace: open.workspace,

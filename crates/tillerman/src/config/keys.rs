@@ -46,6 +46,11 @@ const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
     Key { name, kind, workspace: Workspace::Free, env: None, about }
 }
 
+/// Where the user's accounts are: nobody else chooses who gets a token.
+const fn account(name: &'static str, env: &'static str, about: &'static str) -> Key {
+    Key { env: Some(env), workspace: Workspace::Never, ..key(name, Kind::Text, about) }
+}
+
 const fn count(name: &'static str, min: u64, max: u64, about: &'static str) -> Key {
     key(name, Kind::Count { min, max }, about)
 }
@@ -90,6 +95,27 @@ pub(crate) const KEYS: &[Key] = &[
     Key {
         workspace: Workspace::Never,
         ..key("trusted_workspaces", Kind::Texts, "Directories whose own settings may start extensions.")
+    },
+    account("accounts.openai_issuer", "TILLERMAN_OPENAI_ISSUER", "Where a ChatGPT account is signed in to."),
+    account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account, up to and including /v1."),
+    account(
+        "accounts.openai_usage_url",
+        "TILLERMAN_OPENAI_USAGE_URL",
+        "Where the limits of a ChatGPT account are told.",
+    ),
+    account(
+        "accounts.antigravity_issuer",
+        "TILLERMAN_ANTIGRAVITY_ISSUER",
+        "Where an Antigravity account is signed in to: one address for accounts, tokens and profiles.",
+    ),
+    account("accounts.antigravity_url", "TILLERMAN_ANTIGRAVITY_URL", "Antigravity's own API."),
+    account("accounts.antigravity_client_id", "TILLERMAN_ANTIGRAVITY_CLIENT_ID", "OAuth client to sign in as."),
+    account("accounts.openrouter_url", "OPENROUTER_BASE_URL", "OpenRouter, up to and including /v1."),
+    account("accounts.exa_url", "EXA_BASE_URL", "Exa, which searches the web."),
+    Key {
+        env: Some("TILLERMAN_OAUTH_PORT"),
+        workspace: Workspace::Never,
+        ..count("accounts.oauth_port", 0, 65_535, "Port on which a browser comes back from signing in; 0 is any.")
     },
 ];
 

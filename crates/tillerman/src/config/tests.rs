@@ -153,6 +153,28 @@ fn a_workspace_chooses_neither_server_nor_key() {
 }
 
 #[test]
+fn a_workspace_never_says_where_accounts_are_not_even_a_trusted_one() {
+    let keys = KEYS.iter().map(|key| key.name).filter(|name| name.starts_with("accounts."));
+    let value = |name: &str| if name.ends_with("port") { "7".to_owned() } else { "'http://127.0.0.1:1'".to_owned() };
+    let table: Vec<String> = keys.map(|name| format!("{name} = {}\n", value(name))).collect();
+    assert_eq!(table.len(), 9);
+    let work = place(&[("work/.tillerman.toml", &table.concat())]);
+    let trusted = format!("trusted_workspaces = ['{}']\n", work.root.path().join("work").display());
+    std::fs::write(work.root.path().join("user/config.toml"), trusted).unwrap();
+    let config = work.load(None).unwrap();
+    assert!(config.warnings.len() == 9 && config.warnings.iter().all(|it| it.contains("a workspace cannot choose it")));
+    assert_eq!((config.account("openai_issuer"), config.oauth_port()), (None, None));
+
+    let user = place(&[("user/config.toml", &table.concat())]).env("TILLERMAN_OAUTH_PORT", "0");
+    let config = user.load(None).unwrap();
+    assert_eq!(config.warnings, Vec::<String>::new());
+    assert_eq!(
+        (config.account("openrouter_url").as_deref(), config.oauth_port()),
+        (Some("http://127.0.0.1:1"), Some(0))
+    );
+}
+
+#[test]
 fn a_workspace_starts_extensions_only_where_the_user_trusts_it() {
     let work = ("work/.tillerman.toml", "extensions = ['tools/x.py']");
     let stranger = place(&[("user/config.toml", "extensions = ['mine.py', '/abs.py']"), work]);

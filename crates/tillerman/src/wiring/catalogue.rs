@@ -1,5 +1,5 @@
-//! All models under one roof: described providers, the server of the environment or of this machine, the built-in tour, and
-//! scripts.
+//! All models under one roof: described providers, the server of the environment or of this machine, those of the user's
+//! accounts, the built-in tour, and scripts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
 
 use super::custom::Custom;
+use super::linked::{Linked, Links};
 use super::pick;
 
 const SCRIPT_PREFIX: &str = "script:";
@@ -26,15 +27,17 @@ pub(super) fn is_built_in(slug: &str) -> bool {
 pub(crate) struct Catalogue {
     custom: Custom,
     remote: Option<OpenAi>,
+    links: Links,
     tour: Tour,
     /// Whether the tour stands in the list beside real models.
     lists_tour: bool,
 }
 
 impl Catalogue {
-    pub(super) fn new(custom: Custom, remote: Option<OpenAi>, lists_tour: bool) -> Self {
-        let lists_tour = lists_tour || (remote.is_none() && custom.models().is_empty());
-        Self { custom, remote, tour: Tour::default(), lists_tour }
+    pub(super) fn new(custom: Custom, remote: Option<OpenAi>, linked: Arc<Linked>, lists_tour: bool) -> Self {
+        let server = remote.as_ref().map(|remote| &**remote.provider());
+        let links = Links::new(linked, server, |name| custom.providers().any(|(taken, _)| **taken == *name));
+        Self { custom, remote, links, tour: Tour::default(), lists_tour }
     }
 
     pub(super) fn custom(&self) -> &Custom {
@@ -43,11 +46,14 @@ impl Catalogue {
     pub(super) fn remote(&self) -> Option<&OpenAi> {
         self.remote.as_ref()
     }
+    pub(super) fn links(&self) -> &Links {
+        &self.links
+    }
 
     /// What is known without asking anybody.
     pub(super) fn known(&self) -> Vec<ModelInfo> {
         let remote = self.remote.as_ref().map(OpenAi::known).unwrap_or_default();
-        self.custom.models().iter().cloned().chain(remote).collect()
+        self.custom.models().iter().cloned().chain(remote).chain(self.links.known()).collect()
     }
 
     /// `tour/tour-mini` is `tour-mini`; every other name is what it is.
@@ -97,7 +103,8 @@ impl Catalogue {
 
     fn unknown(&self, slug: &str) -> Fault {
         let tour = ["tour", "tour-mini", "script:FILE"].map(|slug| ModelInfo::named(slug, 0));
-        let names = pick::names(self.custom.models().iter().chain(&tour));
+        let linked = self.links.known();
+        let names = pick::names(self.custom.models().iter().chain(&linked).chain(&tour));
         let fault = Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {names})"));
         fault.hint("set OPENAI_BASE_URL (and OPENAI_API_KEY) for other models")
     }
@@ -119,27 +126,38 @@ impl Provider for Catalogue {
             return described.cloned();
         }
         let named = |name: &str| self.custom.providers().any(|(provider, _)| **provider == *name);
-        match (&self.remote, slug.split_once('/')) {
-            // A described provider has the models that are described, and no others.
-            (_, Some((provider, _))) if named(provider) => Err(self.unknown(slug)),
-            (Some(remote), _) => remote.resolve(Self::remote_id(remote, slug)?),
-            (None, _) => Err(self.unknown(slug)),
+        // A described provider has the models that are described, and no others.
+        if slug.split_once('/').is_some_and(|(provider, _)| named(provider)) {
+            return Err(self.unknown(slug));
+        }
+        if let Some(linked) = self.links.resolve(slug) {
+            return linked;
+        }
+        match &self.remote {
+            Some(remote) => remote.resolve(Self::remote_id(remote, slug)?),
+            None => Err(self.unknown(slug)),
         }
     }
 
     fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
         Box::pin(async {
-            let mut models = match &self.remote {
-                Some(remote) => match remote.models().await {
-                    Ok(models) => models,
-                    // A server that is down must not hide the models of others.
-                    Err(_) if !self.custom.models().is_empty() => remote.known(),
-                    Err(fault) => return Err(fault),
-                },
-                None => Vec::new(),
+            let server = async {
+                match &self.remote {
+                    Some(remote) => remote.models().await,
+                    None => Ok(Vec::new()),
+                }
+            };
+            let (server, linked) = tokio::join!(server, self.links.models());
+            let mut models = match (server, &self.remote) {
+                (Ok(models), _) => models,
+                // A server that is down must not hide the models of others.
+                (Err(_), Some(remote)) if !self.custom.models().is_empty() || !linked.is_empty() => remote.known(),
+                (Err(fault), _) => return Err(fault),
             };
             models.extend(self.custom.models().iter().cloned());
-            if self.lists_tour {
+            models.extend(linked);
+            // Where there is nothing else, it is what there is.
+            if self.lists_tour || (self.remote.is_none() && models.is_empty()) {
                 models.extend(self.tour.models().await?);
             }
             Ok(models)
@@ -154,6 +172,9 @@ impl Provider for Catalogue {
             };
         }
         if let Some(chat) = self.custom.chat(&model.slug) {
+            return chat;
+        }
+        if let Some(chat) = self.links.chat(model) {
             return chat;
         }
         self.remote.as_ref().ok_or_else(|| self.unknown(&model.slug))?.chat(model)
@@ -177,7 +198,7 @@ impl sessionfile::Models for Catalogue {
         match () {
             () if described => format!("{provider}/{id}").into(),
             // These go by their bare ids, as everywhere outside of files.
-            () if ours || (provider == TOUR && is_built_in(id)) => id.into(),
+            () if ours || self.links.is_bare(provider) || (provider == TOUR && is_built_in(id)) => id.into(),
             () => format!("{provider}/{id}").into(),
         }
     }
@@ -203,7 +224,9 @@ impl Catalogue {
         let Ok(model) = self.resolve(slug) else { return (Standing::NoProvider, None) };
         let failed = self.custom.providers().any(|(name, failed)| *name == model.provider && failed);
         // OpenAI and OpenRouter answer nobody without a key; other servers may.
-        let keyless = self.custom.providers().all(|(name, _)| *name != model.provider)
+        let linked = self.links.names().contains(&model.provider);
+        let keyless = !linked
+            && self.custom.providers().all(|(name, _)| *name != model.provider)
             && self.remote.as_ref().is_some_and(|remote| !remote.has_key())
             && matches!(&*model.provider, "openai" | "openrouter");
         (if failed || keyless { Standing::AuthError } else { Standing::Connected }, Some(model.provider))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use providers::detect::{CANDIDATES, Choice, Env, Server, detect, provider_name, settled};
+use providers::detect::{Candidate, Choice, Env, Server, detect, provider_name, settled};
 use providers::openai::OpenAi;
 use providers::{Secret, openai};
 use vocab::{Fault, FaultKind, ModelInfo, Provider};
@@ -11,6 +11,7 @@ use vocab::{Fault, FaultKind, ModelInfo, Provider};
 use super::Setup;
 use super::catalogue::{Catalogue, TOUR, is_built_in};
 use super::custom::Custom;
+use super::linked::{Linked, Links};
 use super::pick::{self, Pick};
 
 /// How long a server may take to list its models the very first time; afterwards the list is remembered.
@@ -49,16 +50,27 @@ struct Found {
     reason: String,
 }
 
+/// Where models can come from, besides what is described.
+pub(super) struct Sources<'a> {
+    pub(super) env: &'a Env,
+    /// Servers that may be running on this machine.
+    pub(super) candidates: &'a [Candidate],
+    pub(super) linked: &'a Arc<Linked>,
+}
+
 /// A name that only we can play is played by us, a described model is taken from its provider; otherwise the environment,
-/// then a server on this machine, then the tour.
-pub(super) async fn choose(setup: &Setup, env: &Env) -> Result<Chosen, Fault> {
-    let choice = Chooser { setup, env, notes: Vec::new() };
+/// then a server on this machine, then an account of the user's, then the tour.
+pub(super) async fn choose(setup: &Setup, sources: Sources<'_>) -> Result<Chosen, Fault> {
+    let Sources { env, candidates, linked } = sources;
+    let choice = Chooser { setup, env, candidates, linked, notes: Vec::new() };
     choice.run().await
 }
 
 struct Chooser<'a> {
     setup: &'a Setup,
     env: &'a Env,
+    candidates: &'a [Candidate],
+    linked: &'a Arc<Linked>,
     notes: Vec<String>,
 }
 
@@ -82,6 +94,9 @@ impl Chooser<'_> {
             };
         }
         if let Some(found) = self.described(model.as_deref(), provider.as_deref())? {
+            return self.described_model(found);
+        }
+        if let Some(found) = self.account(model.as_deref(), provider.as_deref()).await? {
             return self.described_model(found);
         }
         self.server(model.as_deref(), provider.as_deref()).await
@@ -149,7 +164,7 @@ impl Chooser<'_> {
         let custom = self.custom(key);
         let server = settled(self.env).and_then(|choice| choice.server);
         let remote = server.map(|server| remote(self.setup, &server)).transpose()?;
-        let catalogue = Catalogue::new(custom, remote, !self.setup.wanted.loose);
+        let catalogue = Catalogue::new(custom, remote, self.linked.clone(), !self.setup.wanted.loose);
         Ok(self.finish(catalogue, found.model, found.thinking, found.reason))
     }
 
@@ -157,8 +172,59 @@ impl Chooser<'_> {
         // Who asks for the tour asks no server; one that was named stays within reach.
         let server = settled(self.env).and_then(|choice| choice.server).filter(|_| self.env.base_url.is_some());
         let remote = server.map(|server| remote(self.setup, &server)).transpose()?;
-        let catalogue = Catalogue::new(self.custom(None), remote, true);
+        let catalogue = Catalogue::new(self.custom(None), remote, self.linked.clone(), true);
         Ok(self.finish(catalogue, model, None, reason))
+    }
+
+    /// The user's accounts beside a server of this name.
+    fn links(&self, server: Option<&str>) -> Links {
+        let described = &self.setup.described.providers;
+        Links::new(self.linked.clone(), server, |name| described.iter().any(|provider| *provider.name == *name))
+    }
+
+    /// A model of an account that is asked for by its provider's name, which no described provider has.
+    async fn account(&mut self, model: Option<&str>, provider: Option<&str>) -> Result<Option<Found>, Fault> {
+        let server = settled(self.env).and_then(|choice| choice.server);
+        let links = self.links(server.as_ref().map(|server| provider_name(&server.base_url)));
+        let named = provider.or_else(|| model?.split_once('/').map(|(name, _)| name));
+        let Some(name) = named.and_then(|name| links.names().into_iter().find(|it| it.eq_ignore_ascii_case(name)))
+        else {
+            return Ok(None);
+        };
+        // A server that is down now may be up for the first prompt, if somebody knows what to ask it for.
+        let listed = links.load(&name, CATALOGUE_TIME_MAX).await.unwrap_or_else(|| Ok(Vec::new()));
+        let Some(model) = model else { return first_of(&name, listed?).map(Some) };
+        let infos = listed.unwrap_or_default();
+        let (slug, level) = match pick::find(&infos, Some(&name), model, self.setup.wanted.loose) {
+            Pick::One(info, level) => (info.slug.to_string(), level.map(Arc::from)),
+            Pick::Many => return Err(ambiguous(model, &infos)),
+            Pick::None => (format!("{name}/{}", model.strip_prefix(&format!("{name}/")).unwrap_or(model)), None),
+        };
+        let info = links.resolve(&slug).unwrap_or_else(|| Err(unknown_model(&slug, &pick::names(infos.iter()))))?;
+        Ok(Some(by_account(&info, level, "asked for by name")))
+    }
+
+    /// Where no server is: a model of the first account that has one.
+    async fn first_of_accounts(&mut self, model: Option<&str>, provider: Option<&str>) -> Result<Option<Found>, Fault> {
+        let links = self.links(None);
+        match (model, provider) {
+            (Some(model), None) => {
+                let (name, level) = pick::split_level(model);
+                let (name, level) = if self.setup.wanted.loose { (name, level) } else { (model, None) };
+                let info = links.resolve(name).transpose()?;
+                return Ok(info.map(|info| by_account(&info, level.map(Arc::from), "asked for by name")));
+            }
+            (_, Some(_)) => return Ok(None),
+            (None, None) => {}
+        }
+        for name in links.names() {
+            match links.load(&name, CATALOGUE_TIME_MAX).await.map(|listed| listed.and_then(|it| first_of(&name, it))) {
+                Some(Ok(found)) => return Ok(Some(found)),
+                Some(Err(fault)) => self.notes.push(format!("no model of {name}: {}", fault.message)),
+                None => {}
+            }
+        }
+        Ok(None)
     }
 
     fn custom(&self, key: Option<(&str, &Secret)>) -> Custom {
@@ -172,14 +238,17 @@ impl Chooser<'_> {
         let given = self.setup.api_key.clone();
         let by_flag = given.is_some() && env.base_url.is_none();
         env.api_key = given.or(env.api_key);
-        let Choice { server, mut reason } = detect(&env, &CANDIDATES).await;
+        let Choice { server, mut reason } = detect(&env, self.candidates).await;
         if by_flag {
             reason = "--api-key is given".to_owned();
         }
         let infos = self.infos();
         let Some(server) = server else {
+            if let Some(found) = self.first_of_accounts(wanted, provider).await? {
+                return self.described_model(found);
+            }
             let mut fault = match (wanted, provider) {
-                (_, Some(provider)) => unknown_provider(provider, &infos, None),
+                (_, Some(provider)) => unknown_provider(provider, &infos, &self.links(None).names()),
                 (Some(model), None) => {
                     let mut message = format!("no server to ask for the model `{model}`: {reason}");
                     if !infos.is_empty() {
@@ -191,7 +260,7 @@ impl Chooser<'_> {
                     let reason = format!(
                         "{reason}; this is the built-in tour. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model"
                     );
-                    let catalogue = Catalogue::new(self.custom(None), None, !loose);
+                    let catalogue = Catalogue::new(self.custom(None), None, self.linked.clone(), !loose);
                     return Ok(self.finish(catalogue, TOUR.to_owned(), None, reason));
                 }
             };
@@ -200,7 +269,9 @@ impl Chooser<'_> {
         };
         let name = provider_name(&server.base_url);
         if let Some(provider) = provider.filter(|provider| !provider.eq_ignore_ascii_case(name)) {
-            return Err(unknown_provider(provider, &infos, Some(name)));
+            let mut names = vec![Arc::from(name)];
+            names.extend(self.links(Some(name)).names());
+            return Err(unknown_provider(provider, &infos, &names));
         }
         let remote = remote(self.setup, &server)?;
         // A server that is down now may be up for the first prompt; only the windows are unknown then.
@@ -221,7 +292,7 @@ impl Chooser<'_> {
                 (model, None, format!("{reason}; the first model that {} lists", remote.server()))
             }
         };
-        let catalogue = Catalogue::new(self.custom(None), Some(remote), !loose);
+        let catalogue = Catalogue::new(self.custom(None), Some(remote), self.linked.clone(), !loose);
         self.notes.extend(usual_missing(&self.setup.wanted, name, &infos));
         Ok(self.finish(catalogue, model, thinking, reason))
     }
@@ -239,6 +310,22 @@ impl Chooser<'_> {
         }
         Chosen { catalogue, model, thinking, scope, reason, notes: self.notes }
     }
+}
+
+fn by_account(info: &ModelInfo, thinking: Option<Arc<str>>, reason: &str) -> Found {
+    Found {
+        model: info.slug.to_string(),
+        provider: info.provider.clone(),
+        thinking,
+        reason: format!("{reason}, served by {} at {}", info.provider, info.base_url),
+    }
+}
+
+fn first_of(name: &str, listed: Vec<ModelInfo>) -> Result<Found, Fault> {
+    let first = listed.first().ok_or_else(|| {
+        Fault::new(FaultKind::UnknownModel, format!("{name} lists no models")).hint("name one with --model")
+    })?;
+    Ok(by_account(first, None, "the first model of your account"))
 }
 
 /// A model of a server that may have more than it lists.
@@ -286,9 +373,9 @@ fn ambiguous(model: &str, infos: &[ModelInfo]) -> Fault {
     Fault::new(FaultKind::UnknownModel, format!("`{model}` could be any of: {names}"))
 }
 
-fn unknown_provider(provider: &str, infos: &[ModelInfo], server: Option<&str>) -> Fault {
+fn unknown_provider(provider: &str, infos: &[ModelInfo], others: &[Arc<str>]) -> Fault {
     let mut names: Vec<&str> = Vec::new();
-    for name in infos.iter().map(|info| &*info.provider).chain(server).chain([TOUR]) {
+    for name in infos.iter().map(|info| &*info.provider).chain(others.iter().map(|name| &**name)).chain([TOUR]) {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -23,7 +23,9 @@ impl Integrations {
         let mut services: Vec<Service> = Vec::new();
         let described = catalogue.custom().providers().map(|(name, failed)| (name.clone(), failed));
         let remote = catalogue.remote().map(|remote| (remote.provider().clone(), false));
-        for (name, failed) in described.chain(remote).filter(|(name, _)| Some(name) != provider.as_ref()) {
+        let linked = catalogue.links().names().into_iter().map(|name| (name, false));
+        for (name, failed) in described.chain(remote).chain(linked).filter(|(name, _)| Some(name) != provider.as_ref())
+        {
             let (state, hint) = match failed {
                 true => (ServiceState::Unauthenticated, Some("the command for its key failed".into())),
                 false => (ServiceState::Connected, None),

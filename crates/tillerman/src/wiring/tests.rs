@@ -1,4 +1,9 @@
-//! Choosing and resolving, over described providers and without a network.
+//! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
+
+mod openrouter;
+mod signing_in;
+mod stage;
+mod vendor;
 
 use std::sync::Arc;
 
@@ -6,7 +11,7 @@ use providers::Secret;
 use providers::detect::Env;
 use vocab::{CompactionPolicy, Fault, ModelInfo, Preferences, Provider, Settings};
 
-use super::choose::{Chosen, Wanted, choose};
+use super::choose::{Chosen, Wanted};
 use super::*;
 use dialect_rpc::ServiceState;
 
@@ -40,6 +45,7 @@ fn setup(wanted: Wanted) -> Setup {
         compact_at: CompactAt::default(),
         session_files: None,
         base_url: None,
+        accounts: accounts::tests::none(),
         known_models: vec![ModelInfo::named("gpt-one", 1000), ModelInfo::named("only", 1000)],
         default_context_window: None,
         idle_timeout_ms: None,
@@ -58,7 +64,13 @@ fn server(base_url: &str) -> Env {
 }
 
 async fn chosen(wanted: Wanted, env: &Env) -> Result<Chosen, Fault> {
-    choose(&setup(wanted), env).await
+    choose_from(&setup(wanted), env).await
+}
+
+async fn choose_from(setup: &Setup, env: &Env) -> Result<Chosen, Fault> {
+    let auth = accounts::sign_ins(&setup.accounts, &setup.config);
+    let linked = Arc::new(Linked::new(setup, auth, settled(env).is_some())?);
+    choose(setup, Sources { env, candidates: &[], linked: &linked }).await
 }
 
 async fn name(wanted: Wanted) -> String {
@@ -158,7 +170,7 @@ async fn a_list_names_real_models_and_survives_a_server_that_is_down() {
 async fn integrations_say_what_is_known() {
     let look = async |wanted: Wanted, env: &Env| {
         let setup = setup(wanted);
-        let chosen = choose(&setup, env).await.unwrap();
+        let chosen = choose_from(&setup, env).await.unwrap();
         Integrations::look(&chosen.catalogue, &chosen.model, &setup.described.unspoken)
     };
     let ours = look(loose(Some("lab/alpha"), None), &server("")).await;
@@ -180,7 +192,7 @@ async fn a_key_from_the_command_line_goes_to_the_chosen_provider_only() {
             model.info.base_url = mock.base_url.as_str().into();
         }
     }
-    let chosen = choose(&setup, &server("")).await.unwrap();
+    let chosen = choose_from(&setup, &server("")).await.unwrap();
     assert!(!format!("{} {:?}", chosen.reason, chosen.notes).contains("canary"));
     for slug in ["home/only", "lab/alpha"] {
         let model = chosen.catalogue.resolve(slug).unwrap();

@@ -1,6 +1,7 @@
 //! Tests of the whole: conversations, stories, the page, the command line, the real binary.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod accounts;
 mod boundaries;
 mod cli;
 mod cli_extensions;
@@ -9,6 +10,7 @@ mod cli_loaf;
 mod cli_rpc;
 mod cli_run;
 mod cli_sessions;
+mod cli_skills;
 mod docs;
 mod golden;
 mod leash_entry;

@@ -1,7 +1,7 @@
 //! The supervisor's side: what `<exe> __leash` does. One thread, one `poll` loop, no runtime.
 
 use std::ffi::OsStr;
-use std::io::{IoSliceMut, Read};
+use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -95,9 +95,22 @@ pub(super) fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
         return None;
     }
     let mut bytes = vec![0; length];
-    std::io::stdin().lock().read_exact(&mut bytes).ok()?;
+    read_exactly(&mut bytes)?;
     let mut descriptors = descriptors.into_iter();
     Some((Request::decode(&bytes)?, descriptors.next()?, descriptors.next()))
+}
+
+/// Not through the standard library's buffer: what follows the request, such as an early [`STOP`], must stay in the socket
+/// for [`hear`].
+fn read_exactly(mut bytes: &mut [u8]) -> Option<()> {
+    while !bytes.is_empty() {
+        match rustix::io::read(control(), &mut *bytes) {
+            Ok(count @ 1..) => bytes = &mut bytes[count..],
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return None,
+        }
+    }
+    Some(())
 }
 
 /// Starts the command in a group of its own. All our copies of its descriptors are closed when this returns.

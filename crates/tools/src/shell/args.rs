@@ -21,6 +21,8 @@ const COLS_MAX: u16 = 500;
 const ROWS_MAX: u16 = 300;
 /// What a terminal has unless the call says otherwise.
 const SIZE_DEFAULT: Size = Size { cols: 80, rows: 24 };
+/// Keys in one call; more are refused.
+const KEYS_MAX: usize = 256;
 /// Longest one-line summary of a command, in characters.
 const SUMMARY_CHARS: usize = 100;
 
@@ -31,10 +33,11 @@ pub(super) struct BashArgs {
     #[serde(alias = "timeout_ms")]
     timeout: Option<f64>,
     /// Seconds; wins over `timeout`.
-    #[serde(alias = "timeout_secs")]
+    #[serde(alias = "timeout_secs", alias = "timeout_seconds")]
     timeout_s: Option<f64>,
     #[serde(default, alias = "background")]
     run_in_background: Option<bool>,
+    #[serde(alias = "workdir")]
     pub(super) cwd: Option<String>,
     /// Run it on a pseudo-terminal.
     #[serde(alias = "full_terminal")]
@@ -47,7 +50,7 @@ pub(super) struct BashArgs {
 
 #[derive(Deserialize)]
 pub(super) struct ReadArgs {
-    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id", alias = "job_id", alias = "shell_id")]
     pub(super) id: Option<String>,
     pub(super) wait_ms: Option<f64>,
     #[serde(alias = "max_chars")]
@@ -56,12 +59,17 @@ pub(super) struct ReadArgs {
 
 #[derive(Deserialize)]
 pub(super) struct WriteArgs {
-    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id", alias = "job_id", alias = "shell_id")]
     pub(super) id: String,
+    #[serde(default, alias = "text", alias = "data")]
+    input: String,
+    /// End the text's line as well.
     #[serde(default)]
-    pub(super) input: String,
+    append_newline: bool,
     #[serde(alias = "key")]
-    pub(super) keys: Option<Keys>,
+    keys: Option<Keys>,
+    /// How often the keys are pressed.
+    repeat: Option<f64>,
     /// Close standard input afterwards.
     #[serde(default)]
     pub(super) eof: bool,
@@ -70,23 +78,41 @@ pub(super) struct WriteArgs {
 /// One key or several, as models write them.
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub(super) enum Keys {
+enum Keys {
     One(String),
     Many(Vec<String>),
 }
 
-impl Keys {
-    pub(super) fn names(&self) -> &[String] {
-        match self {
-            Keys::One(name) => std::slice::from_ref(name),
-            Keys::Many(names) => names,
+impl WriteArgs {
+    /// The text, as it is to be written.
+    pub(super) fn text(&self) -> String {
+        let end = if self.append_newline && !self.input.is_empty() { "\n" } else { "" };
+        format!("{}{end}", self.input)
+    }
+
+    /// The keys in the order in which they are pressed.
+    pub(super) fn keys(&self) -> Result<Vec<&str>, String> {
+        let names = match &self.keys {
+            None => &[],
+            Some(Keys::One(name)) => std::slice::from_ref(name),
+            Some(Keys::Many(names)) => names.as_slice(),
+        };
+        let times = self.repeat.unwrap_or(1.0);
+        if times.fract() != 0.0 || times < 1.0 {
+            return Err("bash_write: `repeat` must be a whole number from 1 on".into());
         }
+        // A float too large for the type becomes its largest number.
+        let times = times as usize;
+        if names.len().saturating_mul(times) > KEYS_MAX {
+            return Err(format!("bash_write: at most {KEYS_MAX} keys at once"));
+        }
+        Ok(std::iter::repeat_n(names, times).flatten().map(String::as_str).collect())
     }
 }
 
 #[derive(Deserialize)]
 pub(super) struct ResizeArgs {
-    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id", alias = "job_id", alias = "shell_id")]
     pub(super) id: String,
     cols: f64,
     rows: f64,
@@ -94,7 +120,7 @@ pub(super) struct ResizeArgs {
 
 #[derive(Deserialize)]
 pub(super) struct StopArgs {
-    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id")]
+    #[serde(alias = "bash_id", alias = "process_id", alias = "session_id", alias = "job_id", alias = "shell_id")]
     pub(super) id: String,
 }
 

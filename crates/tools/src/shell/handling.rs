@@ -17,8 +17,6 @@ use super::{Shell, keys};
 const WRITE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest input of one call; more is refused.
 const INPUT_BYTES_MAX: usize = 1024 * 1024;
-/// Keys in one call; more are refused.
-const KEYS_MAX: usize = 256;
 /// The leash needs two seconds for those who ignore TERM, and a little to kill them.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
 /// What a terminal makes an end of input of, at the start of a line.
@@ -95,8 +93,8 @@ impl Tool for BashWrite {
         let args: WriteArgs = parse("bash_write", input)?;
         let process = find(&self.shell, "bash_write", &args.id)?;
         pressed(&args)?;
-        let keys = args.keys.as_ref().map_or(&[][..], |keys| keys.names());
-        let typed = [args.input.clone(), keys.join(" ")].join(if keys.is_empty() { "" } else { " " });
+        let keys = args.keys()?;
+        let typed = [args.text(), keys.join(" ")].join(if keys.is_empty() { "" } else { " " });
         let typed = typed.trim_start_matches(' ');
         Ok(Plan {
             required: process.required,
@@ -114,12 +112,8 @@ impl Tool for BashWrite {
 
 /// The bytes of the keys.
 fn pressed(args: &WriteArgs) -> Result<Vec<u8>, String> {
-    let names = args.keys.as_ref().map_or(&[][..], |keys| keys.names());
-    if names.len() > KEYS_MAX {
-        return Err(format!("bash_write: at most {KEYS_MAX} keys at once"));
-    }
     let mut bytes = Vec::new();
-    for name in names {
+    for name in args.keys()? {
         let key = keys::bytes(name);
         bytes.extend(key.ok_or_else(|| format!("bash_write: there is no key `{name}`; known: {}", keys::KNOWN))?);
     }
@@ -132,10 +126,11 @@ async fn write(shell: &Shell, input: &Json, context: &CallContext) -> Result<Out
     granted("bash_write", &process, context)?;
     let id = &process.id;
     let keys = pressed(&args)?;
-    if args.input.is_empty() && keys.is_empty() && !args.eof {
+    let mut bytes = args.text().into_bytes();
+    if bytes.is_empty() && keys.is_empty() && !args.eof {
         return Err("bash_write: nothing to write: give `input`, `keys` or `eof`".into());
     }
-    if args.input.len() > INPUT_BYTES_MAX {
+    if bytes.len() > INPUT_BYTES_MAX {
         return Err(format!("bash_write: at most {INPUT_BYTES_MAX} bytes at once"));
     }
     if process.state().gone {
@@ -145,7 +140,6 @@ async fn write(shell: &Shell, input: &Json, context: &CallContext) -> Result<Out
     if !keys.is_empty() && !on_terminal {
         return Err(format!("bash_write: {id} has no terminal, so there are no keys; start it with `pty`"));
     }
-    let mut bytes = args.input.into_bytes();
     bytes.extend(keys);
     if args.eof && on_terminal {
         bytes.push(END_OF_INPUT);

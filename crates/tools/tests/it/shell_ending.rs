@@ -14,7 +14,8 @@ const ESCAPES: [&str; 12] = [
     "nohup sleep MARK >/dev/null 2>&1 & sleep 600",
     "( ( sleep MARK & ) & ); sleep 600",
     "sleep MARK & disown; sleep 600",
-    "( setsid nohup sleep MARK </dev/null >/dev/null 2>&1 & ); exit 0",
+    // On a terminal the end of the shell hangs up on everybody, also on those who were about to leave it.
+    "trap '' HUP; ( setsid nohup sleep MARK </dev/null >/dev/null 2>&1 & ); exit 0",
     "env -i /bin/sleep MARK & sleep 600",
     "trap '' TERM HUP INT; sleep MARK & wait; sleep 600",
     "(exec -a kworker sleep MARK) & sleep 600",

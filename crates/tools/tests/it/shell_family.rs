@@ -223,3 +223,16 @@ async fn sixteen_terminals_are_enough_and_all_end_with_the_session() {
     drop(session);
     wait_for(Duration::from_secs(4), || alive(&mark).is_empty()).await;
 }
+
+#[tokio::test]
+async fn a_stop_right_after_the_start_is_heard() {
+    let session = Session::new();
+    let mark = mark();
+    for round in 0..20 {
+        // The leash may not even have read what to run.
+        let id = start_with(&session, &format!("sleep {mark}"), json!({ "pty": round % 2 == 0 })).await;
+        let outcome = session.call("bash_stop", json!({ "id": id })).await;
+        assert!(!outcome.is_error, "round {round}: {}", parts_text(&outcome.parts));
+    }
+    assert!(alive(&mark).is_empty());
+}

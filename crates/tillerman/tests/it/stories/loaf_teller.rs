@@ -75,17 +75,20 @@ impl LoafTeller {
     async fn listen(&mut self) -> Vec<String> {
         let lines = self.pipe.heard(QUIET).await;
         let said = lines.iter().map(|line| serde_json::from_str::<Value>(line).expect("every line is JSON"));
-        said.filter_map(|said| said["error"]["data"]["reason"].as_str().map(code)).collect()
+        said.filter_map(|said| refusal(&said)).collect()
     }
 }
 
-/// The engine's word for a reason of this wire.
-fn code(reason: &str) -> String {
-    match reason {
-        "session_busy" => "turn_in_progress",
-        other => other,
+/// The engine's word for a refusal of this wire.
+fn refusal(said: &Value) -> Option<String> {
+    // Steering without a turn is not taken, which is an answer here.
+    if said["result"]["accepted"] == false {
+        return Some("nothing_to_do".into());
     }
-    .to_owned()
+    Some(match said["error"]["data"]["reason"].as_str()? {
+        "session_busy" => "turn_in_progress".into(),
+        other => other.into(),
+    })
 }
 
 impl Teller for LoafTeller {

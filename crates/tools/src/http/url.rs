@@ -2,7 +2,7 @@
 
 /// An absolute http or https URL without userinfo and fragment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Url {
+pub(crate) struct Url {
     text: String,
     /// Where the path begins.
     path: usize,
@@ -10,7 +10,7 @@ pub(super) struct Url {
 
 impl Url {
     /// The error is written for the model.
-    pub(super) fn parse(text: &str) -> Result<Url, String> {
+    pub(crate) fn parse(text: &str) -> Result<Url, String> {
         let text = text.split('#').next().unwrap_or_default();
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(format!("{text:?} is not an absolute URL; it must start with http:// or https://"));
@@ -35,12 +35,23 @@ impl Url {
         Ok(Url { path: scheme.len() + 3 + authority.len(), text: url })
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    pub(super) fn is_https(&self) -> bool {
+    pub(crate) fn is_https(&self) -> bool {
         self.text.starts_with("https:")
+    }
+
+    /// What is sent there stays on this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let authority = self.origin().split_once("://").map_or("", |(_, rest)| rest);
+        let host = match authority.strip_prefix('[') {
+            Some(rest) => rest.split(']').next().unwrap_or_default(),
+            None => authority.split(':').next().unwrap_or_default(),
+        };
+        let address = host.parse::<std::net::IpAddr>();
+        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
     }
 
     /// `scheme://authority`.
@@ -49,7 +60,7 @@ impl Url {
     }
 
     /// What a reference found on this page means; not checked for scheme or form.
-    pub(super) fn join(&self, reference: &str) -> String {
+    pub(crate) fn join(&self, reference: &str) -> String {
         let reference = reference.trim();
         let path_and_query = &self.text[self.path..];
         let path = path_and_query.split('?').next().unwrap_or_default();
@@ -129,6 +140,18 @@ mod tests {
             "http://a\u{0}b/",
         ] {
             assert!(Url::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for here in ["http://127.0.0.1:1/x", "http://localhost", "http://LOCALHOST:9/", "http://[::1]:9/x"] {
+            assert!(Url::parse(here).unwrap().is_loopback(), "{here}");
+        }
+        for there in
+            ["http://127.0.0.1.evil.example/", "http://a.example/localhost", "http://[::2]/", "http://10.0.0.1"]
+        {
+            assert!(!Url::parse(there).unwrap().is_loopback(), "{there}");
         }
     }
 

@@ -1,0 +1,125 @@
+//! The user's skills beside every session: when a turn begins, those that its prompt calls for are given to the model, for
+//! this turn, and people are told which. The disk is looked at anew each time, so that a skill counts as soon as it is
+//! written; where there is no directory for skills at all, a turn costs a few looks at the disk and no thread.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::{Companion, Engine};
+use skills::{Found, Places};
+use tokio::task::JoinSet;
+use vocab::{
+    Command, Consult, ConsultKind, Event, Hooks, Notice, NoticeLevel, Offers, Opinion, SessionId, Tag, Target, Told,
+    Verb, parts_text,
+};
+
+/// What people read when something is wrong with it.
+const NAME: &str = "skills";
+const SOURCE: &str = "built-in:skills";
+/// Skills listed where one is not known; of more, only the number is.
+const LISTED_MAX: usize = 32;
+/// Nobody waits for the replies to what is said here.
+const TAG: Tag = Tag(0);
+
+/// Stands beside the sessions until it is dropped or shut down.
+pub(crate) struct Skilled(JoinSet<()>);
+
+/// Skills are looked for in the workspace of each session; `places.cwd` stands in where that is not known.
+pub(crate) fn start(engine: &Engine, places: Places) -> Skilled {
+    let hooks = Hooks { before_turn: true, ..Hooks::default() };
+    let companion = engine.companion(NAME, SOURCE, Offers { hooks, ..Offers::default() });
+    let mut tasks = JoinSet::new();
+    tasks.spawn(stand(companion, places));
+    Skilled(tasks)
+}
+
+impl Skilled {
+    pub(crate) async fn shutdown(mut self) {
+        self.0.shutdown().await;
+    }
+}
+
+/// Listens to all sessions; each consultation is a task of its own, so that none waits for the disk of another.
+async fn stand(companion: Companion, places: Places) {
+    let companion = Arc::new(companion);
+    let mut workspaces: HashMap<SessionId, PathBuf> = HashMap::new();
+    let mut advising = JoinSet::new();
+    let mut told = Vec::new();
+    while companion.events(&mut told).await {
+        while advising.try_join_next().is_some() {}
+        for Told { session, event } in told.drain(..) {
+            if let Event::State(state) = &event {
+                workspaces.insert(session, state.workspace.clone());
+            } else if let Event::Gone { .. } = &event {
+                workspaces.remove(&session);
+            } else if let Event::Consult(Consult { id, kind: ConsultKind::Turn { parts } }) = &event {
+                let cwd = workspaces.get(&session).unwrap_or(&places.cwd).clone();
+                let places = Places { cwd, ..places.clone() };
+                let looking = look(parts_text(parts), places);
+                advising.spawn(advise(companion.clone(), session, *id, looking));
+            }
+        }
+    }
+}
+
+/// People are told before the model is.
+async fn advise(companion: Arc<Companion>, session: SessionId, consult: u64, looking: impl Future<Output = Advice>) {
+    let Advice { notices, opinion } = looking.await;
+    let verbs = notices.into_iter().map(Verb::Show).chain([Verb::Opine { consult, opinion }]);
+    for verb in verbs {
+        companion.submit(Command { tag: TAG, target: Target::Session(session.clone()), verb }).await;
+    }
+}
+
+/// What comes of a prompt.
+#[derive(PartialEq, Debug)]
+struct Advice {
+    notices: Vec<Notice>,
+    opinion: Opinion,
+}
+
+async fn look(prompt: String, places: Places) -> Advice {
+    if !skills::is_any(&places) {
+        return advice(&prompt, &Found::default());
+    }
+    let looking = tokio::task::spawn_blocking(move || advice(&prompt, &skills::scan(&places)));
+    let failed = || Opinion::Failed("the skills could not be looked at".into());
+    looking.await.unwrap_or_else(|_| Advice { notices: Vec::new(), opinion: failed() })
+}
+
+fn advice(prompt: &str, found: &Found) -> Advice {
+    let mentions = skills::matching(prompt, &found.skills);
+    let mut notices = Vec::new();
+    let mut say = |text: String, level| notices.push(Notice::Say { text: text.into(), level });
+    if !mentions.unknown.is_empty() {
+        say(unknown(&mentions.unknown, found), NoticeLevel::Warning);
+    }
+    if mentions.applied.is_empty() {
+        return Advice { notices, opinion: Opinion::Fine };
+    }
+    let names: Vec<&str> = mentions.applied.iter().map(|skill| skill.name.as_str()).collect();
+    say(format!("skills applied: {}", names.join(", ")), NoticeLevel::Info);
+    let system = Some(skills::text_for_model(&mentions.applied).into());
+    Advice { notices, opinion: Opinion::Context { system, message: None } }
+}
+
+/// What is missing, what there is instead, and what may be the reason.
+fn unknown(names: &[String], found: &Found) -> String {
+    let mut text = format!("unknown skill: {}; ", names.join(", "));
+    let known: Vec<&str> = found.skills.iter().take(LISTED_MAX).map(|skill| skill.name.as_str()).collect();
+    match found.skills.len() - known.len() {
+        0 if known.is_empty() => text.push_str("there are no skills here"),
+        0 => text.push_str(&format!("there are: {}", known.join(", "))),
+        more => text.push_str(&format!("there are: {} and {more} more", known.join(", "))),
+    }
+    match found.errors.as_slice() {
+        [] => {}
+        [error] => text.push_str(&format!(" (not understood: {error})")),
+        [error, rest @ ..] => text.push_str(&format!(" (not understood: {error}, and {} more)", rest.len())),
+    }
+    text
+}

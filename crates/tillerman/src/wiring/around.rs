@@ -1,0 +1,141 @@
+//! The way to the user's accounts, keys, skills and pictures, for the engine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use vocab::{
+    Account, Accounts, Around, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret, SignInMode,
+    SignInTold, SignedIn, SkillInfo, Skills,
+};
+
+use super::accounts::{AccountSettings, UserKey};
+use super::linked::Linked;
+use super::{hide_memory, picture};
+
+/// How long a provider may take to say what a new key is good for; then the key counts without that.
+const KEY_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub(crate) struct UserAround {
+    linked: Arc<Linked>,
+    exa: UserKey,
+    /// A server or a key of the environment stands for OpenAI.
+    openai_stands: bool,
+    data: PathBuf,
+    home: Option<PathBuf>,
+}
+
+impl UserAround {
+    pub(super) fn new(linked: Arc<Linked>, openai_stands: bool, settings: &AccountSettings, data: &Path) -> Self {
+        let auth = linked.auth().clone();
+        let exa = UserKey { auth, key: Key::Exa, given: None, environment: settings.exa_key.clone() };
+        Self { linked, exa, openai_stands, data: data.to_owned(), home: std::env::home_dir() }
+    }
+}
+
+impl Around for UserAround {
+    fn accounts(&self) -> Later<'_, Result<Accounts, Fault>> {
+        Box::pin(async {
+            let stored = self.linked.auth().status().await?;
+            Ok(Accounts {
+                openai: stored.openai || self.openai_stands,
+                openrouter: stored.openrouter || self.linked.has_openrouter(),
+                exa: stored.exa || self.exa.is_there(),
+                ..stored
+            })
+        })
+    }
+
+    fn sign_in(
+        &self,
+        account: Account,
+        mode: SignInMode,
+        originator: Option<Arc<str>>,
+        told: SignInTold,
+    ) -> Later<'static, Result<SignedIn, Fault>> {
+        let auth = self.linked.auth().clone();
+        Box::pin(async move {
+            // From now on there are tokens in our memory.
+            hide_memory();
+            let mut tell = |step| told(step);
+            auth.connect(account, mode, originator.as_deref(), &mut tell).await
+        })
+    }
+
+    fn cancel_sign_ins(&self, why: &str) {
+        self.linked.auth().cancel_flows(why);
+    }
+
+    fn set_key(&self, key: Key, value: Option<Secret>) -> Later<'_, Result<KeySet, Fault>> {
+        Box::pin(async move {
+            hide_memory();
+            let is_set = value.is_some();
+            self.linked.auth().set_key(key, value).await?;
+            Ok(match key {
+                Key::OpenRouter if is_set => self.linked.try_key(KEY_TIME_MAX).await,
+                Key::OpenRouter | Key::Exa => KeySet { models: 0, source: ModelSource::Fallback },
+            })
+        })
+    }
+
+    fn limits(&self) -> Later<'_, Result<Limits, Fault>> {
+        Box::pin(async {
+            let auth = self.linked.auth();
+            let stored = auth.status().await?;
+            if !stored.openai && !stored.antigravity {
+                return Err(Fault::new(FaultKind::Auth, "limits requires at least one oauth provider"));
+            }
+            let openai = async { if stored.openai { Some(auth.openai_limits().await) } else { None } };
+            let antigravity = async { if stored.antigravity { Some(auth.antigravity_limits().await) } else { None } };
+            let (openai, antigravity) = tokio::join!(openai, antigravity);
+            Ok(Limits { openai, antigravity })
+        })
+    }
+
+    fn routes(&self, model: &str) -> Later<'_, Result<Vec<Arc<str>>, Fault>> {
+        let model = model.trim().to_owned();
+        Box::pin(async move { self.linked.routes(&model).await })
+    }
+
+    fn route(&self, to: Option<Arc<str>>) {
+        self.linked.route(to);
+    }
+
+    fn forget(&self) -> Later<'_, Result<(), Fault>> {
+        Box::pin(async {
+            self.linked.route(None);
+            self.linked.auth().forget_everything().await
+        })
+    }
+
+    fn skills(&self, workspace: &Path) -> Later<'static, Skills> {
+        let places =
+            skills::Places { cwd: workspace.to_owned(), data_dir: Some(self.data.clone()), home: self.home.clone() };
+        Box::pin(async move {
+            let found = tokio::task::spawn_blocking(move || skills::scan(&places)).await;
+            let found = found.unwrap_or_else(|_| skills::Found {
+                errors: vec!["the search for skills was broken off".to_owned()],
+                ..skills::Found::default()
+            });
+            let skill = |skill: skills::Skill| SkillInfo {
+                preview: skill.description_preview(),
+                name: skill.name,
+                description: skill.description,
+                source: skill.source_path,
+            };
+            Skills {
+                directories: found.directories,
+                errors: found.errors,
+                skills: found.skills.into_iter().map(skill).collect(),
+            }
+        })
+    }
+
+    fn picture(&self, base: &Path, name: &str) -> Later<'static, Result<Picture, Fault>> {
+        let path = picture::place(base, name, self.home.as_deref());
+        Box::pin(async move {
+            let read = tokio::task::spawn_blocking(move || picture::read(&path)).await;
+            read.unwrap_or_else(|_| Err(Fault::new(FaultKind::Internal, "reading the picture was broken off")))
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! The real binary with an account of the user's: a stored key, and addresses by variables.
+
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+use testkit::mock_model::MockModel;
+
+struct World {
+    home: TempDir,
+    workspace: TempDir,
+    router: MockModel,
+}
+
+impl World {
+    /// OpenRouter is a server on loopback, and a key of its is stored.
+    fn new() -> Self {
+        let world = Self {
+            home: tempfile::tempdir().unwrap(),
+            workspace: tempfile::tempdir().unwrap(),
+            router: MockModel::start_blocking(),
+        };
+        let directory = world.home.path().join("auth");
+        std::fs::create_dir(&directory).unwrap();
+        let file = r#"{"version":1,"openrouter_key":"CANARY-stored-key"}"#;
+        std::fs::write(directory.join("credentials.json"), file).unwrap();
+        world
+    }
+
+    fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tillerman"));
+        command.args(args).env_clear().current_dir(self.workspace.path());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.home.path()).env("TILLERMAN_HOME", self.home.path());
+        command.env("OPENROUTER_BASE_URL", &self.router.base_url).envs(env.iter().copied());
+        command.output().expect("the binary starts")
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn a_stored_key_answers_prompts_and_no_command_of_the_model_gets_it() {
+    let world = World::new();
+    let prompt = r#"call bash {"command":"env | sort"} then say done"#;
+    let args = ["run", "--model", "openrouter/mock/alpha", "--mode", "danger-full-access", prompt];
+    let env = [("MY_COPY", "CANARY-stored-key"), ("OPENROUTER_API_KEY", "CANARY-env-key"), ("KEPT", "kept")];
+    let output = world.run(&args, &env);
+    assert!(output.status.success() && text(&output).contains("done"), "{}", text(&output));
+    let chats = world.router.chats();
+    assert_eq!(chats.len(), 2);
+    assert!(chats.iter().all(|chat| chat.header("authorization") == Some("Bearer CANARY-stored-key")));
+    let seen = chats[1].json()["messages"].to_string();
+    assert!(seen.contains("KEPT=kept") && !seen.contains("CANARY"), "{seen}");
+    assert!(!text(&output).contains("CANARY"), "{}", text(&output));
+}
+
+#[test]
+fn models_of_an_account_are_listed() {
+    let world = World::new();
+    let output = world.run(&["models", "--model", "openrouter/mock/beta"], &[]);
+    let shown = text(&output);
+    assert!(output.status.success(), "{shown}");
+    for slug in ["openrouter/mock/alpha", "openrouter/mock/beta"] {
+        assert!(shown.contains(slug), "{shown}");
+    }
+    assert!(shown.contains("asked for by name, served by openrouter"), "{shown}");
+
+    // Without a key nobody asks OpenRouter for anything.
+    std::fs::remove_dir_all(world.home.path().join("auth")).unwrap();
+    let before = world.router.requests().len();
+    let output = world.run(&["models", "--model", "tour"], &[]);
+    assert!(output.status.success() && !text(&output).contains("openrouter"), "{}", text(&output));
+    assert_eq!(world.router.requests().len(), before);
+}
