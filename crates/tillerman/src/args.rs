@@ -65,7 +65,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
     #[command(
-        after_help = "Examples:\n  tillerman schema serve > serve.schema.json\n  tillerman schema rpc > rpc.schema.json"
+        after_help = "Examples:\n  tillerman schema serve > serve.schema.json\n  tillerman schema loaf > loaf.schema.json"
     )]
     Schema(Schema),
     /// Print a completion script for your shell.
@@ -110,8 +110,9 @@ Examples:
   OPENAI_BASE_URL=http://localhost:11434/v1 tillerman loaf --log-frames frames.log
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.ping\"}' | tillerman loaf
 
-Tools run without asking; `--mode` tightens that, and what it leaves open is denied. A client opens its
-sessions itself, so `--resume` means nothing here.";
+Nothing is said before the first request. Tools run without asking; `--mode` tightens that, and what it
+leaves open is denied. A client opens its sessions itself and resumes chats with `/history`, so `--resume`
+means nothing here. `tillerman schema loaf` prints the messages, docs/dialects/loaf.md explains them.";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:

@@ -24,5 +24,6 @@ mod recordings_rpc;
 mod rpc_blocked;
 mod rpc_state;
 mod schema;
+mod schema_loaf;
 mod stories;
 mod transcripts;

@@ -233,3 +233,19 @@ async fn skills_and_pictures_come_from_the_workspace() {
         (FaultKind::Invalid, format!("file not found: {}", home.join("b.png").display()))
     );
 }
+
+#[tokio::test]
+async fn the_web_can_be_searched_as_soon_as_there_is_a_key() {
+    let mut stage = stage().await;
+    async fn searches(stage: &mut Stage) -> bool {
+        match stage.ask(Verb::Tools).await.unwrap() {
+            Reply::Tools(tools) => tools.iter().any(|tool| &*tool.name == "web_search"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(!searches(&mut stage).await);
+    for (value, is_there) in [(Secret::new("CANARY-exa"), true), (None, false)] {
+        stage.ask(Verb::SetKey { key: Key::Exa, value }).await.unwrap();
+        assert_eq!((searches(&mut stage).await, stage.accounts().await.exa), (is_there, is_there));
+    }
+}
