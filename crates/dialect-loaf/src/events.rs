@@ -58,6 +58,8 @@ impl Loaf {
             | Event::ShellProgress { .. }
             | Event::Consult(_)
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::Queue(_)
             | Event::Live { .. }
             | Event::Reply { .. } => {}
