@@ -20,7 +20,7 @@ pub struct Neighbourhood {
 
 impl Default for Neighbourhood {
     fn default() -> Self {
-        let directories = ["/home/u/.loaf/skills", "/home/u/.agents/skills"].map(PathBuf::from).to_vec();
+        let directories = ["/people/u/.loaf/skills", "/people/u/.agents/skills"].map(PathBuf::from).to_vec();
         Self {
             accounts: Mutex::new(Accounts { openai: true, ..Accounts::default() }),
             skills: Mutex::new(Skills { directories, ..Skills::default() }),

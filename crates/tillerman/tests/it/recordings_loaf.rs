@@ -88,7 +88,7 @@ async fn replay(recording: &Recording, used: &mut Used) -> Result<(), String> {
     let mut exit = None;
     for (number, line) in recording.text.lines().enumerate() {
         // The workspace is ours wherever it is named, also in the middle of a text.
-        let line = line.replace("$WS", &workspace).replace("$HOME", "/home/u").replace(SLOW.0, SLOW.1);
+        let line = line.replace("$WS", &workspace).replace("$HOME", "/people/u").replace(SLOW.0, SLOW.1);
         let record: Value = serde_json::from_str(&line).expect("a line of JSON");
         exit = record["exit"].as_u64().or(exit);
         let step = replay.step(&record, used).await;
