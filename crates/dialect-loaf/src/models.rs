@@ -9,6 +9,9 @@ use vocab::{Accounts, ModelInfo};
 /// The route that means: let OpenRouter decide.
 pub const ANY_ROUTE: &str = "any";
 
+/// Whose models need nobody.
+const TOUR: &str = "tour";
+
 /// The providers of this wire, in the order they are listed in.
 pub(crate) const PROVIDERS: [&str; 3] = ["openai", "antigravity", "openrouter"];
 
@@ -149,7 +152,10 @@ pub(crate) fn list(models: &[ModelInfo], only: Option<&str>, accounts: &Accounts
     let enabled = enabled(accounts, choice);
     let wanted = |name: &str| only.map_or_else(|| enabled.contains(&name), |only| only == name);
     let ordered = PROVIDERS.into_iter().filter(|name| wanted(name));
+    // The built-in tour is no model of anybody's; it is shown to whoever has chosen it.
+    let touring = choice.model.as_ref().is_some_and(|info| &*info.provider == TOUR);
     let rows = ordered.flat_map(|name| models.iter().filter(move |info| provider(info) == name));
+    let rows = rows.filter(|info| touring || &*info.provider != TOUR);
     let mut answer = choice.selected();
     answer["providers"] = json!(enabled);
     answer["models"] = json!(rows.map(model).collect::<Vec<_>>());
@@ -177,6 +183,18 @@ mod tests {
         assert_eq!(fitting(&info(Some(&[])), Some("HIGH")).as_str(), "OFF");
         for (asked, got) in [(Some("HIGH"), "HIGH"), (Some("?"), "OFF"), (None, "OFF")] {
             assert_eq!(fitting(&info(None), asked).as_str(), got, "of this model nothing is known");
+        }
+    }
+
+    #[test]
+    fn the_tour_is_listed_for_whoever_has_chosen_it() {
+        let named = |provider: &str| ModelInfo { provider: provider.into(), ..ModelInfo::named(provider, 1) };
+        let models = [named("mine"), named(TOUR)];
+        let accounts = Accounts { openai: true, ..Accounts::default() };
+        for (chosen, count) in [(0, 1), (1, 2)] {
+            let model = Some(Arc::new(models[chosen].clone()));
+            let choice = Choice { model, thinking: Thinking::OFF, route: ANY_ROUTE.into() };
+            assert_eq!(list(&models, None, &accounts, &choice)["models"].as_array().unwrap().len(), count);
         }
     }
 

@@ -60,6 +60,9 @@ impl Loaf {
     }
 
     fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
+        if self.end.ending {
+            return self.stumble(sending, "the server is shutting down", out);
+        }
         while let Some(input) = sending.inputs.get(sending.loaded.len()) {
             if let Some(name) = input.file().cloned() {
                 return self.want(Verb::Picture { name }, Why::Picture(Box::new(sending)), out);
@@ -105,6 +108,10 @@ impl Loaf {
                 seat.prepare(&mut pen, &scene, engine.clone(), turn.clone());
                 seat.give_images(loaded);
                 pen.result(&call, accepted(&seat.id, &turn, false));
+                if self.end.ending {
+                    // It was on its way when everything else was stopped.
+                    self.interrupt(at, out);
+                }
             }
             Ok(Reply::Waiting { item, .. }) => {
                 let (seat, _) = self.scene(at);

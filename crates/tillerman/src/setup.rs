@@ -138,6 +138,7 @@ fn accounts(config: &Config) -> AccountSettings {
         antigravity_client_secret: secret("TILLERMAN_ANTIGRAVITY_CLIENT_SECRET"),
         oauth_port: config.oauth_port(),
         openrouter_url: config.account("openrouter_url"),
+        exa_url: config.account("exa_url"),
         openrouter_key: secret("OPENROUTER_API_KEY"),
         exa_key: secret("EXA_API_KEY"),
         environment: auth::Environment::system(),

@@ -20,9 +20,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
+use tools::web_search;
 use vocab::{Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
 
 pub(crate) use accounts::AccountSettings;
+use accounts::UserKey;
 use around::UserAround;
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
@@ -133,7 +135,10 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let mut protected = vec![setup.data.clone(), setup.config.clone()];
     // A models file can name commands, so writing it is as good as running them.
     protected.extend(agent::files(&setup.agent_dir));
-    let tools = tools::Options { protected, secrets: secrets.clone(), ..tools::Options::new(setup.data.join("spill")) };
+    let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
+    let search = Some(search(&setup.accounts, exa.clone())?);
+    let tools =
+        tools::Options { protected, secrets: secrets.clone(), search, ..tools::Options::new(setup.data.join("spill")) };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
     let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
@@ -153,7 +158,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         ids: Arc::new(UuidIds),
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
-        around: Arc::new(UserAround::new(linked, stands, &setup.accounts, &setup.data)),
+        around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
     };
     let mut settings = setup.settings;
     settings.model = model.into();
@@ -171,6 +176,12 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     };
     let engine = Engine::new(ports.clone(), config);
     Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, secrets })
+}
+
+/// How the web is searched, once there is a key.
+fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::Options, Fault> {
+    let base_url = accounts::checked("Exa", settings.exa_url.as_deref().unwrap_or(web_search::BASE_URL))?;
+    Ok(web_search::Options { base_url, ..web_search::Options::new(key) })
 }
 
 /// What is stored, or a note why that cannot be told. Costs one look at the disk where there is nothing.

@@ -46,7 +46,7 @@ pub struct Options {
     /// See [`shell::Options`].
     pub keep_env: Vec<String>,
     pub secrets: Vec<String>,
-    /// `None`: the web is not searched, and no model is told that it could be.
+    /// `None`, or no key for it: the web is not searched, and no model is told that it could be.
     pub search: Option<web_search::Options>,
 }
 
@@ -116,7 +116,8 @@ impl Toolbox for Builtin {
         ];
         tools.extend(shell::tools_of(&shell));
         tools.push(web_fetch::tool(web_fetch::Options::default()));
-        tools.extend(self.options.search.clone().map(web_search::tool));
+        let search = self.options.search.as_ref().filter(|search| search.key.is_there());
+        tools.extend(search.cloned().map(web_search::tool));
         let mut shells = self.shells();
         shells.retain(|_, shell| shell.strong_count() > 0);
         shells.insert(session.clone(), Arc::downgrade(&shell));

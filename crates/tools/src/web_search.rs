@@ -46,6 +46,8 @@ const SCHEMA: &str = r#"{"type":"object","properties":{
 
 /// Where the key comes from.
 pub trait SearchKey: Send + Sync {
+    /// Whether there is one now. Without waiting: where there is none, a session is not offered the tool.
+    fn is_there(&self) -> bool;
     /// The key as it is now; `None` where the user has set none.
     fn key(&self) -> Later<'_, Option<Secret>>;
 }

@@ -24,6 +24,8 @@ pub struct EngineTeller {
     /// Commands that were started and not waited for.
     shells: Vec<Tag>,
     gone: bool,
+    /// How a follow-up is delivered; a dialect may know other ways to let one wait.
+    pub follow_up: Delivery,
 }
 
 impl EngineTeller {
@@ -34,7 +36,16 @@ impl EngineTeller {
     pub async fn open(stage: &Stage, open: Open) -> Self {
         let mut actor = stage.actor();
         let opened = actor.open(open).await.expect("the session can be opened");
-        Self { actor, opened, asks: Vec::new(), last_ask: None, items: Vec::new(), shells: Vec::new(), gone: false }
+        Self {
+            actor,
+            opened,
+            asks: Vec::new(),
+            last_ask: None,
+            items: Vec::new(),
+            shells: Vec::new(),
+            gone: false,
+            follow_up: Delivery::FollowUp,
+        }
     }
 
     fn verb(&self, step: &Step) -> Option<Verb> {
@@ -44,7 +55,7 @@ impl EngineTeller {
         Some(match step {
             Step::Prompt(text) => say(text, Delivery::RejectIfBusy),
             Step::Steer(text) => say(text, Delivery::Steer),
-            Step::FollowUp(text) => say(text, Delivery::FollowUp),
+            Step::FollowUp(text) => say(text, self.follow_up),
             Step::Allow => answer(newest, Answer::Allow(Scope::Once)),
             Step::Deny(reason) => answer(newest, Answer::Deny(reason.as_deref().map(Into::into))),
             Step::Again => answer(self.last_ask.as_ref(), Answer::Allow(Scope::Once)),

@@ -60,7 +60,11 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
-    wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
+    wired.notes.iter().for_each(|note| host::note(note));
+    match is_without(&wired, asked) {
+        true => host::note("no model is configured: the client has to connect a provider and select one"),
+        false => host::note(&wired.reason),
+    }
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home))).await;
     wired.ports.around.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
     let dialect = Loaf::new(options(args, &wired, &kept, asked));
@@ -102,8 +106,7 @@ fn ready(args: &args::Loaf) -> Result<Ready, Fault> {
 fn options(args: &args::Loaf, wired: &Wired, kept: &Kept, asked: bool) -> Options {
     let settings = &wired.settings;
     let by_flag = args.basics.model.is_some();
-    let without = !asked && wired.integrations.model == Standing::NoProvider;
-    let first = (!without).then_some(&*settings.model);
+    let first = (!is_without(wired, asked)).then_some(&*settings.model);
     Options {
         workspace: Some(settings.workspace.clone()),
         mode: Some(settings.mode),
@@ -113,6 +116,11 @@ fn options(args: &args::Loaf, wired: &Wired, kept: &Kept, asked: bool) -> Option
         onboarded: kept.onboarded,
         ..Options::new(env!("CARGO_PKG_VERSION"), wired.ports.clock.clone(), Arc::new(FullIds))
     }
+}
+
+/// There is nothing but the tour, and nobody asked for that.
+fn is_without(wired: &Wired, asked: bool) -> bool {
+    !asked && wired.integrations.model == Standing::NoProvider
 }
 
 /// The model that was selected some earlier time, where there still is one of that name, else the first there is. Without

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use auth::{Auth, Environment, Issuer, safe_url};
 use providers::{Credentials, Known, Secret};
+use tools::web_search::SearchKey;
 use vocab::{Account, Fault, FaultKind, Key, Later};
 
 /// What was set; the vendors' own addresses count where nothing is.
@@ -24,6 +25,7 @@ pub(crate) struct AccountSettings {
     /// From the environment; stored ones come first.
     pub(crate) openrouter_key: Option<Secret>,
     pub(crate) exa_key: Option<Secret>,
+    pub(crate) exa_url: Option<String>,
     pub(crate) environment: Environment,
 }
 
@@ -115,6 +117,16 @@ impl Credentials for UserKey {
     }
 }
 
+impl SearchKey for UserKey {
+    fn is_there(&self) -> bool {
+        UserKey::is_there(self)
+    }
+    fn key(&self) -> Later<'_, Option<Secret>> {
+        // Credentials that cannot be read are none here; whoever looks at accounts is told why.
+        Box::pin(async { self.get().await.ok().flatten() })
+    }
+}
+
 /// The token of a signed-in account, fresh for each request.
 pub(super) struct UserToken {
     pub(super) auth: Auth,
@@ -139,6 +151,11 @@ impl Credentials for UserToken {
             self.auth.refreshed_after_401(self.account, &used).await.map(|token| Some(known(token)))
         })
     }
+}
+
+/// The key to search the web with.
+pub(super) fn exa(settings: &AccountSettings, auth: &Auth) -> UserKey {
+    UserKey { auth: auth.clone(), key: Key::Exa, given: None, environment: settings.exa_key.clone() }
 }
 
 /// Of this run.
@@ -167,6 +184,7 @@ pub(super) mod tests {
             openrouter_url: None,
             openrouter_key: None,
             exa_key: None,
+            exa_url: None,
             environment: Environment(Arc::new(|_| None)),
         }
     }

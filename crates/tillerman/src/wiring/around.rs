@@ -9,7 +9,7 @@ use vocab::{
     SignInTold, SignedIn, SkillInfo, Skills,
 };
 
-use super::accounts::{AccountSettings, UserKey};
+use super::accounts::UserKey;
 use super::linked::Linked;
 use super::{hide_memory, picture};
 
@@ -18,7 +18,7 @@ const KEY_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub(crate) struct UserAround {
     linked: Arc<Linked>,
-    exa: UserKey,
+    exa: Arc<UserKey>,
     /// A server or a key of the environment stands for OpenAI.
     openai_stands: bool,
     data: PathBuf,
@@ -26,9 +26,7 @@ pub(crate) struct UserAround {
 }
 
 impl UserAround {
-    pub(super) fn new(linked: Arc<Linked>, openai_stands: bool, settings: &AccountSettings, data: &Path) -> Self {
-        let auth = linked.auth().clone();
-        let exa = UserKey { auth, key: Key::Exa, given: None, environment: settings.exa_key.clone() };
+    pub(super) fn new(linked: Arc<Linked>, exa: Arc<UserKey>, openai_stands: bool, data: &Path) -> Self {
         Self { linked, exa, openai_stands, data: data.to_owned(), home: std::env::home_dir() }
     }
 }

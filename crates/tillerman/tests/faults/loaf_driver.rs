@@ -1,5 +1,6 @@
 //! Talks `loaf` to the binary as a client does.
 
+use std::fs;
 use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
@@ -148,12 +149,16 @@ impl Controller for Loaf {
     fn whole_turn(&mut self, prompt: &str) {
         self.good_turn(prompt);
     }
-    /// The saved chat, read back from the store.
-    fn written(&mut self, _: &World) -> String {
-        let saved = self.ask("history.get", json!({ "last": true }));
-        let messages = saved["result"]["messages"].clone();
-        assert!(messages.is_array(), "{saved}");
-        messages.to_string()
+    /// What the store has. `history.get` would leave out prompts that nothing came of.
+    fn written(&mut self, world: &World) -> String {
+        let state = self.ask("session.get", json!({}));
+        let chat = state["result"]["activeSessionId"].as_str().expect("a chat is active").to_owned();
+        let export = world.root().join("out.jsonl");
+        let mut command = world.command(&[]);
+        command.args(["sessions", "export", &chat]).arg(&export);
+        let ran = command.output().expect("the binary starts");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        fs::read_to_string(&export).unwrap()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::loaf_driver::{Loaf, is_ready, kind, payload, said};
 
 /// What a flood may cost at its worst moment, the end: the kept reply is in the log, in the session's messages and its
 /// history, and in one frame.
-const PEAK_MIB_MAX: u64 = 256;
+const PEAK_MIB_MAX: u64 = 200;
 /// What may be left of a flood that was interrupted: what stood in buffers.
 const LEFT_BYTES_MAX: usize = 4 * MIB;
 

@@ -59,8 +59,10 @@ fn version_and_schema_are_printed() {
     let version = format!("tillerman {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(place.run(&["version"]).ok(), version);
     assert_eq!(place.run(&["--version"]).ok(), version);
-    let schema: serde_json::Value = serde_json::from_str(&place.run(&["schema", "serve"]).ok()).unwrap();
-    assert!(schema.is_object());
+    for dialect in ["serve", "rpc", "loaf", "extension"] {
+        let schema: serde_json::Value = serde_json::from_str(&place.run(&["schema", dialect]).ok()).unwrap();
+        assert!(schema.is_object(), "{dialect}");
+    }
 }
 
 #[test]

@@ -143,6 +143,7 @@ fn busy(client: &mut Client, place: &Place, session: &str) -> String {
     let marker = place.file("pid");
     let command = json!({"command": format!("echo $$ > {}; sleep 60", marker.display())});
     client.request("session.send", json!({"session_id": session, "text": format!("call bash {command} then say x")}));
+    client.until("session.tool.call.started");
     let since = Instant::now();
     loop {
         if let Some(pid) = std::fs::read_to_string(&marker).ok().filter(|pid| pid.ends_with('\n')) {
@@ -269,6 +270,45 @@ fn a_shutdown_ends_it_without_the_end_of_stdin_and_takes_its_commands_along() {
     assert_eq!(said[answered]["result"], json!({"accepted": true, "reason": "bedtime"}));
     assert_eq!(event(&said, "session.interrupted").len(), 1, "{said:?}");
     gone(&pid);
+}
+
+/// A prompt that was heard and whose turn nobody has been told of yet.
+#[test]
+fn a_prompt_on_its_way_is_stopped_too() {
+    for round in 0..10 {
+        let place = Place::new();
+        let mut client = Client::start(&place, &[]);
+        let session = client.create();
+        let command = json!({"command": "sleep 60"});
+        let text = format!("call bash {command} then say x");
+        client.request("session.send", json!({"session_id": session, "text": text}));
+        std::thread::sleep(Duration::from_millis(round));
+        let asked = Instant::now();
+        client.request("system.shutdown", json!({}));
+        let (said, code, _) = client.end();
+        let took = asked.elapsed();
+        assert_eq!(code, Some(0));
+        assert!(took < END_TIME_MAX / 2, "round {round}: {took:?} {said:?}");
+    }
+}
+
+#[test]
+fn a_sign_in_that_waits_for_somebody_ends_with_the_process() {
+    // Nobody will ever come back to this page.
+    let place = Place::new().env("TILLERMAN_OPENAI_ISSUER", "http://127.0.0.1:9").env("TILLERMAN_OAUTH_PORT", "0");
+    let mut client = Client::start(&place, &[]);
+    let id = client.request("auth.connect.openai", json!({"mode": "browser"}));
+    let url = client.until("auth.flow.url");
+    assert!(url["url"].as_str().unwrap().starts_with("http://127.0.0.1:9/"), "{url}");
+    let asked = Instant::now();
+    client.request("system.shutdown", json!({}));
+    let (said, code, _) = client.end();
+    let took = asked.elapsed();
+    assert_eq!(code, Some(0));
+    assert!(took < END_TIME_MAX, "{took:?}");
+    assert_eq!(event(&said, "auth.flow.failed").len(), 1, "{said:?}");
+    let answer = said.iter().find(|line| line["id"] == id).expect("the request is answered");
+    assert_eq!(answer["error"]["data"]["reason"], "auth_failed", "{answer}");
 }
 
 #[test]

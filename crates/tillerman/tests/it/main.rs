@@ -14,6 +14,7 @@ mod cli_skills;
 mod docs;
 mod golden;
 mod leash_entry;
+mod loaf_limits;
 mod loaf_stage;
 mod peers;
 mod real_model;

@@ -200,7 +200,10 @@ fn a_word_that_is_not_published_is_found() {
         // The answer to something else.
         format!("{ping}\n< {}", json!({ "jsonrpc": "2.0", "id": 1, "result": { "super_debug": true } })),
         // In the schema, and refused; not in the schema, and obeyed.
-        format!("{ping}\n< {}", json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32601, "message": "method not found: system.ping", "data": { "reason": "method_not_found", "method": "system.ping" } } })),
+        format!(
+            "{ping}\n< {}",
+            json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": -32601, "message": "method not found: system.ping", "data": { "reason": "method_not_found", "method": "system.ping" } } })
+        ),
         r#"> {"jsonrpc":"2.0","id":1,"method":"system.pong"}"#.into(),
         r#"> {"jsonrpc":"2.0","id":1,"method":"session.get"}"#.into(),
     ];

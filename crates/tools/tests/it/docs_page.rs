@@ -7,9 +7,13 @@ use tools::web_search::{self, SearchKey};
 use vocab::names::Family;
 use vocab::{Later, Secret, Toolbox};
 
+/// One that is lost between the offer and the call.
 struct NoKey;
 
 impl SearchKey for NoKey {
+    fn is_there(&self) -> bool {
+        true
+    }
     fn key(&self) -> Later<'_, Option<Secret>> {
         Box::pin(async { None })
     }

@@ -85,6 +85,9 @@ fn heard(stream: &mut TcpStream) -> String {
 struct Stored(Option<&'static str>);
 
 impl SearchKey for Stored {
+    fn is_there(&self) -> bool {
+        self.0.is_some()
+    }
     fn key(&self) -> Later<'_, Option<Secret>> {
         Box::pin(async { self.0.and_then(Secret::new) })
     }
@@ -281,6 +284,8 @@ fn it_is_offered_only_where_searching_is_possible() {
         tools.iter().map(|tool| tool.spec().name.to_string()).collect()
     };
     assert!(!names(&options).contains(&"web_search".to_owned()));
+    options.search = Some(Options::new(Arc::new(Stored(None))));
+    assert!(!names(&options).contains(&"web_search".to_owned()), "there is no key yet");
     options.search = Some(Options::new(Arc::new(Stored(Some(CANARY)))));
     assert!(names(&options).contains(&"web_search".to_owned()));
     assert!(!format!("{options:?}").contains(CANARY));

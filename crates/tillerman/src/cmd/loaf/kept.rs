@@ -2,7 +2,6 @@
 //! failing for, so a file that cannot be read counts as empty.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,7 +28,8 @@ pub(super) struct Kept {
 /// Keeps the keys of this dialect and hands others on.
 pub(super) struct KeptFile {
     path: PathBuf,
-    values: Mutex<BTreeMap<String, String>>,
+    /// One change at a time.
+    writing: Mutex<()>,
     others: Arc<dyn Preferences>,
 }
 
@@ -51,7 +51,7 @@ impl KeptFile {
             onboarded: said(prefer::ONBOARDED).as_deref() == Some("true"),
             trouble,
         };
-        (KeptFile { path, values: Mutex::new(values), others }, kept)
+        (KeptFile { path, writing: Mutex::new(()), others }, kept)
     }
 
     fn write(&self, values: &BTreeMap<String, String>) -> Result<(), Fault> {
@@ -72,7 +72,9 @@ impl Preferences for KeptFile {
         if !key.starts_with(OURS) {
             return self.others.save(key, value);
         }
-        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        // What another process has kept meanwhile stays; what cannot be read is lost already.
+        let mut values = read(&self.path).unwrap_or_default();
         // Blank is how a key is forgotten.
         match value.trim().is_empty() {
             true => values.remove(key),
@@ -85,15 +87,18 @@ impl Preferences for KeptFile {
 
 /// A file that is not there is an empty one.
 fn read(path: &Path) -> Result<BTreeMap<String, String>, String> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(error.to_string()),
     };
-    let mut bytes = Vec::new();
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
+    if !meta.is_file() {
+        // A pipe under this name would make us wait for ever.
+        return Err("it is not a file".to_owned());
+    }
+    if meta.len() > FILE_BYTES_MAX {
         return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
     }
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }

@@ -52,7 +52,8 @@ fn what_was_selected_comes_back_and_only_its_owner_can_read_it() {
 
 #[test]
 fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
-    for damage in [&b"{"[..], b"[]", b"{\"loaf.model\":1}", b"\xff\xfe", b"", &[b' '; 70_000]] {
+    let huge = format!("{{\"loaf.model\":\"{}\"}}", "x".repeat(70_000));
+    for damage in [&b"{"[..], b"[]", b"{\"loaf.model\":1}", b"\xff\xfe", b"", huge.as_bytes()] {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("loaf.json");
         std::fs::write(&path, damage).unwrap();
@@ -64,6 +65,27 @@ fn a_damaged_file_counts_as_empty_and_is_replaced_whole() {
         let (_, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
         assert_eq!((kept.model.as_deref(), kept.trouble), (Some("m"), None));
     }
+}
+
+#[test]
+fn two_processes_keep_what_the_other_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let open = || KeptFile::open(home.path(), Arc::new(Others::default()));
+    let ((one, _), (other, _)) = (open(), open());
+    one.save(prefer::MODEL, "m").unwrap();
+    other.save(prefer::THINKING, "LOW").unwrap();
+    let (_, kept) = open();
+    assert_eq!((kept.model.as_deref(), kept.thinking.as_deref()), (Some("m"), Some("LOW")));
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("loaf.json");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    let (_, kept) = KeptFile::open(home.path(), Arc::new(Others::default()));
+    assert!(kept.trouble.unwrap().contains("it is not a file"));
 }
 
 #[test]

@@ -6,9 +6,9 @@ use dialect_loaf::{Loaf, Options};
 use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
-use testkit::stories::{Step, Teller};
+use testkit::stories::{EngineTeller, Step, Teller};
 use vocab::names::Family;
-use vocab::{Gate, Later, ModelInfo, Open, SessionId, Which};
+use vocab::{Delivery, Gate, Later, ModelInfo, Open, SessionId, Which};
 
 use crate::loaf_stage;
 
@@ -19,9 +19,13 @@ const CHAT: &str = "s1";
 /// Slash commands of ours that `loaf` says with commands and methods of its own.
 const SAYS: &[&str] = &["compact", "model"];
 
-/// How `loaf` opens a session, so that the engine's own teller leaves the same log.
-pub(crate) fn open_as_loaf() -> Open {
-    Open { gate: Some(Gate::Ladder), family: Some(Family::Loaf), ..Open::new(Which::New) }
+/// The engine's own teller, on a session that is opened as `loaf` opens it: it leaves the same log. What waits has a turn of
+/// its own.
+pub(crate) async fn engine_as_loaf(stage: &Stage) -> EngineTeller {
+    let open = Open { gate: Some(Gate::Ladder), family: Some(Family::Loaf), ..Open::new(Which::New) };
+    let mut teller = EngineTeller::open(stage, open).await;
+    teller.follow_up = Delivery::Enqueue;
+    teller
 }
 
 pub(crate) struct LoafTeller {
