@@ -54,12 +54,7 @@ fn is_short_for(short: &str, told: &str) -> bool {
     rest.is_empty() || last.is_some_and(|last| told.ends_with(last))
 }
 
-fn check(
-    page: &str,
-    examples_min: usize,
-    scene: fn() -> Scene,
-    dialect: impl Fn(&Opening) -> Box<dyn Dialect> + Copy,
-) {
+fn check(page: &str, examples_min: usize, scene: fn() -> Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
     let path = repository().join("docs/dialects").join(page);
     let page = std::fs::read_to_string(&path).expect("the page");
     let mut examples = 0;
