@@ -110,9 +110,9 @@ Examples:
   OPENAI_BASE_URL=http://localhost:11434/v1 tillerman loaf --log-frames frames.log
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.ping\"}' | tillerman loaf
 
-Nothing is said before the first request. Tools run without asking; `--mode` tightens that, and what it
-leaves open is denied. A client opens its sessions itself and resumes chats with `/history`, so `--resume`
-means nothing here. `tillerman schema loaf` prints the messages, docs/dialects/loaf.md explains them.";
+Nothing is said before the first request. Tools run without asking; `--mode` tightens that, and
+what it leaves open is denied. A client opens its sessions itself and resumes chats with
+`/history`, so `--resume` means nothing here. `tillerman schema loaf` prints the messages.";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
