@@ -111,9 +111,8 @@ Examples:
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"system.ping\"}' | tillerman loaf
 
 Nothing is said before the first request. Tools run without asking; `--mode` tightens that, and
-what it leaves open is denied. A client opens its sessions itself and resumes chats with `/history`,
-so `--resume` means nothing here. `tillerman schema loaf` prints the messages, and
-docs/dialects/loaf.md explains them.";
+what it leaves open is denied. A client opens its sessions itself and resumes chats with
+`/history`, so `--resume` means nothing here. `tillerman schema loaf` prints the messages.";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:

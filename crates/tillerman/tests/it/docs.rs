@@ -1,13 +1,14 @@
 //! The conversations on the pages for authors of controllers are run, and must be what the pages say. `UPDATE_EXPECT=1`
-//! rewrites them. The page of `rpc` also names every word of its schema and the limits of its dialect.
+//! rewrites them. The pages of `rpc` and `loaf` also name every word of their schemas and the limits of their dialects.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use testkit::golden::Opening;
+use testkit::golden::{Opening, Scene};
 use wire::Dialect;
 
 use crate::golden::{paused, repository, rpc, serve};
+use crate::loaf_stage;
 
 const START: &str = "```talk\n";
 const END: &str = "```";
@@ -15,9 +16,9 @@ const END: &str = "```";
 const LEFT_OUT: &str = "...";
 
 /// One example, played. An example may leave `ready` out, pieces of lines, and lines.
-fn fresh(example: &str, dialect: impl Fn(&Opening) -> Box<dyn Dialect>) -> String {
+fn fresh(scene: Scene, example: &str, dialect: impl Fn(&Opening) -> Box<dyn Dialect>) -> String {
     // What is left out is made anew, so the player need not understand it.
-    let played = paused(testkit::golden::play(example, dialect));
+    let played = paused(testkit::golden::play_in(scene, example, dialect));
     let shows_ready = example.lines().find(|line| line.starts_with('<')).is_some_and(|line| line.contains("\"ready\""));
     let keep = |line: &&str| shows_ready || !line.starts_with("< {\"type\":\"ready\"");
     let told: Vec<&str> = played.lines().filter(keep).filter(|line| !line.starts_with("exit ")).collect();
@@ -53,7 +54,7 @@ fn is_short_for(short: &str, told: &str) -> bool {
     rest.is_empty() || last.is_some_and(|last| told.ends_with(last))
 }
 
-fn check(page: &str, examples_min: usize, dialect: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
+fn check(page: &str, examples_min: usize, scene: fn() -> Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {
     let path = repository().join("docs/dialects").join(page);
     let page = std::fs::read_to_string(&path).expect("the page");
     let mut examples = 0;
@@ -62,7 +63,7 @@ fn check(page: &str, examples_min: usize, dialect: impl Fn(&Opening) -> Box<dyn 
     for part in parts {
         let (example, rest) = part.split_once(END).expect("a fence is closed");
         told.push_str(START);
-        told.push_str(&fresh(example, dialect));
+        told.push_str(&fresh(scene(), example, dialect));
         told.push_str(END);
         told.push_str(rest);
         examples += 1;
@@ -73,27 +74,41 @@ fn check(page: &str, examples_min: usize, dialect: impl Fn(&Opening) -> Box<dyn 
 
 #[test]
 fn the_examples_on_the_page_are_what_serve_says() {
-    check("serve.md", 4, serve);
+    check("serve.md", 4, Scene::default, serve);
 }
 
 #[test]
 fn the_examples_on_the_page_are_what_rpc_says() {
-    check("rpc.md", 8, rpc);
+    check("rpc.md", 8, Scene::default, rpc);
+}
+
+#[test]
+fn the_examples_on_the_page_are_what_loaf_says() {
+    check("loaf.md", 6, loaf_stage::scene, loaf_stage::dialect);
 }
 
 /// The first screen shows some of the lines, in their order.
-#[test]
-fn the_readme_shows_what_rpc_says() {
+fn check_readme(start: &str, scene: Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect>) {
     let readme = std::fs::read_to_string(repository().join("README.md")).expect("the first page");
-    let example = readme.split("$ tillerman --mode rpc --model tour\n").nth(1).expect("the example of rpc");
+    let example = readme.split(&format!("$ {start}\n")).nth(1).expect("the example");
     let lines: Vec<&str> = example.lines().take_while(|line| !line.is_empty()).map(str::trim_start).collect();
     let story = format!("file src/main.rs fn main() {{}}\\n\n{}\n", lines.join("\n"));
-    let played = paused(testkit::golden::play(&story, rpc));
+    let played = paused(testkit::golden::play_in(scene, &story, dialect));
     let mut told = played.lines();
     for line in &lines {
         assert!(told.any(|told| is_short_for(line, told)), "{line}\nis not in\n{played}");
     }
     assert!(lines.len() > 5, "{lines:?}");
+}
+
+#[test]
+fn the_readme_shows_what_rpc_says() {
+    check_readme("tillerman --mode rpc --model tour", Scene::default(), rpc);
+}
+
+#[test]
+fn the_readme_shows_what_loaf_says() {
+    check_readme("tillerman loaf --model tour", loaf_stage::scene(), loaf_stage::dialect);
 }
 
 #[test]
@@ -129,16 +144,25 @@ fn words(rule: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-#[test]
-fn the_page_names_every_word_of_the_schema_of_rpc() {
-    let page = std::fs::read_to_string(repository().join("docs/dialects/rpc.md")).expect("the page");
-    let schema: Value = serde_json::from_str(dialect_rpc::schema()).expect("the schema");
+fn check_words(page: &str, schema: &str, words_min: usize) {
+    let page = std::fs::read_to_string(repository().join("docs/dialects").join(page)).expect("the page");
+    let schema: Value = serde_json::from_str(schema).expect("the schema");
     let mut known = BTreeSet::new();
     words(&schema["$defs"], &mut known);
     let is_named = |word: &&String| page.contains(&format!("`{word}`")) || page.contains(&format!("`{word}?`"));
     let missing: Vec<&String> = known.iter().filter(|word| !is_named(word)).collect();
-    assert!(known.len() > 250, "{} words", known.len());
+    assert!(known.len() > words_min, "{} words", known.len());
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn the_page_names_every_word_of_the_schema_of_rpc() {
+    check_words("rpc.md", dialect_rpc::schema(), 250);
+}
+
+#[test]
+fn the_page_names_every_word_of_the_schema_of_loaf() {
+    check_words("loaf.md", dialect_loaf::schema(), 250);
 }
 
 /// The value of `16 * 1024` and its like.
@@ -156,10 +180,19 @@ fn shown(value: u64, name: &str) -> String {
 }
 
 #[test]
-fn the_page_names_every_limit_of_the_dialect() {
-    let page = std::fs::read_to_string(repository().join("docs/dialects/rpc.md")).expect("the page");
+fn the_page_names_every_limit_of_rpc() {
+    check_limits("rpc.md", "dialect-rpc");
+}
+
+#[test]
+fn the_page_names_every_limit_of_loaf() {
+    check_limits("loaf.md", "dialect-loaf");
+}
+
+fn check_limits(page: &str, dialect: &str) {
+    let page = std::fs::read_to_string(repository().join("docs/dialects").join(page)).expect("the page");
     let mut limits = 0;
-    for file in std::fs::read_dir(repository().join("crates/dialect-rpc/src")).expect("the sources") {
+    for file in std::fs::read_dir(repository().join("crates").join(dialect).join("src")).expect("the sources") {
         let path = file.expect("an entry").path();
         let Ok(source) = std::fs::read_to_string(&path) else { continue };
         // Limits of a whole file stand at its left edge.
