@@ -17,7 +17,7 @@ use crate::seat::Queued;
 
 /// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {
-    call: Call,
+    pub(crate) call: Call,
     pub(crate) seat: u64,
     turn: Arc<str>,
     text: String,
@@ -86,6 +86,11 @@ impl Loaf {
 
     fn prompt(&mut self, sending: Sending, out: &mut Out) {
         let Some(at) = self.seat_at(sending.seat) else { return };
+        if self.end.ending {
+            // Its pictures came too late: nobody would stop this turn any more.
+            self.pen(out).fail(&sending.call, &Problem::shutting_down());
+            return self.release(at, out);
+        }
         if let Some(title) = self.seats[at].title.take() {
             self.tell_seat(at, Verb::Set(Change::Title(title)), Why::Nothing, out);
         }
@@ -97,6 +102,12 @@ impl Loaf {
 
     pub(crate) fn sent(&mut self, sending: Sending, result: &Result<Reply, Fault>, out: &mut Out) {
         let Some(at) = self.seat_at(sending.seat) else { return };
+        if let Some(fault) = result.as_ref().err().filter(|it| it.kind == FaultKind::Invalid)
+            && !sending.loaded.is_empty()
+        {
+            // A picture that is none: we do not look inside, the engine does.
+            return self.stumble(sending, &problem::text(fault), out);
+        }
         let Sending { call, turn, loaded, .. } = sending;
         let mut pen = self.pen(out);
         match result {
@@ -162,7 +173,10 @@ impl Loaf {
                 turn.interrupting = true;
                 Some(turn.engine.clone())
             }
-            None if seat.compacting => None,
+            None if seat.compacting && !seat.halting => {
+                seat.halting = true;
+                None
+            }
             None => return false,
         };
         let mut pen = self.pen(out);

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
 mod play;
+mod races;
 mod show;
+mod talk;
 mod tools;
 mod turns;
 mod watch;
