@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use vocab::{Change, QueueVerb, Verb};
 use wire::Out;
 
+use crate::accounts::Then;
 use crate::frames::Call;
 use crate::history::{Page, Selector};
 use crate::methods::Method;
@@ -136,8 +137,12 @@ impl Loaf {
         if self.seats[at].compacting {
             return Err(Problem::domain("session_busy", "session is busy; its context is being compressed"));
         }
-        self.interrupt(at, out);
+        // Wanted first: what waits for the end of the turn comes after it.
+        let in_turn = self.seats[at].turn.is_some();
         self.compact(at, Compacting::Command(call.clone()), out);
+        if in_turn {
+            self.interrupt(at, out);
+        }
         Ok(())
     }
 
@@ -158,10 +163,17 @@ impl Loaf {
             self.want(Verb::Prefer { key, value: "".into() }, Why::Nothing, out);
         }
         self.want(Verb::Route { to: None }, Why::Nothing, out);
-        let mut pen = self.pen(out);
-        let (seat, scene) = self.scene(at);
-        seat.remark(&mut pen, scene.numbers, "all local configuration was cleared. run the setup again to go on.");
-        self.want(Verb::Forget, Why::Forget(call), out);
+        let seat = self.seats[at].number;
+        self.want(Verb::Forget, Why::Forget { call, seat }, out);
+    }
+
+    pub(crate) fn forgotten(&mut self, call: Call, seat: u64, out: &mut Out) {
+        if let Some(at) = self.seat_at(seat) {
+            let mut pen = self.pen(out);
+            let (seat, scene) = self.scene(at);
+            seat.remark(&mut pen, scene.numbers, "all local configuration was cleared. run the setup again to go on.");
+        }
+        self.look_again(Then::Forgotten { call }, out);
     }
 
     /// The selection goes to every session.

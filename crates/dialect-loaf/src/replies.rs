@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use vocab::names::Family;
 use vocab::{
-    Account, Fault, FaultKind, Inspection, Item, ModelInfo, Opened, Reply, SessionId, Tag, Target, ToolSpec, Verb,
-    Which,
+    Account, Compaction, Fault, FaultKind, Inspection, Item, ModelInfo, Opened, Reply, SessionId, Tag, Target,
+    ToolSpec, Verb, Which,
 };
 use wire::Out;
 
@@ -93,7 +93,10 @@ pub(crate) enum Why {
         call: Call,
         skipped: bool,
     },
-    Forget(Call),
+    Forget {
+        call: Call,
+        seat: u64,
+    },
     Compact {
         seat: u64,
         before: u64,
@@ -173,7 +176,7 @@ impl Why {
             | Why::SignIn(call, _)
             | Why::OpenRouterKey(call)
             | Why::ExaKey { call, .. }
-            | Why::Forget(call) => Some(call),
+            | Why::Forget { call, .. } => Some(call),
         }
     }
 
@@ -204,7 +207,7 @@ impl Why {
             | Why::SignIn(..)
             | Why::OpenRouterKey(_)
             | Why::ExaKey { .. }
-            | Why::Forget(_) => None,
+            | Why::Forget { .. } => None,
         }
     }
 }
@@ -262,11 +265,11 @@ impl Loaf {
                 self.pen(out).result(&call, answer);
             }
             (Why::Sessions(call, page), Ok(Reply::Sessions(found))) => {
-                let answer = page.show(found, &self.models);
+                let answer = page.show(found, &self.known_models());
                 self.pen(out).result(&call, answer);
             }
             (Why::Recall { call, .. }, Ok(Reply::Recalled(recalled))) => {
-                let answer = history::whole(recalled, &self.models);
+                let answer = history::whole(recalled, &self.known_models());
                 self.pen(out).result(&call, answer);
             }
             (Why::Recall { call, selector }, Err(fault)) => {
@@ -325,7 +328,7 @@ impl Loaf {
                 self.look_again(Then::OpenRouterKey { call, set: *set }, out);
             }
             (Why::ExaKey { call, skipped }, Ok(_)) => self.look_again(Then::ExaKey { call, skipped }, out),
-            (Why::Forget(call), Ok(_)) => self.look_again(Then::Forgotten { call }, out),
+            (Why::Forget { call, seat }, Ok(_)) => self.forgotten(call, seat, out),
             (Why::Compact { seat, before, how }, result) => self.compacted(seat, before, *how, result, out),
             (why, Err(fault)) => self.refused(&why, &fault.into(), out),
             (why, Ok(_)) => self.refused(&why, &(&something_else()).into(), out),
@@ -530,11 +533,20 @@ impl Loaf {
                 let switched = self.seats[at].provider.is_some_and(|before| before != provider);
                 self.compact(at, Compacting::Select { call: call.clone(), switched }, out);
             }
-            _ => {
-                let answer = self.choice.selected();
+            busy => {
+                let mut answer = self.choice.selected();
+                if let Some(at) = busy {
+                    let seat = &self.seats[at];
+                    answer["compression"] = compression(seat, "none", seat.anchor, None);
+                }
                 self.pen(out).result(call, answer);
             }
         }
+    }
+
+    /// What was listed last, and what is selected.
+    fn known_models(&self) -> Vec<&ModelInfo> {
+        self.models.iter().chain(self.choice.model.as_deref()).collect()
     }
 
     /// For this process and the next ones.
@@ -586,17 +598,22 @@ impl Loaf {
                     (Some(_), true) => "provider_switch",
                     (Some(_), false) => "auto",
                 };
-                let mut compression = outcome(seat, reason, before, done);
-                compression["requested"] = json!(true);
-                compression["applied"] = json!(done.is_some());
                 let mut answer = scene.choice.selected();
-                answer["compression"] = compression;
+                answer["compression"] = compression(seat, reason, before, done);
                 answer
             }
         });
         let (Compacting::Command(call) | Compacting::Select { call, .. }) = how;
         pen.answer(&call, answer);
     }
+}
+
+/// What `model.select` says of the compression that was to come with it.
+fn compression(seat: &Seat, reason: &str, before: u64, done: Option<&Compaction>) -> serde_json::Value {
+    let mut compression = outcome(seat, reason, before, done);
+    compression["requested"] = json!(true);
+    compression["applied"] = json!(done.is_some());
+    compression
 }
 
 fn something_else() -> Fault {

@@ -2,6 +2,12 @@
 //! real engine everywhere else (`play`).
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
+mod compacting;
+mod ending;
+mod envelope;
+mod history;
+mod methods;
+mod pictures;
 mod play;
 mod races;
 mod show;
