@@ -33,6 +33,18 @@ pub(crate) enum Then {
     },
 }
 
+impl Then {
+    pub(crate) fn call(&self) -> Option<&Call> {
+        match self {
+            Then::Start => None,
+            Then::SignedIn { call, .. }
+            | Then::OpenRouterKey { call, .. }
+            | Then::ExaKey { call, .. }
+            | Then::Forgotten { call } => Some(call),
+        }
+    }
+}
+
 impl Loaf {
     pub(crate) fn auth_status(&self) -> Value {
         let accounts = &self.accounts;

@@ -12,7 +12,7 @@ use crate::models::{ANY_ROUTE, PROVIDERS};
 use crate::params::Params;
 use crate::problem::Problem;
 use crate::replies::{Listing, Select, Why};
-use crate::seat::{After, HELD_MAX};
+use crate::seat::HELD_MAX;
 use crate::{Loaf, PROTOCOL, SESSIONS_MAX, prefer};
 
 impl Loaf {
@@ -123,7 +123,7 @@ impl Loaf {
                 let why = Why::QueueClear { call: call.clone(), seat };
                 self.tell_seat(at, Verb::Queue(QueueVerb::ClearTurns), why, out);
             }
-            Method::HistoryClearSession => self.clear(at, After::Clear(call.clone()), out)?,
+            Method::HistoryClearSession => self.clear(call, at, false, out)?,
             Method::CommandExecute => self.command(call, at, &params.text("raw_command")?, out)?,
             _ => return Err(Problem::internal("this method belongs to no session")),
         }
@@ -135,7 +135,7 @@ impl Loaf {
         self.seats[at].locked = false;
         while let Some((call, params)) = self.seats[at].held.pop_front() {
             let asked = match self.end.ending {
-                true => Err(Problem::domain("shutting_down", "the server is shutting down")),
+                true => Err(Problem::shutting_down()),
                 false => self.act(&call, at, params, out),
             };
             if let Err(problem) = asked {

@@ -1,9 +1,10 @@
 //! `command.execute`: slash commands as people type them.
 
 use serde_json::{Value, json};
-use vocab::{Change, QueueVerb, Verb, Which};
+use vocab::{Change, QueueVerb, Verb};
 use wire::Out;
 
+use crate::accounts::Then;
 use crate::frames::Call;
 use crate::history::{Page, Selector};
 use crate::methods::Method;
@@ -48,7 +49,7 @@ impl Loaf {
                 let completed = self.onboarded;
                 self.pen(out).result(call, json!({ "completed": completed }));
             }
-            "/forgeteverything" => self.clear(at, After::ForgetAll(call.clone()), out)?,
+            "/forgeteverything" => self.clear(call, at, true, out)?,
             "/model" => self.want(Verb::Models, Why::Models(call.clone(), Listing::Command), out),
             "/limits" => self.want(Verb::Limits, Why::Limits(as_method(Method::LimitsGet)), out),
             "/history" => match args {
@@ -62,7 +63,7 @@ impl Loaf {
                 let message = "session is busy; interrupt the turn before clearing";
                 return Err(Problem::domain("session_busy", message));
             }
-            "/clear" => self.clear(at, After::Clear(call.clone()), out)?,
+            "/clear" => self.clear(call, at, false, out)?,
             "/help" => {
                 let row = |(name, description): &(&str, &str)| json!({ "name": name, "description": description });
                 self.pen(out).result(call, json!({ "commands": COMMANDS.iter().map(row).collect::<Vec<Value>>() }));
@@ -74,29 +75,41 @@ impl Loaf {
     }
 
     /// Another, empty chat behind this session; what runs is stopped first.
-    pub(crate) fn clear(&mut self, at: usize, after: After, out: &mut Out) -> Result<(), Problem> {
+    pub(crate) fn clear(&mut self, call: &Call, at: usize, forget_all: bool, out: &mut Out) -> Result<(), Problem> {
         let seat = &mut self.seats[at];
-        if seat.turn.is_none() && seat.compacting {
+        if seat.compacting {
             return Err(Problem::domain("session_busy", "session is busy; its context is being compressed"));
         }
         seat.locked = true;
-        seat.queued.clear();
-        if seat.turn.is_none() {
-            self.swap_for(at, after, out);
+        let idle = seat.turn.is_none();
+        seat.after = Some(After { call: call.clone(), forget_all, emptied: idle });
+        if idle {
+            self.swap_if_due(at, out);
             return Ok(());
         }
-        seat.after = Some(after);
-        self.tell_seat(at, Verb::Queue(QueueVerb::Clear), Why::Nothing, out);
+        let seat = seat.number;
+        self.tell_seat(at, Verb::Queue(QueueVerb::Clear), Why::Emptied { seat }, out);
         self.interrupt(at, out);
         Ok(())
     }
 
-    pub(crate) fn swap_for(&mut self, at: usize, after: After, out: &mut Out) {
-        let (call, swap) = match after {
-            After::Clear(call) => (call, Swap::Clear),
-            After::ForgetAll(call) => (call, Swap::ForgetAll),
-        };
-        let seat = self.seats[at].number;
+    /// Nothing waits any more. A turn that was faster than we is stopped as well.
+    pub(crate) fn emptied(&mut self, seat: u64, out: &mut Out) {
+        let Some(at) = self.seat_at(seat) else { return };
+        if let Some(after) = &mut self.seats[at].after {
+            after.emptied = true;
+            self.interrupt(at, out);
+            self.swap_if_due(at, out);
+        }
+    }
+
+    /// Once nothing runs and nothing waits.
+    pub(crate) fn swap_if_due(&mut self, at: usize, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let idle = seat.turn.is_none();
+        let Some(After { call, forget_all, .. }) = seat.after.take_if(|after| after.emptied && idle) else { return };
+        let swap = if forget_all { Swap::ForgetAll } else { Swap::Clear };
+        let seat = seat.number;
         self.want(Verb::Open(self.open_new()), Why::Swap { call, seat, swap }, out);
     }
 
@@ -124,9 +137,10 @@ impl Loaf {
         if self.seats[at].compacting {
             return Err(Problem::domain("session_busy", "session is busy; its context is being compressed"));
         }
-        // In this order, or what waits would start between the two.
+        // Wanted first: what waits for the end of the turn comes after it.
+        let in_turn = self.seats[at].turn.is_some();
         self.compact(at, Compacting::Command(call.clone()), out);
-        if self.seats[at].turn.is_some() {
+        if in_turn {
             self.interrupt(at, out);
         }
         Ok(())
@@ -136,6 +150,7 @@ impl Loaf {
     pub(crate) fn compact(&mut self, at: usize, how: Compacting, out: &mut Out) {
         let seat = &mut self.seats[at];
         seat.compacting = true;
+        seat.halting = false;
         let why = Why::Compact { seat: seat.number, before: seat.anchor, how: Box::new(how) };
         self.tell_seat(at, Verb::Compact { instructions: None, wait: true }, why, out);
     }
@@ -148,10 +163,17 @@ impl Loaf {
             self.want(Verb::Prefer { key, value: "".into() }, Why::Nothing, out);
         }
         self.want(Verb::Route { to: None }, Why::Nothing, out);
-        let mut pen = self.pen(out);
-        let (seat, scene) = self.scene(at);
-        seat.remark(&mut pen, scene.numbers, "all local configuration was cleared. run the setup again to go on.");
-        self.want(Verb::Forget, Why::Forget(call), out);
+        let seat = self.seats[at].number;
+        self.want(Verb::Forget, Why::Forget { call, seat }, out);
+    }
+
+    pub(crate) fn forgotten(&mut self, call: Call, seat: u64, out: &mut Out) {
+        if let Some(at) = self.seat_at(seat) {
+            let mut pen = self.pen(out);
+            let (seat, scene) = self.scene(at);
+            seat.remark(&mut pen, scene.numbers, "all local configuration was cleared. run the setup again to go on.");
+        }
+        self.look_again(Then::Forgotten { call }, out);
     }
 
     /// The selection goes to every session.
@@ -161,11 +183,5 @@ impl Loaf {
             self.tell_seat(at, Verb::Set(Change::Model(slug.clone())), Why::Nothing, out);
             self.apply_thinking(at, out);
         }
-    }
-
-    /// Opens a saved chat; one that another session of ours is on is copied, because events could not tell the two apart.
-    pub(crate) fn open_chat(&mut self, which: Which, model: Option<std::sync::Arc<str>>, why: Why, out: &mut Out) {
-        let open = vocab::Open { model, ..self.open(which) };
-        self.want(Verb::Open(open), why, out);
     }
 }

@@ -44,12 +44,8 @@ impl Loaf {
         self.want(Verb::CancelSignIns, Why::Nothing, out);
         for at in 0..self.seats.len() {
             self.tell_seat(at, Verb::Queue(QueueVerb::Clear), Why::Nothing, out);
-            self.seats[at].queued.clear();
-            if let Some(turn) = self.seats[at].turn.as_ref().map(|turn| turn.engine.clone()) {
-                self.tell_seat(at, Verb::Interrupt { turn: Some(turn) }, Why::Nothing, out);
-            } else if self.seats[at].compacting {
-                self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
-            }
+            // Whatever it is: a turn may be about to begin that we do not know of yet.
+            self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
         }
     }
 

@@ -1,14 +1,15 @@
 //! What the engine tells unasked, in the order this wire promises.
 
 use vocab::{
-    Answer, AskKind, Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Verb, parts_text,
+    Answer, AskKind, Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Tag, Verb, parts_text,
 };
 use wire::Out;
 
 use crate::Loaf;
+use crate::frames::Call;
 use crate::images::{self, Loaded};
 use crate::messages::is_shown;
-use crate::problem;
+use crate::problem::{self, Problem};
 use crate::replies::Why;
 
 impl Loaf {
@@ -27,14 +28,19 @@ impl Loaf {
                 }
                 let mut pen = self.pen(out);
                 self.seats[at].compaction_started(&mut pen, *reason);
+                if self.end.ending {
+                    // It waited for a turn that was stopped; now it is stopped itself.
+                    self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+                }
             }
             Event::CompactionFailed { reason, fault } => seat.compaction_failed(&mut pen, *reason, fault),
             Event::TurnLost(end) => {
                 seat.finish(&mut pen, &mut scene, 0, end);
-                self.turn_over(at, out);
+                self.swap_if_due(at, out);
             }
             Event::ItemEnded { item, end, .. } => {
-                if *end == ItemEnd::Consumed {
+                // What was dropped came too late, and the end of the turn says so.
+                if *end != ItemEnd::Dropped {
                     seat.steers.retain(|steer| steer != item);
                 }
             }
@@ -42,11 +48,9 @@ impl Loaf {
             Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
             Event::Gone { fault } => {
                 let message = problem::text(fault);
-                if let Some(turn) = seat.turn.as_ref().map(|turn| turn.id.clone()) {
-                    seat.stumble(&mut pen, &mut scene, &turn, &message);
-                }
+                seat.vanish(&mut pen, &mut scene, &message);
                 out.notes.push(message);
-                self.seats.remove(at);
+                self.gone(at, out);
             }
             // Nobody is there to be shown these.
             Event::Notice(_)
@@ -113,7 +117,7 @@ impl Loaf {
             Body::Compacted(done) => seat.compaction_done(&mut pen, &mut scene, done),
             Body::TurnEnded(end) => {
                 seat.finish(&mut pen, &mut scene, entry.seq, end);
-                self.turn_over(at, out);
+                self.swap_if_due(at, out);
             }
             Body::AskOpened(ask) => {
                 let answer = match &ask.kind {
@@ -145,10 +149,17 @@ impl Loaf {
         }
     }
 
-    /// What waited for the end of the turn is done now.
-    fn turn_over(&mut self, at: usize, out: &mut Out) {
-        if let Some(after) = self.seats[at].after.take() {
-            self.swap_for(at, after, out);
+    /// A session that is not there any more; whoever waits for it is told so.
+    fn gone(&mut self, at: usize, out: &mut Out) {
+        let seat = self.seats.remove(at);
+        let mut tags: Vec<Tag> = self.pending.keys().copied().collect();
+        tags.retain(|tag| self.pending[tag].seat() == Some(seat.number));
+        tags.sort_by_key(|tag| tag.0);
+        let asked = tags.into_iter().filter_map(|tag| self.pending.insert(tag, Why::Nothing)?.call().cloned());
+        let held = seat.held.into_iter().map(|(call, _)| call);
+        let waiting: Vec<Call> = asked.chain(seat.after.map(|after| after.call)).chain(held).collect();
+        for call in waiting {
+            self.pen(out).fail(&call, &Problem::unknown_session(&seat.id));
         }
     }
 }

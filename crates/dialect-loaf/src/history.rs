@@ -32,7 +32,7 @@ impl Page {
         Self { limit, cursor: cursor.map_or(0, |cursor| cursor.max(0.0) as usize) }
     }
 
-    pub(crate) fn show(self, page: &SavedPage, models: &[ModelInfo]) -> Value {
+    pub(crate) fn show(self, page: &SavedPage, models: &[&ModelInfo]) -> Value {
         let next = self.cursor.saturating_add(page.list.len());
         let more = (next as u64) < page.total && !page.list.is_empty();
         json!({
@@ -86,10 +86,10 @@ impl Selector {
     }
 }
 
-fn summary(saved: &Saved, models: &[ModelInfo]) -> Value {
+fn summary(saved: &Saved, models: &[&ModelInfo]) -> Value {
     let summary = &saved.summary;
     let title = summary.title.as_ref().or(summary.preview.as_ref()).map_or("", |text| text.trim());
-    let info = models.iter().find(|info| info.slug == summary.model);
+    let info = models.iter().copied().find(|info| info.slug == summary.model);
     json!({
         "id": summary.id.as_str(),
         "title": title.chars().take(TITLE_CHARS_MAX).collect::<String>(),
@@ -108,11 +108,12 @@ fn provider(info: Option<&ModelInfo>, slug: &str) -> &'static str {
     match (info, slug.split_once('/')) {
         (Some(info), _) => crate::models::provider(info),
         (None, Some(("openrouter", _))) => "openrouter",
+        (None, Some(("antigravity", _))) => "antigravity",
         (None, _) => "openai",
     }
 }
 
-pub(crate) fn whole(recalled: &Recalled, models: &[ModelInfo]) -> Value {
+pub(crate) fn whole(recalled: &Recalled, models: &[&ModelInfo]) -> Value {
     let mut answer = summary(&recalled.saved, models);
     let said = said(&recalled.entries);
     answer["messages"] = json!(chat(&said));

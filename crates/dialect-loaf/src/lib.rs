@@ -171,7 +171,7 @@ impl Loaf {
     }
     fn seat_named(&self, id: &str) -> Result<usize, Problem> {
         let found = self.seats.iter().position(|seat| &*seat.id == id);
-        found.ok_or_else(|| Problem::domain("unknown_session", format!("unknown session: {id}")))
+        found.ok_or_else(|| Problem::unknown_session(id))
     }
 
     /// A fresh id of this wire.
@@ -217,7 +217,7 @@ impl Loaf {
     /// One request; whatever is wrong with it is its answer.
     fn request(&mut self, call: &Call, params: Result<Params, Problem>, out: &mut Out) {
         let asked = match self.end.ending {
-            true => Err(Problem::domain("shutting_down", "the server is shutting down")),
+            true => Err(Problem::shutting_down()),
             false => params.and_then(|params| self.ask(call, params, out)),
         };
         if let Err(problem) = asked {

@@ -1,5 +1,7 @@
 //! Reads params by the rules of this wire: texts are trimmed, null and blank mean absent, what is not asked for is ignored.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -27,7 +29,7 @@ impl Params {
             (Needs::Nothing, _) | (Needs::Optional, None) => Map::new(),
             (Needs::Object, None) => return Err(Problem::no_object(method)),
             (Needs::Optional | Needs::Object, Some(text)) => {
-                serde_json::from_str(text).map_err(|_| Problem::no_object(method))?
+                serde_json::from_str(text).or_else(|_| piecewise(text)).map_err(|_| Problem::no_object(method))?
             }
         };
         Ok(Self { method, members })
@@ -76,6 +78,13 @@ impl Params {
             },
         }
     }
+}
+
+/// Member by member: a number that is too large for the type spoils no other member, and is of no type that is asked for.
+fn piecewise(text: &str) -> serde_json::Result<Map<String, Value>> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
+    let read = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::Array(Vec::new()));
+    Ok(members.into_iter().map(|(name, raw)| (name, read(raw))).collect())
 }
 
 #[cfg(test)]

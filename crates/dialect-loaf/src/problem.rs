@@ -56,6 +56,12 @@ impl Problem {
     pub(crate) fn domain(reason: &'static str, message: impl Into<String>) -> Self {
         Self::new(SERVER_ERROR, reason, message)
     }
+    pub(crate) fn shutting_down() -> Self {
+        Self::domain("shutting_down", "the server is shutting down")
+    }
+    pub(crate) fn unknown_session(id: &str) -> Self {
+        Self::domain("unknown_session", format!("unknown session: {id}"))
+    }
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(INTERNAL_ERROR, "internal_error", message)
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use vocab::names::Family;
 use vocab::{
-    Account, Fault, FaultKind, Inspection, Item, ModelInfo, Opened, Reply, SessionId, Tag, Target, ToolSpec, Verb,
-    Which,
+    Account, Compaction, Fault, FaultKind, Inspection, Item, ModelInfo, Opened, Reply, SessionId, Tag, Target,
+    ToolSpec, Verb, Which,
 };
 use wire::Out;
 
@@ -74,6 +74,10 @@ pub(crate) enum Why {
         seat: u64,
         resume: Resume,
     },
+    /// The queue was emptied for [`crate::seat::After`].
+    Emptied {
+        seat: u64,
+    },
     Swap {
         call: Call,
         seat: u64,
@@ -89,7 +93,10 @@ pub(crate) enum Why {
         call: Call,
         skipped: bool,
     },
-    Forget(Call),
+    Forget {
+        call: Call,
+        seat: u64,
+    },
     Compact {
         seat: u64,
         before: u64,
@@ -124,8 +131,10 @@ pub(crate) enum Swap {
 }
 
 pub(crate) struct Resume {
-    /// As the user knows it; behind it may be a copy.
+    /// As the user knows it.
     chat: SessionId,
+    /// What is opened: the same, or a copy of it.
+    opens: SessionId,
     said: Vec<Said>,
     /// Its own model is not there any more; the selected one takes over.
     other_model: bool,
@@ -138,6 +147,71 @@ pub(crate) enum Compacting {
     Select { call: Call, switched: bool },
 }
 
+impl Why {
+    /// The request that waits for it.
+    pub(crate) fn call(&self) -> Option<&Call> {
+        match self {
+            Why::Nothing | Why::Emptied { .. } => None,
+            Why::Accounts(then) => then.call(),
+            Why::Skills(call) => call.as_ref(),
+            Why::Picture(sending) | Why::Send(sending) => Some(&sending.call),
+            Why::Compact { how, .. } => match &**how {
+                Compacting::Command(call) | Compacting::Select { call, .. } => Some(call),
+            },
+            Why::Create { call, .. }
+            | Why::Inspect { call, .. }
+            | Why::Log { call, .. }
+            | Why::Steer { call, .. }
+            | Why::QueueList { call, .. }
+            | Why::QueueClear { call, .. }
+            | Why::Sessions(call, _)
+            | Why::Recall { call, .. }
+            | Why::Resume { call, .. }
+            | Why::Copied { call, .. }
+            | Why::Swap { call, .. }
+            | Why::Models(call, _)
+            | Why::Tools(call)
+            | Why::Limits(call)
+            | Why::Routes(call, _)
+            | Why::SignIn(call, _)
+            | Why::OpenRouterKey(call)
+            | Why::ExaKey { call, .. }
+            | Why::Forget { call, .. } => Some(call),
+        }
+    }
+
+    /// The session that it is about.
+    pub(crate) fn seat(&self) -> Option<u64> {
+        match self {
+            Why::Picture(sending) | Why::Send(sending) => Some(sending.seat),
+            Why::Inspect { seat, .. }
+            | Why::Log { seat, .. }
+            | Why::Steer { seat, .. }
+            | Why::QueueList { seat, .. }
+            | Why::QueueClear { seat, .. }
+            | Why::Resume { seat, .. }
+            | Why::Copied { seat, .. }
+            | Why::Emptied { seat }
+            | Why::Swap { seat, .. }
+            | Why::Compact { seat, .. } => Some(*seat),
+            Why::Nothing
+            | Why::Accounts(_)
+            | Why::Skills(_)
+            | Why::Create { .. }
+            | Why::Sessions(..)
+            | Why::Recall { .. }
+            | Why::Models(..)
+            | Why::Tools(_)
+            | Why::Limits(_)
+            | Why::Routes(..)
+            | Why::SignIn(..)
+            | Why::OpenRouterKey(_)
+            | Why::ExaKey { .. }
+            | Why::Forget { .. } => None,
+        }
+    }
+}
+
 impl Loaf {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
         let Some(why) = self.pending.remove(&tag) else { return };
@@ -145,6 +219,7 @@ impl Loaf {
             (Why::Nothing, _) => {}
             (Why::Accounts(then), Ok(Reply::Accounts(accounts))) => self.accounts_known(then, Ok(accounts), out),
             (Why::Accounts(then), Err(fault)) => self.accounts_known(then, Err(fault), out),
+            (Why::Accounts(then), Ok(_)) => self.accounts_known(then, Err(&something_else()), out),
             (Why::Skills(call), Ok(Reply::Skills(skills))) => {
                 self.skills = vocab::Skills::clone(skills);
                 self.skills_known(call, out);
@@ -156,6 +231,11 @@ impl Loaf {
                 self.inspected(&call, seat, created, inspection, out);
             }
             (Why::Log { call, seat, waiting }, Ok(Reply::Recalled(recalled))) => {
+                let told = self.seat_at(seat).map_or(0, |at| self.seats[at].newest());
+                if recalled.entries.last().is_none_or(|entry| entry.seq < told) {
+                    // Read before the controller was told more; it would miss what it has seen already.
+                    return self.read_log_again(call, seat, waiting, out);
+                }
                 let said = said(&recalled.entries);
                 self.show(&call, seat, &said, &waiting, out);
             }
@@ -164,6 +244,7 @@ impl Loaf {
             }
             (Why::Picture(sending), Ok(Reply::Picture(picture))) => self.picture(*sending, Ok(picture), out),
             (Why::Picture(sending), Err(fault)) => self.picture(*sending, Err(fault), out),
+            (Why::Picture(sending), Ok(_)) => self.picture(*sending, Err(&something_else()), out),
             (Why::Send(sending), result) => self.sent(*sending, result, out),
             (Why::Steer { call, seat }, result) => {
                 let Some(at) = self.seat_at(seat) else { return };
@@ -184,11 +265,11 @@ impl Loaf {
                 self.pen(out).result(&call, answer);
             }
             (Why::Sessions(call, page), Ok(Reply::Sessions(found))) => {
-                let answer = page.show(found, &self.models);
+                let answer = page.show(found, &self.known_models());
                 self.pen(out).result(&call, answer);
             }
             (Why::Recall { call, .. }, Ok(Reply::Recalled(recalled))) => {
-                let answer = history::whole(recalled, &self.models);
+                let answer = history::whole(recalled, &self.known_models());
                 self.pen(out).result(&call, answer);
             }
             (Why::Recall { call, selector }, Err(fault)) => {
@@ -196,7 +277,8 @@ impl Loaf {
             }
             (Why::Resume { call, seat, .. }, Ok(Reply::Recalled(recalled))) => {
                 let said = said(&recalled.entries);
-                let resume = Resume { chat: recalled.saved.summary.id.clone(), said, other_model: false };
+                let chat = recalled.saved.summary.id.clone();
+                let resume = Resume { opens: chat.clone(), chat, said, other_model: false };
                 self.resume_found(call, seat, resume, out);
             }
             (Why::Resume { call, seat, selector }, Err(fault)) => {
@@ -204,22 +286,15 @@ impl Loaf {
                 self.unlock(seat, out);
             }
             (Why::Copied { call, seat, resume }, Ok(Reply::Forked { session, .. })) => {
-                let which = Which::Id(session.as_str().to_owned());
-                self.open_chat(which, None, Why::Swap { call, seat, swap: Swap::Resume(resume) }, out);
+                self.open_chat(call, seat, Resume { opens: session.clone(), ..resume }, out);
             }
             (Why::Swap { call, seat, swap }, Ok(Reply::Opened(opened))) => self.swapped(call, seat, swap, opened, out),
             (Why::Swap { call, seat, swap: Swap::Resume(resume) }, Err(fault))
                 if fault.kind == FaultKind::UnknownModel && !resume.other_model && self.choice.model.is_some() =>
             {
-                let model = self.choice.model.as_ref().map(|info| info.slug.clone());
-                let which = Which::Id(resume.chat.as_str().to_owned());
-                let swap = Swap::Resume(Resume { other_model: true, ..resume });
-                self.open_chat(which, model, Why::Swap { call, seat, swap }, out);
+                self.open_chat(call, seat, Resume { other_model: true, ..resume }, out);
             }
-            (Why::Swap { call, seat, .. } | Why::Copied { call, seat, .. }, Err(fault)) => {
-                self.pen(out).fail(&call, &fault.into());
-                self.unlock(seat, out);
-            }
+            (Why::Emptied { seat }, _) => self.emptied(seat, out),
             (Why::Models(call, listing), Ok(Reply::Models(list))) => {
                 self.models.clone_from(list);
                 self.models_known(&call, listing, out);
@@ -253,44 +328,31 @@ impl Loaf {
                 self.look_again(Then::OpenRouterKey { call, set: *set }, out);
             }
             (Why::ExaKey { call, skipped }, Ok(_)) => self.look_again(Then::ExaKey { call, skipped }, out),
-            (Why::Forget(call), Ok(_)) => self.look_again(Then::Forgotten { call }, out),
+            (Why::Forget { call, seat }, Ok(_)) => self.forgotten(call, seat, out),
             (Why::Compact { seat, before, how }, result) => self.compacted(seat, before, *how, result, out),
             (why, Err(fault)) => self.refused(&why, &fault.into(), out),
-            (why, Ok(_)) => self.refused(&why, &Problem::internal("the engine answered something else"), out),
+            (why, Ok(_)) => self.refused(&why, &(&something_else()).into(), out),
         }
     }
 
     /// A request that came to nothing.
     fn refused(&mut self, why: &Why, problem: &Problem, out: &mut Out) {
+        match why.call() {
+            Some(call) => self.pen(out).fail(call, problem),
+            None => out.notes.push(problem.message.clone()),
+        }
         match why {
-            Why::Create { call, .. }
-            | Why::Log { call, .. }
-            | Why::QueueList { call, .. }
-            | Why::QueueClear { call, .. }
-            | Why::Sessions(call, _)
-            | Why::Recall { call, .. }
-            | Why::Models(call, _)
-            | Why::Tools(call)
-            | Why::Limits(call)
-            | Why::Routes(call, _)
-            | Why::SignIn(call, _)
-            | Why::OpenRouterKey(call)
-            | Why::ExaKey { call, .. }
-            | Why::Forget(call) => self.pen(out).fail(call, problem),
-            Why::Inspect { call, seat, .. }
-            | Why::Resume { call, seat, .. }
-            | Why::Copied { call, seat, .. }
-            | Why::Swap { call, seat, .. } => {
-                self.pen(out).fail(call, problem);
-                self.unlock(*seat, out);
-            }
-            Why::Nothing
-            | Why::Accounts(_)
-            | Why::Skills(_)
-            | Why::Picture(_)
-            | Why::Send(_)
-            | Why::Steer { .. }
-            | Why::Compact { .. } => out.notes.push(problem.message.clone()),
+            Why::Inspect { seat, created: true, .. } => self.uncreate(*seat, out),
+            Why::Resume { seat, .. } | Why::Copied { seat, .. } | Why::Swap { seat, .. } => self.unlock(*seat, out),
+            _ => {}
+        }
+    }
+
+    /// A session whose controller never learned its id.
+    fn uncreate(&mut self, seat: u64, out: &mut Out) {
+        if let Some(at) = self.seat_at(seat) {
+            let seat = self.seats.remove(at);
+            self.submit(Target::Session(seat.session), Verb::Leave, Why::Nothing, out);
         }
     }
 
@@ -357,6 +419,12 @@ impl Loaf {
         self.release(at, out);
     }
 
+    fn read_log_again(&mut self, call: Call, seat: u64, waiting: Vec<Item>, out: &mut Out) {
+        if let Some(at) = self.seat_at(seat) {
+            self.read_log(at, Why::Log { call, seat, waiting }, out);
+        }
+    }
+
     fn show(&mut self, call: &Call, seat: u64, said: &[Said], waiting: &[Item], out: &mut Out) {
         let Some(at) = self.seat_at(seat) else { return };
         let mut pen = self.pen(out);
@@ -366,16 +434,27 @@ impl Loaf {
     /// The chat is there: this session's own, another's, or nobody's.
     fn resume_found(&mut self, call: Call, seat: u64, resume: Resume, out: &mut Out) {
         let Some(at) = self.seat_at(seat) else { return };
-        let which = Which::Id(resume.chat.as_str().to_owned());
+        let being_opened = |why: &Why| match why {
+            Why::Swap { swap: Swap::Resume(other), .. } => other.opens == resume.chat,
+            _ => false,
+        };
         match self.seat_of(&resume.chat) {
             Some(own) if own == at => self.resumed(&call, at, &resume.chat, out),
+            None if !self.pending.values().any(being_opened) => self.open_chat(call, seat, resume, out),
             // Events carry the id of their chat; two sessions on one could not be told apart, so this one gets a copy.
-            Some(_) => {
+            _ => {
                 let target = Target::Session(resume.chat.clone());
                 self.submit(target, Verb::Fork { at: None }, Why::Copied { call, seat, resume }, out);
             }
-            None => self.open_chat(which, None, Why::Swap { call, seat, swap: Swap::Resume(resume) }, out),
         }
+    }
+
+    /// Goes on with a saved chat, with its own model or the selected one.
+    fn open_chat(&mut self, call: Call, seat: u64, resume: Resume, out: &mut Out) {
+        let selected = self.choice.model.as_ref().filter(|_| resume.other_model);
+        let model = selected.map(|info| info.slug.clone());
+        let open = vocab::Open { model, ..self.open(Which::Id(resume.opens.as_str().to_owned())) };
+        self.want(Verb::Open(open), Why::Swap { call, seat, swap: Swap::Resume(resume) }, out);
     }
 
     fn resumed(&mut self, call: &Call, at: usize, chat: &SessionId, out: &mut Out) {
@@ -454,11 +533,20 @@ impl Loaf {
                 let switched = self.seats[at].provider.is_some_and(|before| before != provider);
                 self.compact(at, Compacting::Select { call: call.clone(), switched }, out);
             }
-            _ => {
-                let answer = self.choice.selected();
+            busy => {
+                let mut answer = self.choice.selected();
+                if let Some(at) = busy {
+                    let seat = &self.seats[at];
+                    answer["compression"] = compression(seat, "none", seat.anchor, None);
+                }
                 self.pen(out).result(call, answer);
             }
         }
+    }
+
+    /// What was listed last, and what is selected.
+    fn known_models(&self) -> Vec<&ModelInfo> {
+        self.models.iter().chain(self.choice.model.as_deref()).collect()
     }
 
     /// For this process and the next ones.
@@ -480,6 +568,7 @@ impl Loaf {
         let mut pen = self.pen(out);
         let (seat, scene) = self.scene(at);
         seat.compacting = false;
+        seat.halting = false;
         let done = match result {
             Ok(Reply::Compacted(done)) => Ok(Some(&**done)),
             Ok(_) => Err(Problem::internal("the engine answered something else")),
@@ -493,7 +582,10 @@ impl Loaf {
                 Err(Problem::domain("compaction_failed", message))
             }
         };
-        seat.say_status(&mut pen, false, READY, false);
+        // One that was refused at once leaves the turn alone that it would have waited for.
+        if seat.turn.is_none() {
+            seat.say_status(&mut pen, false, READY, false);
+        }
         let answer = done.map(|done| match &how {
             Compacting::Command(_) => {
                 let mut answer = outcome(seat, "manual", before, done);
@@ -506,17 +598,26 @@ impl Loaf {
                     (Some(_), true) => "provider_switch",
                     (Some(_), false) => "auto",
                 };
-                let mut compression = outcome(seat, reason, before, done);
-                compression["requested"] = json!(true);
-                compression["applied"] = json!(done.is_some());
                 let mut answer = scene.choice.selected();
-                answer["compression"] = compression;
+                answer["compression"] = compression(seat, reason, before, done);
                 answer
             }
         });
         let (Compacting::Command(call) | Compacting::Select { call, .. }) = how;
         pen.answer(&call, answer);
     }
+}
+
+/// What `model.select` says of the compression that was to come with it.
+fn compression(seat: &Seat, reason: &str, before: u64, done: Option<&Compaction>) -> serde_json::Value {
+    let mut compression = outcome(seat, reason, before, done);
+    compression["requested"] = json!(true);
+    compression["applied"] = json!(done.is_some());
+    compression
+}
+
+fn something_else() -> Fault {
+    Fault::new(FaultKind::Internal, "the engine answered something else")
 }
 
 /// Sorted by the names that models of this family know.

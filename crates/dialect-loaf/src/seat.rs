@@ -52,10 +52,12 @@ pub(crate) struct Seat {
     /// A request is being decided; others wait for it.
     pub(crate) locked: bool,
     pub(crate) held: VecDeque<(Call, Params)>,
-    /// What is to be done when the turn has ended.
+    /// What is to be done when the turn has ended and nothing waits any more.
     pub(crate) after: Option<After>,
     /// A compaction runs.
     pub(crate) compacting: bool,
+    /// It was asked to stop.
+    pub(crate) halting: bool,
     /// The context starts with a summary.
     pub(crate) compacted: bool,
     /// The first entry behind the newest summary.
@@ -63,9 +65,12 @@ pub(crate) struct Seat {
 }
 
 /// What an ending turn makes room for.
-pub(crate) enum After {
-    Clear(Call),
-    ForgetAll(Call),
+pub(crate) struct After {
+    pub(crate) call: Call,
+    /// Nothing is left of the user either.
+    pub(crate) forget_all: bool,
+    /// The queue is empty: no other turn begins behind the one that ends.
+    pub(crate) emptied: bool,
 }
 
 pub(crate) struct Queued {
@@ -143,6 +148,7 @@ impl Seat {
             held: VecDeque::new(),
             after: None,
             compacting: false,
+            halting: false,
             compacted: false,
             anchor: 0,
         }
@@ -175,9 +181,10 @@ impl Seat {
         pen.event("session.status", Status { session_id: &self.id, pending, status_label: label, turn_id });
     }
 
-    /// Says it when it is news.
+    /// Says it when it is news. Of a turn that is being stopped there is none until it has stopped.
     pub(crate) fn status(&mut self, pen: &mut Pen<'_>, label: &str) {
-        if self.label != label {
+        let stopping = self.turn.as_ref().is_some_and(|turn| turn.interrupting);
+        if self.label != label && !stopping {
             self.say_status(pen, true, label, false);
         }
     }
@@ -224,6 +231,15 @@ impl Seat {
         for one in said {
             self.number_message(numbers, one.seq, &one.images);
         }
+    }
+
+    /// The newest entry that a message was made of.
+    pub(crate) fn newest(&self) -> u64 {
+        let seq = |shown: &Shown| match shown.what {
+            What::Entry { seq, .. } => seq,
+            What::Remark(_) => 0,
+        };
+        self.shown.iter().map(seq).max().unwrap_or(0)
     }
 
     // ---- showing ------------------------------------------------------------------------------------------------

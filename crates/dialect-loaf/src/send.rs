@@ -17,7 +17,7 @@ use crate::seat::Queued;
 
 /// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {
-    call: Call,
+    pub(crate) call: Call,
     pub(crate) seat: u64,
     turn: Arc<str>,
     text: String,
@@ -60,9 +60,6 @@ impl Loaf {
     }
 
     fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
-        if self.end.ending {
-            return self.stumble(sending, "the server is shutting down", out);
-        }
         while let Some(input) = sending.inputs.get(sending.loaded.len()) {
             if let Some(name) = input.file().cloned() {
                 return self.want(Verb::Picture { name }, Why::Picture(Box::new(sending)), out);
@@ -89,6 +86,11 @@ impl Loaf {
 
     fn prompt(&mut self, sending: Sending, out: &mut Out) {
         let Some(at) = self.seat_at(sending.seat) else { return };
+        if self.end.ending {
+            // Its pictures came too late: nobody would stop this turn any more.
+            self.pen(out).fail(&sending.call, &Problem::shutting_down());
+            return self.release(at, out);
+        }
         if let Some(title) = self.seats[at].title.take() {
             self.tell_seat(at, Verb::Set(Change::Title(title)), Why::Nothing, out);
         }
@@ -99,13 +101,13 @@ impl Loaf {
     }
 
     pub(crate) fn sent(&mut self, sending: Sending, result: &Result<Reply, Fault>, out: &mut Out) {
-        // A picture that is none after all.
-        if let Err(fault) = result
-            && fault.kind == FaultKind::Invalid
+        let Some(at) = self.seat_at(sending.seat) else { return };
+        if let Some(fault) = result.as_ref().err().filter(|it| it.kind == FaultKind::Invalid)
+            && !sending.loaded.is_empty()
         {
+            // A picture that is none: we do not look inside, the engine does.
             return self.stumble(sending, &problem::text(fault), out);
         }
-        let Some(at) = self.seat_at(sending.seat) else { return };
         let Sending { call, turn, loaded, .. } = sending;
         let mut pen = self.pen(out);
         match result {
@@ -114,10 +116,6 @@ impl Loaf {
                 seat.prepare(&mut pen, &scene, engine.clone(), turn.clone());
                 seat.give_images(loaded);
                 pen.result(&call, accepted(&seat.id, &turn, false));
-                if self.end.ending {
-                    // It was on its way when everything else was stopped.
-                    self.interrupt(at, out);
-                }
             }
             Ok(Reply::Waiting { item, .. }) => {
                 let (seat, _) = self.scene(at);
@@ -175,7 +173,10 @@ impl Loaf {
                 turn.interrupting = true;
                 Some(turn.engine.clone())
             }
-            None if seat.compacting => None,
+            None if seat.compacting && !seat.halting => {
+                seat.halting = true;
+                None
+            }
             None => return false,
         };
         let mut pen = self.pen(out);

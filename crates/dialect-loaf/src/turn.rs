@@ -213,7 +213,9 @@ impl Seat {
         if !answer.is_empty() {
             self.append(pen, scene.numbers, (Kind::Assistant, seq), answer, &[]);
         }
-        self.provider = scene.choice.provider();
+        if !answer.is_empty() {
+            self.provider = scene.choice.provider();
+        }
         self.updated_ms = pen.now_ms;
         let (kind, mut last) = match end.stop {
             Stop::Interrupted => {
@@ -261,7 +263,7 @@ impl Seat {
 
     /// A prompt that cannot even be given to the model: the whole sequence at once.
     pub(crate) fn stumble(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, id: &Arc<str>, message: &str) {
-        let idle = self.turn.is_none();
+        let idle = !self.is_busy();
         if idle {
             self.turn = Some(Turn::new(TurnId::from(""), id.clone(), &self.id));
             self.say_status(pen, true, "preparing...", true);
@@ -270,6 +272,18 @@ impl Seat {
         pen.event("session.error", json!({ "session_id": self.id, "turn_id": id, "message": message }));
         if idle {
             self.turn = None;
+            self.say_status(pen, false, READY, false);
+        }
+    }
+
+    /// The session is gone: what runs has ended with it.
+    pub(crate) fn vanish(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, message: &str) {
+        let turn = self.turn.take();
+        if let Some(turn) = &turn {
+            self.remark(pen, scene.numbers, message);
+            pen.event("session.error", json!({ "session_id": self.id, "turn_id": turn.id, "message": message }));
+        }
+        if turn.is_some() || self.compacting {
             self.say_status(pen, false, READY, false);
         }
     }

@@ -2,8 +2,16 @@
 //! real engine everywhere else (`play`).
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
+mod compacting;
+mod ending;
+mod envelope;
+mod history;
+mod methods;
+mod pictures;
 mod play;
+mod races;
 mod show;
+mod talk;
 mod tools;
 mod turns;
 mod watch;

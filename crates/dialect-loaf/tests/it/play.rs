@@ -93,6 +93,8 @@ pub(crate) struct Play {
     /// What was heard last, whole.
     pub(crate) heard: Vec<Value>,
     log: String,
+    /// Of the answer that is being told.
+    words: usize,
     id: u64,
 }
 
@@ -137,7 +139,8 @@ impl Play {
         let host = host::Options { grace: cast.grace, ..host::Options::default() };
         let pipe = Pipe::new(&stage.engine, Box::new(Loaf::new(options)), host);
         let (around, watch) = (cast.around, Watch::default());
-        let mut play = Self { stage, pipe: Some(pipe), watch, around, heard: Vec::new(), log: String::new(), id: 0 };
+        let (heard, log) = (Vec::new(), String::new());
+        let mut play = Self { stage, pipe: Some(pipe), watch, around, heard, log, words: 0, id: 0 };
         play.settle().await;
         assert_eq!(play.log, "", "nothing is said unasked");
         play
@@ -205,8 +208,14 @@ impl Play {
         self.heard = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
         for value in &self.heard {
             self.watch.see(value);
-            if let Some(shown) = show(value) {
-                self.log += &format!("{shown}\n");
+            let Some(shown) = show(value) else { continue };
+            // Of a long answer the first words will do.
+            let words = if shown.contains(" answer \"") { self.words + 1 } else { 0 };
+            self.words = words;
+            match words {
+                0..=3 => self.log += &format!("{shown}\n"),
+                4 => self.log += "...\n",
+                _ => {}
             }
         }
         self

@@ -23,6 +23,7 @@ pub(crate) fn show(line: &Value) -> Option<String> {
         _ => {
             let mut rest = payload.clone();
             rest.as_object_mut().unwrap().remove("session_id");
+            forget_times(&mut rest);
             // Its numbers change with every word of the system prompt.
             if let Some(usage) = rest.pointer_mut("/data/usage") {
                 *usage = "...".into();
@@ -59,6 +60,10 @@ fn forget_times(value: &mut Value) {
                 if ["createdAt", "updatedAt", "enqueuedAt", "time"].contains(&name.as_str()) {
                     *value = "T".into();
                 }
+                // It changes with every word of the system prompt.
+                if name.starts_with("estimated_tokens") && value.as_u64() > Some(0) {
+                    *value = "N".into();
+                }
                 forget_times(value);
             }
         }
@@ -72,8 +77,19 @@ fn message(message: &Value) -> String {
         let names: Vec<&str> = images.as_array().unwrap().iter().map(|image| image["path"].as_str().unwrap()).collect();
         format!(" <{}>", names.join(", "))
     });
-    let text = message["text"].as_str().unwrap();
-    format!("#{} {}: {text}{images}", message["id"], message["kind"].as_str().unwrap())
+    format!("#{} {}: {}{images}", message["id"], message["kind"].as_str().unwrap(), short(&message["text"]))
+}
+
+/// Long texts by their beginning, numbers of tokens not at all.
+fn short(text: &Value) -> String {
+    let text = text.as_str().unwrap();
+    if let Some((before, _)) = text.split_once("context compressed: ") {
+        return format!("{before}context compressed: N -> N tokens.");
+    }
+    match text.char_indices().nth(100) {
+        Some((at, _)) => format!("{}...", &text[..at]),
+        None => text.to_owned(),
+    }
 }
 
 fn chunk(chunk: &Value) -> String {
@@ -99,7 +115,7 @@ fn state(state: &Value) -> String {
     let rows = |name: &str, one: &dyn Fn(&Value) -> String| {
         state[name].as_array().unwrap().iter().map(|row| format!("\n      {}", one(row))).collect::<String>()
     };
-    let history = |row: &Value| format!("{}: {}", row["role"].as_str().unwrap(), row["text"].as_str().unwrap());
+    let history = |row: &Value| format!("{}: {}", row["role"].as_str().unwrap(), short(&row["text"]));
     let queue = |row: &Value| {
         let images = row["images"].as_array().unwrap().len();
         format!("{}: {} ({images} images)", row["id"].as_str().unwrap(), row["text"].as_str().unwrap())

@@ -284,7 +284,7 @@ fn an_interrupt_before_the_first_word() {
             s1 session.interrupted {"partial_output":false,"turn_id":"t1"}
             s1 [ready]
             > 4 session.get {"session_id":"s1"}
-            4 = s1 [ready] pending false chat "chat1" by "openai" from "history" steers 0
+            4 = s1 [ready] pending false chat "chat1" by null from "history" steers 0
                 messages
                   #1 user: hold
                   #2 system: response interrupted by user.
@@ -345,7 +345,7 @@ fn an_interrupt_in_a_retry_wait() {
             s1 session.interrupted {"partial_output":false,"turn_id":"t1"}
             s1 [ready]
             > 4 session.get {"session_id":"s1"}
-            4 = s1 [ready] pending false chat "chat1" by "openai" from "history" steers 0
+            4 = s1 [ready] pending false chat "chat1" by null from "history" steers 0
                 messages
                   #1 user: fail 429
                   #2 system: response interrupted by user.
@@ -573,7 +573,7 @@ fn failures_keep_what_was_said_and_only_then_the_prompt() {
             s1 session.error {"message":"the model answered HTTP 400, as the script asked","turn_id":"t1"}
             s1 [ready]
             > 3 session.get {"session_id":"s1"}
-            3 = s1 [ready] pending false chat "chat1" by "openai" from "history" steers 0
+            3 = s1 [ready] pending false chat "chat1" by null from "history" steers 0
                 messages
                   #1 user: fail 400
                   #2 system: inference error: the model answered HTTP 400, as the script asked
