@@ -149,10 +149,8 @@ impl Loaf {
 
     fn handshake(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), Problem> {
         // Who it is is not asked: any type of name passes.
-        let version = params.text_maybe("protocol_version")?;
-        if let Some(asked) = version.filter(|asked| asked != PROTOCOL)
-            && params.flag_maybe("strict")?
-        {
+        let (version, strict) = (params.text_maybe("protocol_version")?, params.flag_maybe("strict")?);
+        if let Some(asked) = version.filter(|asked| strict && asked != PROTOCOL) {
             return Err(Problem::version(&asked, PROTOCOL));
         }
         let methods: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();

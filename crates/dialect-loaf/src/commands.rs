@@ -124,8 +124,11 @@ impl Loaf {
         if self.seats[at].compacting {
             return Err(Problem::domain("session_busy", "session is busy; its context is being compressed"));
         }
-        self.interrupt(at, out);
+        // In this order, or what waits would start between the two.
         self.compact(at, Compacting::Command(call.clone()), out);
+        if self.seats[at].turn.is_some() {
+            self.interrupt(at, out);
+        }
         Ok(())
     }
 

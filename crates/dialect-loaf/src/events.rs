@@ -1,6 +1,8 @@
 //! What the engine tells unasked, in the order this wire promises.
 
-use vocab::{Answer, AskKind, Body, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Verb, parts_text};
+use vocab::{
+    Answer, AskKind, Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Verb, parts_text,
+};
 use wire::Out;
 
 use crate::Loaf;
@@ -19,7 +21,13 @@ impl Loaf {
             Event::Logged(entry) => self.logged(at, entry, out),
             Event::State(state) => seat.state = state.clone(),
             Event::ModelCalled { .. } => seat.called(&mut pen, &mut scene),
-            Event::CompactionStarted { reason } => seat.compaction_started(&mut pen, *reason),
+            Event::CompactionStarted { reason } => {
+                if *reason == CompactReason::Overflow {
+                    self.begin_anew(at, out);
+                }
+                let mut pen = self.pen(out);
+                self.seats[at].compaction_started(&mut pen, *reason);
+            }
             Event::CompactionFailed { reason, fault } => seat.compaction_failed(&mut pen, *reason, fault),
             Event::TurnLost(end) => {
                 seat.finish(&mut pen, &mut scene, 0, end);
@@ -50,10 +58,21 @@ impl Loaf {
             | Event::ShellProgress { .. }
             | Event::Consult(_)
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::Queue(_)
             | Event::Live { .. }
             | Event::Reply { .. } => {}
         }
+    }
+
+    /// The model could not take the conversation any more. On this wire that is the end of a turn; what the engine goes on
+    /// with, when there is room again, is another one.
+    fn begin_anew(&mut self, at: usize, out: &mut Out) {
+        let id = self.mint(IdKind::Turn);
+        let mut pen = self.pen(out);
+        let (seat, mut scene) = self.scene(at);
+        seat.overflowed(&mut pen, &mut scene, id);
     }
 
     fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {

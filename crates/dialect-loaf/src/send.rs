@@ -99,6 +99,12 @@ impl Loaf {
     }
 
     pub(crate) fn sent(&mut self, sending: Sending, result: &Result<Reply, Fault>, out: &mut Out) {
+        // A picture that is none after all.
+        if let Err(fault) = result
+            && fault.kind == FaultKind::Invalid
+        {
+            return self.stumble(sending, &problem::text(fault), out);
+        }
         let Some(at) = self.seat_at(sending.seat) else { return };
         let Sending { call, turn, loaded, .. } = sending;
         let mut pen = self.pen(out);

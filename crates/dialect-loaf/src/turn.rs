@@ -19,6 +19,7 @@ use crate::thought::Thought;
 /// Text of one turn that is kept for its message; what a runaway model says beyond it was told in chunks.
 const ANSWER_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+const OVERFLOW: &str = "the context is too long for the model.";
 const DRAFTING: &str = "drafting response...";
 
 pub(crate) struct Turn {
@@ -244,6 +245,18 @@ impl Seat {
             let text = format!("{late} steer message(s) were queued too late and not applied.");
             self.remark(pen, scene.numbers, &text);
         }
+    }
+
+    /// The turn ends, and what is left of it goes on under another id.
+    pub(crate) fn overflowed(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, id: Arc<str>) {
+        let Some(turn) = &mut self.turn else { return };
+        let over = std::mem::replace(&mut turn.id, id.clone());
+        turn.chunks = Chunks::new(&self.id, &id);
+        turn.opened = false;
+        self.remark(pen, scene.numbers, &format!("{OVERFLOW} it is compressed, and the prompt goes on."));
+        pen.event("session.error", json!({ "session_id": self.id, "turn_id": over, "message": OVERFLOW }));
+        self.say_status(pen, false, READY, false);
+        self.say_status(pen, true, "preparing...", true);
     }
 
     /// A prompt that cannot even be given to the model: the whole sequence at once.

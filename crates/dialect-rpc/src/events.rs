@@ -65,6 +65,8 @@ impl Rpc {
             | Event::State(_)
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::Text { .. }
             | Event::Thinking { .. }
             | Event::CallInput { .. }

@@ -123,6 +123,8 @@ impl Run {
             Event::State(_)
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionFailed { .. }
             | Event::ShellProgress { .. }

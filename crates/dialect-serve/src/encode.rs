@@ -142,7 +142,12 @@ pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
         // Commands beside the conversation and companions have no member here.
         Event::ShellProgress { .. } | Event::Notice(_) | Event::Trouble { .. } | Event::Consult(_) => {}
         // Prompts are refused, not queued.
-        Event::Queue(_) | Event::ItemEnded { .. } | Event::ModelCalled { .. } | Event::SignIn { .. } => {}
+        Event::Queue(_)
+        | Event::ItemEnded { .. }
+        | Event::ModelCalled { .. }
+        | Event::SignIn { .. }
+        | Event::Errand(_)
+        | Event::ErrandDropped { .. } => {}
         // No replay is asked for.
         Event::Live { .. } => {}
     }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::names::Family;
 use crate::{
-    Account, Answer, AskId, AskKind, CompactionPolicy, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice, Opinion,
-    Part, PeerId, Query, RetryPolicy, Secret, SessionId, SignInMode, Tag, TodoPhase, TurnId,
+    Account, Answer, AskId, AskKind, CompactionPolicy, ErrandResult, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice,
+    Opinion, Part, PeerId, Query, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase, ToolServer,
+    TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -70,6 +71,15 @@ pub enum Verb {
     OfferTools {
         tools: Vec<HostTool>,
     },
+    /// What this peer does for the tools of this session, instead of what it offered before.
+    OfferServices(Services),
+    /// What came of an errand.
+    ErrandDone {
+        errand: u64,
+        result: ErrandResult,
+    },
+    /// Removes a saved session for good; one that is open anywhere is `SessionBusy`.
+    Delete(SessionId),
     /// A command of the user's own, beside whatever runs. The model reads it and its output with its next call,
     /// unless it is `aside`.
     Shell {
@@ -160,13 +170,25 @@ pub struct Open {
     pub family: Option<Family>,
     /// What a new session is said to come from, in its opener's words.
     pub parent: Option<Arc<str>>,
+    /// Servers of tools for this session, as long as it is open.
+    pub servers: Vec<ToolServer>,
     /// Replay entries after this seq before going live. `None` = live only.
     pub after: Option<u64>,
 }
 
 impl Open {
     pub fn new(which: Which) -> Self {
-        Self { which, workspace: None, model: None, mode: None, gate: None, family: None, parent: None, after: None }
+        Self {
+            which,
+            workspace: None,
+            model: None,
+            mode: None,
+            gate: None,
+            family: None,
+            parent: None,
+            servers: Vec::new(),
+            after: None,
+        }
     }
 }
 

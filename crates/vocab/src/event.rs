@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Consult, Data, Entry,
-    Exported, Fault, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part, Picture,
+    Errand, Exported, Fault, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part, Picture,
     Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, Tag, TodoPhase, ToolSpec,
     TurnEnd, TurnId,
 };
@@ -85,6 +85,12 @@ pub enum Event {
     },
     /// For a companion: its opinion is wanted.
     Consult(Consult),
+    /// For a peer that offers services: do this.
+    Errand(Errand),
+    /// Nobody waits for it any more.
+    ErrandDropped {
+        errand: u64,
+    },
     /// A step of a sign-in that this peer started.
     SignIn {
         tag: Tag,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    CallId, Entry, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required, SessionId, Shell,
-    TodoPhase, Usage,
+    CallId, Entry, Errands, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required, SessionId,
+    Shell, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -220,6 +220,8 @@ pub struct CallContext {
     pub progress: Progress,
     /// The session's list of tasks as it is now.
     pub todos: Arc<[TodoPhase]>,
+    /// A controller that does things for tools, where there is one.
+    pub errands: Option<Arc<dyn Errands>>,
 }
 
 /// Tells the output so far of a running call. Cheap to call often: only the newest text is kept.

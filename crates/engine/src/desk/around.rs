@@ -22,6 +22,12 @@ impl Desk {
             Verb::Sessions(query) => {
                 self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });
             }
+            Verb::Delete(session) => self.later(tag, async move {
+                match shared.ports.store.delete(&session).await? {
+                    true => Ok(Reply::Done),
+                    false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`"))),
+                }
+            }),
             Verb::Recall(which) => self.later(tag, async move {
                 shared.recall(which).await.map(|recalled| Reply::Recalled(Box::new(recalled)))
             }),

@@ -195,6 +195,7 @@ impl Session {
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.todos.clone(),
+            errands: None,
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => self.work = Work::Tool { future, call: call.id, since: Instant::now() },

@@ -114,11 +114,15 @@ impl Session {
                 self.stop_shells(|_| true);
                 Ok(Reply::Done)
             }
+            Verb::OfferServices(_) | Verb::ErrandDone { .. } => {
+                Err(Fault::new(FaultKind::Unsupported, "services of controllers are not used here"))
+            }
             Verb::Open(_)
             | Verb::Leave
             | Verb::Fork { .. }
             | Verb::Models
             | Verb::Tools
+            | Verb::Delete(_)
             | Verb::Sessions(_)
             | Verb::Recall(_)
             | Verb::Accounts

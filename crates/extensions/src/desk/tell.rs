@@ -67,6 +67,8 @@ impl Desk {
             | Event::Notice(_)
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. } => {}

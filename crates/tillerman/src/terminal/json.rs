@@ -187,6 +187,8 @@ impl Face for JsonLines {
             | Event::Consult(_)
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

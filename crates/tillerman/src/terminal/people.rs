@@ -378,6 +378,8 @@ impl Face for People {
             | Event::Consult(_)
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

@@ -137,10 +137,15 @@ impl Links {
 
     /// Those whose credential is there now.
     fn active(&self) -> impl Iterator<Item = &OpenAi> {
-        let linked = &self.linked;
-        let openai = linked.openai.as_ref().filter(|_| self.openai && linked.auth.present().openai);
-        let openrouter = Some(&linked.openrouter).filter(|_| self.openrouter && linked.has_openrouter());
-        openai.into_iter().chain(openrouter)
+        let [openai, openrouter] = self.clients();
+        let openai = openai.filter(|_| self.linked.auth.present().openai);
+        openai.into_iter().chain(openrouter.filter(|_| self.linked.has_openrouter()))
+    }
+
+    /// Those whose names are free.
+    fn clients(&self) -> [Option<&OpenAi>; 2] {
+        let openai = self.linked.openai.as_ref().filter(|_| self.openai);
+        [openai, Some(&self.linked.openrouter).filter(|_| self.openrouter)]
     }
 
     pub(super) fn names(&self) -> Vec<Arc<str>> {
@@ -174,12 +179,13 @@ impl Links {
 
     /// Asks each; one that is down gives what is known of it.
     pub(super) async fn models(&self) -> Vec<ModelInfo> {
-        let mut all = Vec::new();
-        for client in self.active() {
-            let models = client.models().await.unwrap_or_else(|_| client.known());
-            all.extend(models.into_iter().map(|model| self.shown(model)));
-        }
-        all
+        let ask = async |client: Option<&OpenAi>| match client {
+            Some(client) => client.models().await.unwrap_or_else(|_| client.known()),
+            None => Vec::new(),
+        };
+        let mut active = self.active();
+        let (first, second) = tokio::join!(ask(active.next()), ask(active.next()));
+        first.into_iter().chain(second).map(|model| self.shown(model)).collect()
     }
 
     /// `None`: it is none of theirs.
@@ -190,6 +196,10 @@ impl Links {
                 (client, self.linked.openrouter_id(rest))
             }
             Some((client, rest)) => (client, rest.to_owned()),
+            // Nobody else could have it.
+            None if self.bare && self.openrouter && slug.starts_with("openrouter/") => {
+                return Some(Err(self.linked.key.missing()));
+            }
             None => (self.find(OPENAI).filter(|_| self.bare)?, slug.to_owned()),
         };
         let known = client.known();
@@ -204,12 +214,8 @@ impl Links {
 
     /// Also where the credential has gone meanwhile: then the request says what is missing.
     pub(super) fn chat(&self, model: &ModelInfo) -> Option<Result<Box<dyn Chat>, Fault>> {
-        let linked = &self.linked;
-        let openai = linked.openai.as_ref().filter(|_| self.openai);
-        let openrouter = Some(&linked.openrouter).filter(|_| self.openrouter);
-        let mut clients = openai.into_iter().chain(openrouter);
-        let client =
-            clients.find(|client| *client.provider() == model.provider && client.server() == &*model.base_url)?;
+        let ours = |client: &&OpenAi| *client.provider() == model.provider && client.server() == &*model.base_url;
+        let client = self.clients().into_iter().flatten().find(ours)?;
         Some(client.chat(model))
     }
 

@@ -81,7 +81,14 @@ impl Bench {
 }
 
 pub(crate) fn context(granted: Required) -> CallContext {
-    CallContext { session: "s1".into(), call: "c1".into(), granted, progress: Arc::new(|_| {}), todos: Arc::from([]) }
+    CallContext {
+        session: "s1".into(),
+        call: "c1".into(),
+        granted,
+        progress: Arc::new(|_| {}),
+        todos: Arc::from([]),
+        errands: None,
+    }
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {

@@ -42,6 +42,7 @@ impl Loaf {
             granted: Required::DangerFullAccess,
             progress: Arc::new(|_| {}),
             todos: Arc::from([]),
+            errands: None,
         };
         tool.run(input, context).await
     }

@@ -96,6 +96,7 @@ async fn fetch_as(input: serde_json::Value, granted: Required, options: Options)
         granted,
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
+        errands: None,
     };
     tool(options).run(Json::trusted(input.to_string()), context).await
 }

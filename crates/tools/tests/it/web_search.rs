@@ -100,6 +100,7 @@ async fn search_as(options: Options, input: Value, granted: Required) -> Outcome
         granted,
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
+        errands: None,
     };
     let outcome = tool(options).run(Json::trusted(input.to_string()), context).await;
     let all = format!("{outcome:?}");

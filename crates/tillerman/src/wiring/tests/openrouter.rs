@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use vocab::{FaultKind, Key, KeySet, ModelSource, Reply, Secret, Verb};
 
+use super::linked::Links;
 use super::stage::{Place, Stage, login};
 use super::vendor::{Vendor, json, says};
 use super::*;
@@ -70,6 +71,8 @@ async fn a_key_brings_models_and_a_route_is_in_every_request() {
     set(&mut stage, None).await;
     assert_eq!(stage.prompt("").await, "failed: openrouter api key is not configured");
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
+    let fault = stage.wired.ports.provider.resolve("openrouter/a/one").unwrap_err();
+    assert_eq!(fault.message, "openrouter api key is not configured");
 }
 
 #[tokio::test]
@@ -152,6 +155,8 @@ async fn a_model_of_an_account_is_asked_for_by_name() {
     let place = Place::new(loose(Some("openrouter/b/two"), None)).await.stored(key());
     assert_eq!(&*place.build().await.unwrap().0.settings.model, "openrouter/b/two");
     // Without a key there is no such provider.
+    let fault = Place::new(loose(Some("openrouter/a/one"), None)).await.build().await.err().unwrap();
+    assert_eq!(fault.message, "openrouter api key is not configured");
     let fault = Place::new(loose(None, Some("openrouter"))).await.build().await.err().unwrap();
     assert_eq!(fault.message, "unknown provider `openrouter`; there is: tour");
 }
@@ -194,6 +199,25 @@ async fn what_stands_for_openai_in_the_environment_keeps_its_place() {
     list(&stage.vendor);
     set(&mut stage, Some("CANARY-key")).await;
     assert_eq!(stage.offered().await.len(), 4);
+}
+
+#[tokio::test]
+async fn beside_another_server_openais_models_carry_their_providers_name() {
+    let place = Place::new(loose(None, None)).await.stored(login("CANARY-token"));
+    place.vendor.on("/chatgpt/v1/models", [json(200, json!({ "data": [{ "id": "gpt-x" }] }))]);
+    let auth = accounts::sign_ins(&place.setup.accounts, &place.setup.config);
+    let linked = Arc::new(Linked::new(&place.setup, auth, false).unwrap());
+    let links = Links::new(linked.clone(), Some("ollama"), |_| false);
+    assert_eq!(&*links.models().await[0].slug, "openai/gpt-x");
+    assert!(links.resolve("gpt-x").is_none(), "a bare name is the server's");
+    let model = links.resolve("openai/gpt-x").unwrap().unwrap();
+    assert_eq!((&*model.slug, &*model.id), ("openai/gpt-x", "gpt-x"));
+    assert!(links.chat(&model).is_some() && !links.is_bare("openai"));
+
+    // A name that another source has is that source's.
+    assert_eq!(Links::new(linked.clone(), None, |_| false).names(), ["openai".into()]);
+    assert!(Links::new(linked.clone(), Some("openai"), |_| false).names().is_empty());
+    assert!(Links::new(linked, None, |name| name == "openai").names().is_empty());
 }
 
 #[tokio::test]

@@ -1,0 +1,9 @@
+//! The dialect as its controllers meet it: without an engine where the order of events matters (`talk`), over a pipe with the
+//! real engine everywhere else (`play`).
+#![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
+
+mod play;
+mod show;
+mod tools;
+mod turns;
+mod watch;

@@ -1,0 +1,120 @@
+//! Lines as a reader of tests wants them: one short line each, without times.
+
+use serde_json::{Value, json};
+
+/// `None` for what the tests count elsewhere.
+pub(crate) fn show(line: &Value) -> Option<String> {
+    let Some(params) = line.get("params") else { return Some(response(line)) };
+    let (kind, payload) = (params["type"].as_str().unwrap(), &params["payload"]);
+    let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
+    let session = text("session_id");
+    Some(match kind {
+        "session.context.estimate" => return None,
+        "session.status" => {
+            let turn = payload.get("turn_id").map_or(String::new(), |turn| format!(" {}", turn.as_str().unwrap()));
+            format!("{session}{turn} [{}]", text("status_label"))
+        }
+        "session.message.appended" => format!("{session} {}", message(&payload["message"])),
+        "session.stream.chunk" => format!("{session} {} {}", text("turn_id"), chunk(&payload["chunk"])),
+        "state.changed" => {
+            let session = if session.is_empty() { session } else { format!(" {session}") };
+            format!("state.changed {}{session}", text("reason"))
+        }
+        _ => {
+            let mut rest = payload.clone();
+            rest.as_object_mut().unwrap().remove("session_id");
+            // Its numbers change with every word of the system prompt.
+            if let Some(usage) = rest.pointer_mut("/data/usage") {
+                *usage = "...".into();
+            }
+            format!("{session} {kind} {rest}").trim_start().to_owned()
+        }
+    })
+}
+
+fn response(line: &Value) -> String {
+    let id = &line["id"];
+    if let Some(error) = line.get("error") {
+        let mut data = error["data"].clone();
+        let reason = data["reason"].as_str().unwrap().to_owned();
+        data.as_object_mut().unwrap().remove("reason");
+        let more = if data == json!({}) { String::new() } else { format!(" {data}") };
+        return format!("{id} ! {} {reason}{more}: {}", error["code"], error["message"].as_str().unwrap());
+    }
+    let mut result = line["result"].clone();
+    if result.get("pendingSteerCount").is_some() {
+        return format!("{id} = {}", state(&result));
+    }
+    if result.get("state").is_some() {
+        result["state"] = "...".into();
+    }
+    forget_times(&mut result);
+    format!("{id} = {result}")
+}
+
+fn forget_times(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if ["createdAt", "updatedAt", "enqueuedAt", "time"].contains(&name.as_str()) {
+                    *value = "T".into();
+                }
+                forget_times(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_times),
+        _ => {}
+    }
+}
+
+fn message(message: &Value) -> String {
+    let images = message.get("images").map_or(String::new(), |images| {
+        let names: Vec<&str> = images.as_array().unwrap().iter().map(|image| image["path"].as_str().unwrap()).collect();
+        format!(" <{}>", names.join(", "))
+    });
+    let text = message["text"].as_str().unwrap();
+    format!("#{} {}: {text}{images}", message["id"], message["kind"].as_str().unwrap())
+}
+
+fn chunk(chunk: &Value) -> String {
+    let segment = &chunk["segments"][0];
+    match segment["kind"].as_str().unwrap() {
+        "answer" => {
+            assert_eq!((&chunk["answerText"], &chunk["thoughts"]), (&segment["text"], &json!([])));
+            format!("answer {}", segment["text"])
+        }
+        "thought" => {
+            assert_eq!(chunk["answerText"], "");
+            format!("thought {} of {}", segment["text"], chunk["thoughts"][0])
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// A session, as far as it is not about numbers of tokens.
+fn state(state: &Value) -> String {
+    let parts: u64 =
+        state["contextTokenBreakdown"].as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum();
+    assert_eq!(state["contextTokenEstimate"], parts, "{state}");
+    let rows = |name: &str, one: &dyn Fn(&Value) -> String| {
+        state[name].as_array().unwrap().iter().map(|row| format!("\n      {}", one(row))).collect::<String>()
+    };
+    let history = |row: &Value| format!("{}: {}", row["role"].as_str().unwrap(), row["text"].as_str().unwrap());
+    let queue = |row: &Value| {
+        let images = row["images"].as_array().unwrap().len();
+        format!("{}: {} ({images} images)", row["id"].as_str().unwrap(), row["text"].as_str().unwrap())
+    };
+    format!(
+        "{} [{}] pending {} chat {} by {} from {} steers {}\n    messages{}\n    history{}\n    queue{}",
+        state["id"].as_str().unwrap(),
+        state["statusLabel"].as_str().unwrap(),
+        state["pending"],
+        state["activeSessionId"],
+        state["conversationProvider"],
+        state["contextTokenSource"],
+        state["pendingSteerCount"],
+        rows("messages", &message),
+        rows("history", &history),
+        rows("queue", &queue),
+    )
+}

@@ -1,0 +1,107 @@
+//! What a controller can do for the tools of its session: show and take text of files that it has open, run commands in a
+//! terminal of its own. And programs beside a session that bring tools of their own.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::{Fault, FaultKind, Later, Secret, SessionId, Tool};
+
+/// What a peer offers to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Services {
+    pub read_text: bool,
+    pub write_text: bool,
+    pub terminal: bool,
+}
+
+/// Something that a peer is asked to do for a running call. Not in the log: it lives as long as its call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Errand {
+    /// Answered once with the same number, or withdrawn.
+    pub id: u64,
+    /// The call that it is for.
+    pub call: crate::CallId,
+    pub kind: ErrandKind,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ErrandKind {
+    ReadText {
+        path: PathBuf,
+    },
+    WriteText {
+        path: PathBuf,
+        content: Arc<str>,
+    },
+    /// A shell command, to its end.
+    Run {
+        command: Arc<str>,
+        cwd: PathBuf,
+        /// More output than this is cut off at its beginning.
+        output_bytes_max: u64,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ErrandResult {
+    Text(Arc<str>),
+    Written,
+    Ran {
+        output: Arc<str>,
+        truncated: bool,
+        exit_code: Option<i32>,
+        signal: Option<Arc<str>>,
+    },
+    /// There is no such file.
+    NotFound,
+    Failed(Arc<str>),
+}
+
+/// The way from a tool to the controller that offers services. Dropping a future withdraws its errand.
+pub trait Errands: Send + Sync {
+    fn offered(&self) -> Services;
+    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult>;
+}
+
+// ---- servers of tools -------------------------------------------------------------------------------------------
+
+/// A server that brings tools to one session (MCP).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolServer {
+    pub name: Arc<str>,
+    pub way: ServerWay,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ServerWay {
+    Process { command: Arc<str>, args: Vec<Arc<str>>, env: Vec<(Arc<str>, Secret)> },
+    Http { url: Arc<str>, headers: Vec<(Arc<str>, Secret)> },
+}
+
+/// One server that was asked to start.
+pub struct Served {
+    pub name: Arc<str>,
+    /// Its tools, or why there are none. Dropping the last of them ends the server.
+    pub tools: Result<Vec<Arc<dyn Tool>>, Fault>,
+}
+
+/// Starts servers of tools.
+pub trait ToolServers: Send + Sync {
+    /// Starts them side by side; each has its own time limit, and one that fails costs the others nothing. Dropping the
+    /// future ends those that were started.
+    fn start(&self, session: &SessionId, workspace: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>>;
+}
+
+/// Starts none, and says so.
+pub struct NoServers;
+
+impl ToolServers for NoServers {
+    fn start(&self, _: &SessionId, _: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>> {
+        let refuse = |server: ToolServer| {
+            let fault = Fault::new(FaultKind::Unsupported, "servers of tools are not started here");
+            Served { name: server.name, tools: Err(fault) }
+        };
+        Box::pin(async move { servers.into_iter().map(refuse).collect() })
+    }
+}
