@@ -1,0 +1,204 @@
+//! What the engine tells unasked. Everything of a turn is written before the answer to its prompt.
+
+use serde_json::json;
+use vocab::{AskEnd, Body, Entry, Event, ItemEnd, Notice, NoticeLevel, SignInStep, TodoPhase, TodoStatus};
+use wire::Out;
+
+use crate::config::Chosen;
+use crate::frames::{Pen, text};
+use crate::seat::{Turn, call_id};
+use crate::{Acp, tools};
+
+impl Acp {
+    pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+        let mut pen = Pen { frames: &mut out.frames };
+        let seat = &mut self.seats[at];
+        match event {
+            Event::Text { delta, .. } => seat.said(&mut pen, &*self.options.ids, delta),
+            Event::Thinking { delta, .. } => seat.thought(&mut pen, &*self.options.ids, delta),
+            Event::Logged(entry) => self.logged(at, entry, out),
+            Event::CallProgress { turn, call, parts } => {
+                let update = json!({
+                    "sessionUpdate": "tool_call_update",
+                    "toolCallId": call_id(turn, call),
+                    "status": "in_progress",
+                    "content": [tools::output(&vocab::parts_text(parts))],
+                });
+                pen.update(&seat.session, update);
+            }
+            Event::State(state) => {
+                self.changed(at, state, out);
+                let seat = &mut self.seats[at];
+                if let Some(end) = seat.over.take() {
+                    let update = seat.usage_update();
+                    Pen { frames: &mut out.frames }.update(&seat.session, update);
+                    self.turn_over(at, &end, out);
+                }
+            }
+            Event::TurnLost(end) => self.turn_over(at, end, out),
+            Event::Notice(Notice::Say { text, level }) => self.notice(at, *level, text, out),
+            Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
+            Event::CompactionStarted { .. } => self.compaction(at, "in_progress", None, out),
+            Event::CompactionFailed { fault, .. } => {
+                self.compaction(at, "failed", Some(("error", &fault.message)), out)
+            }
+            Event::Errand(errand) => self.errand(at, errand, out),
+            Event::ErrandDropped { errand } => self.errand_dropped(at, *errand, out),
+            Event::Gone { fault } => self.gone(at, fault, out),
+            // A client sees these in the answers and updates that follow.
+            Event::Notice(_)
+            | Event::CallInput { .. }
+            | Event::ModelCalled { .. }
+            | Event::RetryStarted { .. }
+            | Event::RetryEnded { .. }
+            | Event::Settled
+            | Event::ShellProgress { .. }
+            | Event::Consult(_)
+            | Event::SignIn { .. }
+            | Event::Queue(_)
+            | Event::ItemEnded { .. }
+            | Event::Live { .. }
+            | Event::Reply { .. } => {}
+        }
+    }
+
+    fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let mut pen = Pen { frames: &mut out.frames };
+        match &entry.body {
+            Body::TurnStarted { turn } => seat.turn = Some(Turn::new(turn.clone())),
+            Body::Settled { item, end } => {
+                let Some(place) = seat.waiting.iter().position(|(waiting, _)| waiting == item) else { return };
+                let (_, call) = seat.waiting.remove(place);
+                match (end, &seat.turn) {
+                    (ItemEnd::Consumed, Some(turn)) => seat.prompts.push((turn.id.clone(), call)),
+                    _ => pen.result(&call, json!({ "stopReason": "cancelled" })),
+                }
+                self.close_if_due(at, out);
+            }
+            Body::Assistant { message, .. } => {
+                if let Some(turn) = &mut seat.turn {
+                    turn.next_message();
+                    turn.calls = message.calls().cloned().collect();
+                }
+            }
+            Body::CallStarted { turn, call, .. } => {
+                pen.update(&seat.session, tools::announced(turn, call, &seat.cwd, "pending"));
+            }
+            Body::CallEnded { turn, result } => {
+                if let Some(turn) = &mut seat.turn {
+                    turn.calls.retain(|call| call.id != result.call);
+                }
+                pen.update(&seat.session, tools::finished(turn, result, &seat.cwd));
+            }
+            Body::AskOpened(ask) => self.asked_by_engine(at, ask, out),
+            Body::AskClosed { ask, end } => {
+                let withdrawn = matches!(end, AskEnd::Withdrawn);
+                self.ask_closed(ask, withdrawn, out);
+            }
+            Body::Todos { phases } => pen.update(&seat.session, plan(phases)),
+            Body::Title { title } => {
+                seat.title = Some(title.clone());
+                let update = json!({
+                    "sessionUpdate": "session_info_update",
+                    "title": title,
+                    "updatedAt": vocab::iso8601(entry.at_ms),
+                });
+                pen.update(&seat.session, update);
+            }
+            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+                let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
+                self.notice(at, NoticeLevel::Warning, &words, out);
+            }
+            Body::Compacted(done) => self.compaction(at, "completed", Some(("summary", &done.summary)), out),
+            // Its answer waits for the state that follows: how full the context is now is told before it.
+            Body::TurnEnded(end) => seat.over = Some(end.clone()),
+            Body::User { .. }
+            | Body::Opened { .. }
+            | Body::Queued(_)
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Shell(_)
+            | Body::Imported { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
+            | Body::Recovered { .. } => {}
+        }
+    }
+
+    /// All views of what can be chosen are told together.
+    fn changed(&mut self, at: usize, state: &vocab::State, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let chosen = Chosen::of(state);
+        seat.state = state.clone();
+        let before = std::mem::replace(&mut seat.chosen, chosen);
+        if before.mode != seat.chosen.mode {
+            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": seat.chosen.mode.as_str() });
+            Pen { frames: &mut out.frames }.update(&seat.session, update);
+        }
+        if before != seat.chosen {
+            self.tell_options(at, out);
+        }
+    }
+
+    /// To clients that know notices; people find the others on stderr.
+    fn notice(&mut self, at: usize, level: NoticeLevel, text: &str, out: &mut Out) {
+        if !self.client.session.notices {
+            return out.notes.push(text.to_owned());
+        }
+        let severity = match level {
+            NoticeLevel::Info => "info",
+            NoticeLevel::Warning => "warning",
+            NoticeLevel::Error => "error",
+        };
+        let update = json!({ "sessionUpdate": "notice", "severity": severity, "title": text });
+        Pen { frames: &mut out.frames }.update(&self.seats[at].session, update);
+    }
+
+    /// To clients that know compactions.
+    fn compaction(&mut self, at: usize, status: &str, more: Option<(&str, &str)>, out: &mut Out) {
+        if !self.client.session.compaction {
+            return;
+        }
+        let seat = &mut self.seats[at];
+        seat.compactions += u64::from(status == "in_progress");
+        let id = format!("compaction-{}", seat.compactions);
+        let mut update = json!({ "sessionUpdate": "compaction_update", "compactionId": id, "status": status });
+        if let Some((name, text)) = more {
+            update[name] = json!(text);
+        }
+        Pen { frames: &mut out.frames }.update(&seat.session, update);
+    }
+
+    /// The session is lost. Whoever waits for a turn is told.
+    fn gone(&mut self, at: usize, fault: &vocab::Fault, out: &mut Out) {
+        let seat = self.seats.remove(at);
+        let error = crate::frames::from_fault(fault, None);
+        let calls =
+            seat.prompts.into_iter().map(|(_, call)| call).chain(seat.waiting.into_iter().map(|(_, call)| call));
+        for call in calls.chain(seat.closing.map(|closing| closing.call)) {
+            Pen { frames: &mut out.frames }.refuse(Some(&call), &error);
+        }
+        out.notes.push(text(fault));
+    }
+
+    /// Where a person has to go: as an elicitation where the client knows that, else on stderr.
+    pub(crate) fn sign_in_step(&mut self, step: &SignInStep, out: &mut Out) {
+        match step {
+            SignInStep::Url(url) => self.show_url(url, out),
+            SignInStep::DeviceCode { verification_url, user_code, .. } => {
+                out.notes.push(format!("type the code {user_code} at {verification_url}"));
+            }
+            SignInStep::Started | SignInStep::Completed(_) | SignInStep::Failed { .. } => {}
+        }
+    }
+}
+
+pub(crate) fn plan(phases: &[TodoPhase]) -> serde_json::Value {
+    let entries = phases.iter().flat_map(|phase| &phase.tasks).filter(|task| task.status != TodoStatus::Abandoned);
+    let one = |task: &vocab::TodoTask| json!({ "content": task.content, "priority": "medium", "status": task.status.as_str() });
+    json!({ "sessionUpdate": "plan", "entries": entries.map(one).collect::<Vec<_>>() })
+}
