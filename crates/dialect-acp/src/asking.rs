@@ -19,6 +19,7 @@ pub(crate) enum Asked {
     Permission {
         session: SessionId,
         ask: AskId,
+        tool_call: String,
     },
     Form {
         session: SessionId,
@@ -72,7 +73,8 @@ impl Acp {
         let (method, params, asked) = match &ask.kind {
             AskKind::Permission(permission) => {
                 let params = self.permission(at, ask, permission);
-                ("session/request_permission", params, Asked::Permission { session, ask: ask.id.clone() })
+                let tool_call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
+                ("session/request_permission", params, Asked::Permission { session, ask: ask.id.clone(), tool_call })
             }
             AskKind::HostCall { .. } => {
                 let answer = Answer::Deny(Some("this client has no tools of its own".into()));
@@ -171,7 +173,18 @@ impl Acp {
         let Some(asked) = id.get().parse().ok().and_then(|id: u64| self.asked.remove(&id)) else { return };
         let value = outcome.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap_or_default());
         let (session, ask, answer) = match asked {
-            Asked::Permission { session, ask } => (session, ask, decide(value.as_ref().ok())),
+            Asked::Permission { session, ask, tool_call } => {
+                let answer = decide(value.as_ref().ok());
+                if matches!(answer, Answer::Allow(_)) {
+                    let update = json!({
+                        "sessionUpdate": "tool_call_update",
+                        "toolCallId": tool_call,
+                        "status": "in_progress",
+                    });
+                    Pen { frames: &mut out.frames }.update(&session, update);
+                }
+                (session, ask, answer)
+            }
             Asked::Form { session, ask, form } => (session, ask, filled(form, value.as_ref().ok())),
             Asked::Errand { session, errand, call, step } => {
                 return self.errand_answered(&session, errand, &call, step, value, out);
