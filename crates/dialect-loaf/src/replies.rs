@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use vocab::names::Family;
 use vocab::{
-    Account, Compaction, Fault, FaultKind, Inspection, Item, ModelInfo, Opened, Reply, SessionId, Tag, Target,
+    Account, Compaction, Fault, FaultKind, Inspection, Item, Limits, ModelInfo, Opened, Reply, SessionId, Tag, Target,
     ToolSpec, Verb, Which,
 };
 use wire::Out;
@@ -320,6 +320,10 @@ impl Loaf {
             (Why::Tools(call), Ok(Reply::Tools(tools))) => {
                 let answer = shown_tools(tools);
                 self.pen(out).result(&call, answer);
+            }
+            (Why::Limits(call), Ok(Reply::Limits(limits))) if **limits == Limits::default() => {
+                let problem = Problem::domain("no_oauth_provider", "limits requires at least one oauth provider");
+                self.pen(out).fail(&call, &problem);
             }
             (Why::Limits(call), Ok(Reply::Limits(limits))) => {
                 self.pen(out).result(&call, accounts::limits(limits));
