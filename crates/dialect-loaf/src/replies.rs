@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use vocab::names::Family;
 use vocab::{
-    Account, Compaction, Fault, FaultKind, Inspection, Item, ModelInfo, Opened, Reply, SessionId, Tag, Target,
+    Account, Compaction, Fault, FaultKind, Inspection, Item, Limits, ModelInfo, Opened, Reply, SessionId, Tag, Target,
     ToolSpec, Verb, Which,
 };
 use wire::Out;
@@ -44,6 +44,8 @@ pub(crate) enum Why {
         call: Call,
         seat: u64,
         waiting: Vec<Item>,
+        /// It was read before, and was older than what had been told by then.
+        again: bool,
     },
     Picture(Box<Sending>),
     Send(Box<Sending>),
@@ -70,6 +72,12 @@ pub(crate) enum Why {
         selector: Selector,
     },
     Copied {
+        call: Call,
+        seat: u64,
+        resume: Resume,
+    },
+    /// The log of a copy, which has numbers of its own.
+    Reread {
         call: Call,
         seat: u64,
         resume: Resume,
@@ -168,6 +176,7 @@ impl Why {
             | Why::Recall { call, .. }
             | Why::Resume { call, .. }
             | Why::Copied { call, .. }
+            | Why::Reread { call, .. }
             | Why::Swap { call, .. }
             | Why::Models(call, _)
             | Why::Tools(call)
@@ -191,6 +200,7 @@ impl Why {
             | Why::QueueClear { seat, .. }
             | Why::Resume { seat, .. }
             | Why::Copied { seat, .. }
+            | Why::Reread { seat, .. }
             | Why::Emptied { seat }
             | Why::Swap { seat, .. }
             | Why::Compact { seat, .. } => Some(*seat),
@@ -230,16 +240,16 @@ impl Loaf {
             (Why::Inspect { call, seat, created }, Ok(Reply::Inspected(inspection))) => {
                 self.inspected(&call, seat, created, inspection, out);
             }
-            (Why::Log { call, seat, waiting }, Ok(Reply::Recalled(recalled))) => {
+            (Why::Log { call, seat, waiting, again }, Ok(Reply::Recalled(recalled))) => {
                 let told = self.seat_at(seat).map_or(0, |at| self.seats[at].newest());
-                if recalled.entries.last().is_none_or(|entry| entry.seq < told) {
+                if !again && recalled.entries.last().is_none_or(|entry| entry.seq < told) {
                     // Read before the controller was told more; it would miss what it has seen already.
                     return self.read_log_again(call, seat, waiting, out);
                 }
                 let said = said(&recalled.entries);
                 self.show(&call, seat, &said, &waiting, out);
             }
-            (Why::Log { call, seat, waiting }, Err(fault)) if fault.kind == FaultKind::NotFound => {
+            (Why::Log { call, seat, waiting, .. }, Err(fault)) if fault.kind == FaultKind::NotFound => {
                 self.show(&call, seat, &[], &waiting, out);
             }
             (Why::Picture(sending), Ok(Reply::Picture(picture))) => self.picture(*sending, Ok(picture), out),
@@ -286,7 +296,12 @@ impl Loaf {
                 self.unlock(seat, out);
             }
             (Why::Copied { call, seat, resume }, Ok(Reply::Forked { session, .. })) => {
-                self.open_chat(call, seat, Resume { opens: session.clone(), ..resume }, out);
+                let which = Which::Id(session.as_str().to_owned());
+                let resume = Resume { opens: session.clone(), ..resume };
+                self.want(Verb::Recall(which), Why::Reread { call, seat, resume }, out);
+            }
+            (Why::Reread { call, seat, resume }, Ok(Reply::Recalled(recalled))) => {
+                self.open_chat(call, seat, Resume { said: said(&recalled.entries), ..resume }, out);
             }
             (Why::Swap { call, seat, swap }, Ok(Reply::Opened(opened))) => self.swapped(call, seat, swap, opened, out),
             (Why::Swap { call, seat, swap: Swap::Resume(resume) }, Err(fault))
@@ -305,6 +320,10 @@ impl Loaf {
             (Why::Tools(call), Ok(Reply::Tools(tools))) => {
                 let answer = shown_tools(tools);
                 self.pen(out).result(&call, answer);
+            }
+            (Why::Limits(call), Ok(Reply::Limits(limits))) if **limits == Limits::default() => {
+                let problem = Problem::domain("no_oauth_provider", "limits requires at least one oauth provider");
+                self.pen(out).fail(&call, &problem);
             }
             (Why::Limits(call), Ok(Reply::Limits(limits))) => {
                 self.pen(out).result(&call, accounts::limits(limits));
@@ -343,7 +362,9 @@ impl Loaf {
         }
         match why {
             Why::Inspect { seat, created: true, .. } => self.uncreate(*seat, out),
-            Why::Resume { seat, .. } | Why::Copied { seat, .. } | Why::Swap { seat, .. } => self.unlock(*seat, out),
+            Why::Resume { seat, .. } | Why::Copied { seat, .. } | Why::Reread { seat, .. } | Why::Swap { seat, .. } => {
+                self.unlock(*seat, out)
+            }
             _ => {}
         }
     }
@@ -405,7 +426,7 @@ impl Loaf {
         self.seats[at].fixed = Fixed::of(&inspection.spec);
         self.seats[at].state = Arc::new(inspection.state.clone());
         if !created {
-            let why = Why::Log { call: call.clone(), seat, waiting: inspection.waiting.clone() };
+            let why = Why::Log { call: call.clone(), seat, waiting: inspection.waiting.clone(), again: false };
             return match inspection.state.last_seq {
                 0 => self.show(call, seat, &[], &inspection.waiting, out),
                 _ => self.read_log(at, why, out),
@@ -421,7 +442,7 @@ impl Loaf {
 
     fn read_log_again(&mut self, call: Call, seat: u64, waiting: Vec<Item>, out: &mut Out) {
         if let Some(at) = self.seat_at(seat) {
-            self.read_log(at, Why::Log { call, seat, waiting }, out);
+            self.read_log(at, Why::Log { call, seat, waiting, again: true }, out);
         }
     }
 

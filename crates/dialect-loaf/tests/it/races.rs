@@ -174,6 +174,7 @@ fn two_sessions_that_resume_one_chat_get_one_each() {
     talk.reply_to(|verb| matches!(verb, Verb::Open(_)), Ok(opened("c9")));
     let forked = Reply::Forked { session: "c10".into(), text: String::new() };
     talk.reply_to(|verb| matches!(verb, Verb::Fork { .. }), Ok(forked));
+    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(recalled("c10", vec![user("e", "hi")])));
     assert_eq!(count(&talk, "! Open Id(\"c10\")"), 1, "{}", talk.log);
     talk.log.clear();
     // Its model is gone: it is the copy that is opened with another one, not the chat of the neighbour.
