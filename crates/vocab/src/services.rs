@@ -37,6 +37,8 @@ pub enum ErrandKind {
     Run {
         command: Arc<str>,
         cwd: PathBuf,
+        /// Variables on top of the controller's own. No secret is among them.
+        env: Vec<(Arc<str>, Arc<str>)>,
         /// More output than this is cut off at its beginning.
         output_bytes_max: u64,
     },
