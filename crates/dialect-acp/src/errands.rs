@@ -41,12 +41,14 @@ impl Acp {
                 let params = json!({ "sessionId": id, "path": path, "content": content });
                 ("fs/write_text_file", params, Step::Write)
             }
-            ErrandKind::Run { command, cwd, output_bytes_max } => {
+            ErrandKind::Run { command, cwd, env, output_bytes_max } => {
+                let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
                 let params = json!({
                     "sessionId": id,
                     "command": "/bin/sh",
                     "args": ["-c", command],
                     "cwd": cwd,
+                    "env": env,
                     "outputByteLimit": output_bytes_max,
                 });
                 ("terminal/create", params, Step::Create { dropped: false })
