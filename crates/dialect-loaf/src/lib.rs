@@ -208,7 +208,15 @@ impl Loaf {
         Open { model, ..self.open(Which::New) }
     }
 
-    /// The selection, for a session that has just been opened.
+    /// The selection, for a session that has just been opened: another model may have been selected meanwhile.
+    fn apply_selection(&mut self, at: usize, out: &mut Out) {
+        let selected = self.choice.model.as_ref().map(|info| info.slug.clone());
+        if let Some(slug) = selected.filter(|slug| *slug != self.seats[at].state.model) {
+            self.tell_seat(at, Verb::Set(vocab::Change::Model(slug)), Why::Nothing, out);
+        }
+        self.apply_thinking(at, out);
+    }
+
     fn apply_thinking(&mut self, at: usize, out: &mut Out) {
         let level = self.choice.thinking.level();
         self.tell_seat(at, Verb::Set(vocab::Change::Thinking(level)), Why::Nothing, out);

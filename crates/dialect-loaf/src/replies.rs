@@ -417,7 +417,7 @@ impl Loaf {
         seat.locked = true;
         self.seats.push(seat);
         let at = self.seats.len() - 1;
-        self.apply_thinking(at, out);
+        self.apply_selection(at, out);
         self.tell_seat(at, Verb::Inspect, Why::Inspect { call: call.clone(), seat: number, created: true }, out);
     }
 
@@ -492,7 +492,7 @@ impl Loaf {
         self.seats[at].move_to(opened);
         match swap {
             Swap::Clear => {
-                self.apply_thinking(at, out);
+                self.apply_selection(at, out);
                 let answer = match call.command {
                     true => json!({ "cleared": true }),
                     false => json!({ "session_id": self.seats[at].id, "cleared": true }),
@@ -501,7 +501,7 @@ impl Loaf {
                 self.release(at, out);
             }
             Swap::ForgetAll => {
-                self.apply_thinking(at, out);
+                self.apply_selection(at, out);
                 self.forget_all(call, at, out);
                 self.release(at, out);
             }

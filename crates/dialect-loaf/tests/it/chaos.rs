@@ -102,6 +102,9 @@ async fn play(seed: u64) {
     if seed.is_multiple_of(3) {
         store.slow(vec![0, 20, 3]);
     }
+    if seed.is_multiple_of(5) {
+        store.slow_reads(30);
+    }
     for _ in 0..STEPS {
         let (method, params) = request(&mut dice);
         play.put(method, params).await;
