@@ -261,7 +261,7 @@ fn a_compaction_that_fails_is_told_and_answered() {
 }
 
 #[test]
-fn an_overflow_is_compressed_within_the_turn_or_ends_it() {
+fn an_overflow_ends_its_turn_and_goes_on_under_another_id() {
     paused(async {
         let mut play = small().await;
         play.send("fail overflow").await;
@@ -273,16 +273,20 @@ fn an_overflow_is_compressed_within_the_turn_or_ends_it() {
             6 = {"accepted":true,"queued":false,"session_id":"s1","turn_id":"t5"}
             s1 t5 [drafting response...]
             s1 #9 user: fail overflow 1 say saved
-            s1 t5 [compressing context...]
-            s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":16,"reason":"overflow","turn_id":"t5"}
-            s1 compaction.anchor_selected {"anchor_event_index_after":10,"anchor_event_index_before":0,"turn_id":"t5"}
-            s1 compaction.summary_merged {"summary_length":67,"turn_id":"t5"}
-            s1 compaction.completed {"anchor_event_index_after":10,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"overflow","target_limit":6000,"turn_id":"t5"}
-            s1 #10 system: context compressed: N -> N tokens.
-            s1 [drafting response...]
-            s1 t5 answer "saved"
-            s1 #11 assistant: saved
-            s1 session.completed {"answer_length":5,"turn_id":"t5"}
+            s1 #10 system: the context is too long for the model. it is compressed, and the prompt goes on.
+            s1 session.error {"message":"the context is too long for the model.","turn_id":"t5"}
+            s1 [ready]
+            s1 t6 [preparing...]
+            s1 t6 [compressing context...]
+            s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":16,"reason":"overflow","turn_id":"t6"}
+            s1 compaction.anchor_selected {"anchor_event_index_after":10,"anchor_event_index_before":0,"turn_id":"t6"}
+            s1 compaction.summary_merged {"summary_length":67,"turn_id":"t6"}
+            s1 compaction.completed {"anchor_event_index_after":10,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"overflow","target_limit":6000,"turn_id":"t6"}
+            s1 #11 system: context compressed: N -> N tokens.
+            s1 t6 [drafting response...]
+            s1 t6 answer "saved"
+            s1 #12 assistant: saved
+            s1 session.completed {"answer_length":5,"turn_id":"t6"}
             s1 [ready]
         "#]]);
         play.watch.at_rest();
