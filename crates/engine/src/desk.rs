@@ -216,10 +216,14 @@ impl Desk {
     }
 
     async fn fork(&mut self, target: &Target, at: Option<u64>) -> Result<Reply, Fault> {
-        let from = self.resolve(target)?;
+        let store = &self.shared.ports.store;
+        let from = match target {
+            // A copy needs the log alone: what is saved and not open will do.
+            Target::Session(id) if !self.on.contains_key(id) && store.summary(id).await?.is_some() => id.clone(),
+            _ => self.resolve(target)?,
+        };
         // Answered when everything that was asked for before is written.
         self.is_busy(&from).await;
-        let store = &self.shared.ports.store;
         let no_message =
             |at| Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session"));
         let Some(summary) = store.summary(&from).await? else {
