@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
+mod acp_scarf;
 mod boundaries;
 mod cli;
 mod cli_extensions;
@@ -17,6 +18,7 @@ mod leash_entry;
 mod loaf_limits;
 mod loaf_stage;
 mod peers;
+mod peers_acp;
 mod real_model;
 mod recordings;
 mod recordings_loaf;
