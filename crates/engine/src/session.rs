@@ -6,6 +6,7 @@ mod compact;
 mod companions;
 mod consult;
 mod dialog;
+mod errands;
 mod inspect;
 mod join;
 mod perform;
@@ -39,6 +40,7 @@ use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
 use compact::NextCompaction;
 use companions::Beside;
+use errands::Serving;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
 
@@ -104,6 +106,7 @@ pub(crate) struct Session {
     gadgets: Vec<Gadget>,
     host_tools: Vec<(PeerId, HostTool)>,
     beside: Beside,
+    serving: Serving,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     ledger: Ledger,
@@ -180,6 +183,7 @@ impl Session {
             tools: seed.tools,
             host_tools: Vec::new(),
             beside: Beside::default(),
+            serving: Serving::default(),
             spec: None,
             ledger: seed.ledger,
             history: None,
@@ -219,6 +223,7 @@ impl Session {
             }
             self.happen(happening).await;
             self.settle().await;
+            self.drop_errands();
             self.tell_settled();
             self.ledger.flush();
             self.arm_lane_timer();
@@ -303,6 +308,12 @@ impl Session {
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Mail(mail) => return self.mail(mail).await,
             Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::Errand(order) => {
+                if let Some(order) = order {
+                    self.tell_errand(order);
+                }
+                return;
+            }
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
                 let acts = self.lane.tick(self.now_ms());

@@ -195,7 +195,7 @@ impl Session {
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.todos.clone(),
-            errands: None,
+            errands: self.errands_for(&call.id),
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => self.work = Work::Tool { future, call: call.id, since: Instant::now() },

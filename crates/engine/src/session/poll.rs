@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant, Sleep};
 use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, Tag};
 
 use super::consult::Consulting;
+use super::errands::Order;
 use super::{Mail, STALL, Session};
 use crate::compaction::Compacted;
 use crate::history::Said;
@@ -62,6 +63,8 @@ pub(super) enum Happening {
     /// Some companion's time is over.
     BesideDue,
     Shell(usize, Result<vocab::Shell, Fault>),
+    /// A call wants something of a controller; `None`: some call does not any more.
+    Errand(Option<Order>),
     Progress(String),
     Stalled,
     /// Somebody who catches up got further; look again.
@@ -106,6 +109,9 @@ impl Session {
         }
         if let Poll::Ready((index, result)) = self.poll_shells(context) {
             return Poll::Ready(Happening::Shell(index, result));
+        }
+        if let Poll::Ready(order) = self.serving.poll(context) {
+            return Poll::Ready(Happening::Errand(order));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);

@@ -114,9 +114,11 @@ impl Session {
                 self.stop_shells(|_| true);
                 Ok(Reply::Done)
             }
-            Verb::OfferServices(_) | Verb::ErrandDone { .. } => {
-                Err(Fault::new(FaultKind::Unsupported, "services of controllers are not used here"))
+            Verb::OfferServices(services) => {
+                self.offer_services(outbox.peer, services);
+                Ok(Reply::Done)
             }
+            Verb::ErrandDone { errand, result } => self.errand_done(outbox.peer, errand, result),
             Verb::Open(_)
             | Verb::Leave
             | Verb::Fork { .. }
