@@ -13,6 +13,7 @@ mod perform;
 mod poll;
 mod recover;
 mod remind;
+mod served;
 mod shell;
 mod slash;
 mod verbs;
@@ -27,7 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent, ModelFault, ModelInfo,
-    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, TurnId, Usage, Verb,
+    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
 };
 
 use crate::Shared;
@@ -43,6 +44,7 @@ use companions::Beside;
 use errands::Serving;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
+use served::Servers;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
@@ -57,6 +59,7 @@ pub(crate) enum Mail {
         tag: Tag,
         after: Option<u64>,
         resumed: bool,
+        servers: Vec<ToolServer>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -83,6 +86,8 @@ pub(crate) enum Mail {
     Companions,
     /// For the controllers that are here.
     Trouble(Event),
+    /// Whether nobody is here and nothing runs, so that the session ends by itself.
+    Deserted(oneshot::Sender<bool>),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
@@ -107,6 +112,7 @@ pub(crate) struct Session {
     host_tools: Vec<(PeerId, HostTool)>,
     beside: Beside,
     serving: Serving,
+    servers: Servers,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     ledger: Ledger,
@@ -184,6 +190,7 @@ impl Session {
             host_tools: Vec::new(),
             beside: Beside::default(),
             serving: Serving::default(),
+            servers: Servers::default(),
             spec: None,
             ledger: seed.ledger,
             history: None,
@@ -224,6 +231,7 @@ impl Session {
             self.happen(happening).await;
             self.settle().await;
             self.drop_errands();
+            self.tell_servers();
             self.tell_settled();
             self.ledger.flush();
             self.arm_lane_timer();
@@ -268,6 +276,7 @@ impl Session {
                 | Mail::Rebind { .. }
                 | Mail::State(_)
                 | Mail::Companions
+                | Mail::Deserted(_)
                 | Mail::Busy(_) => {}
             }
         }
@@ -278,12 +287,19 @@ impl Session {
         self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.ledger.is_settled()
     }
 
-    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
-    fn retire(&mut self) -> bool {
+    /// Nobody is here, nothing runs and nothing waits.
+    fn is_deserted(&self) -> bool {
         self.ledger.peers().is_empty()
             && self.catchers.is_empty()
             && self.lane.due().is_none()
-            && self.close_if_unheard()
+            && self.turn.is_none()
+            && matches!(self.work, Work::Nothing)
+            && self.shells.is_empty()
+    }
+
+    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
+    fn retire(&mut self) -> bool {
+        self.is_deserted() && self.close_if_unheard()
     }
 
     /// Under the registry's lock, so that nobody finds the session between the look and the closing.
@@ -314,6 +330,8 @@ impl Session {
                 }
                 return;
             }
+            Happening::Served(peer, served) => return self.served(peer, served),
+            Happening::ServersDue => self.servers_awaited(),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
                 let acts = self.lane.tick(self.now_ms());
@@ -376,7 +394,7 @@ impl Session {
             }
             Work::Consult(consulting) => self.stop_consulting(*consulting),
             Work::Model(_) => self.estimate_usage(),
-            Work::Nothing | Work::Retry(_) | Work::Compact { .. } => {}
+            Work::Nothing | Work::Retry(_) | Work::Servers(_) | Work::Compact { .. } => {}
         }
         self.withdraw_asks();
     }

@@ -15,6 +15,7 @@ mod lanes;
 mod models;
 mod peers;
 mod recovery;
+mod served;
 mod shells;
 mod simulation;
 mod steering;
