@@ -27,7 +27,7 @@ use vocab::{Fault, FaultKind, Later, Served, SessionId, Tool, ToolServer, ToolSe
 pub use content::{IMAGE_BYTES_MAX, STRUCTURED_BYTES_MAX, TEXT_BYTES_MAX};
 pub use frames::{PROTOCOL, UNDERSTOOD};
 pub use handshake::{PAGES_MAX, TOOLS_MAX};
-pub use launch::{Launcher, Process, Program, Started};
+pub use launch::{Grouped, Launcher, Process, Program, Started};
 pub use tail::TAIL_LINES;
 pub use tool::{DESCRIPTION_CHARS_MAX, SCHEMA_BYTES_MAX};
 

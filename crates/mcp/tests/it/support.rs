@@ -1,16 +1,10 @@
 //! A session's servers, started for real, and calls of their tools.
 
-use std::ffi::OsString;
-use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcp::{Launcher, Options, Process, Program, Servers, Started};
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::{Child, Command};
+use mcp::{Grouped, Options, Servers};
 use vocab::*;
 
 pub(crate) struct Scene {
@@ -112,75 +106,4 @@ pub(crate) async fn text(tools: &[Arc<dyn Tool>], name: &str, input: &str) -> St
 pub(crate) fn is_alive(pid: &str) -> bool {
     // A zombie that nobody has collected yet does not work any more.
     std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| !stat.contains(") Z "))
-}
-
-// ---- a plain launcher -------------------------------------------------------------------------------------------
-
-/// Starts a program as the leader of its own process group.
-struct Grouped;
-
-impl Launcher for Grouped {
-    fn launch<'a>(&'a self, program: &'a Program) -> Later<'a, io::Result<Started>> {
-        Box::pin(async move {
-            let (exe, args) = program.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-            let mut child = Command::new(exe)
-                .args(args)
-                .env_clear()
-                .envs(program.env.iter().map(|(name, value): &(OsString, OsString)| (name, value)))
-                .current_dir(&program.cwd)
-                .process_group(0)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .kill_on_drop(true)
-                .spawn()?;
-            let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-            Ok(Started {
-                input: Box::new(child.stdin.take().unwrap()),
-                output: Box::new(child.stdout.take().unwrap()),
-                errors: Box::new(child.stderr.take().unwrap()),
-                process: Box::new(Group { child, group }),
-            })
-        })
-    }
-}
-
-struct Group {
-    child: Child,
-    group: Option<Pid>,
-}
-
-impl Group {
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            let _ = kill_process_group(group, signal);
-        }
-    }
-}
-
-impl Process for Group {
-    fn ended(&mut self) -> Later<'_, String> {
-        Box::pin(async {
-            let status = self.child.wait().await.unwrap();
-            match status.code() {
-                Some(code) => format!("exited with code {code}"),
-                None => format!("was killed by signal {}", status.signal().unwrap_or(0)),
-            }
-        })
-    }
-
-    fn end(mut self: Box<Self>) -> Later<'static, ()> {
-        Box::pin(async move {
-            self.signal(Signal::TERM);
-            let _ = tokio::time::timeout(Duration::from_millis(200), self.ended()).await;
-            self.signal(Signal::KILL);
-            self.ended().await;
-        })
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
-    }
 }
