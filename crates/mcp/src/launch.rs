@@ -22,7 +22,7 @@ const TERM_GRACE: Duration = Duration::from_secs(2);
 pub struct Program {
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
-    /// The whole environment; nothing else is inherited. May hold secrets.
+    /// The whole environment; nothing else is inherited, and of two values the last counts. May hold secrets.
     pub env: Vec<(OsString, OsString)>,
 }
 

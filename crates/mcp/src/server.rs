@@ -142,8 +142,7 @@ impl Server {
         if let ServerWay::Process { command, args, env: given } = &self.way {
             argv.push((**command).into());
             argv.extend(args.iter().map(|arg| OsString::from(&**arg)));
-            // What is given wins.
-            env.retain(|(name, _)| !given.iter().any(|(theirs, _)| name == &**theirs));
+            // Behind the others: what is given wins.
             env.extend(given.iter().map(|(name, value)| ((**name).into(), value.expose().into())));
         }
         Program { argv, cwd: workspace.clone(), env }

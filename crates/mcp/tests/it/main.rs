@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod lives;
+mod page;
 mod stdio;
 mod support;
 mod web;
