@@ -1,5 +1,5 @@
 //! A client of the Model Context Protocol: starts servers that bring tools to one session, over stdin and stdout or over HTTP,
-//! and offers what they bring as [`vocab::Tool`] (`docs/mcp.md`).
+//! and offers what they bring as [`vocab::Tool`] under the server's own names (`docs/mcp.md`).
 //!
 //! It knows no dialect, no engine and no leash: how a process is held is the [`Launcher`]'s affair. A server gets no model and no
 //! person from us; what it asks for beyond the workspace's place is refused.
@@ -9,7 +9,6 @@ mod frames;
 mod handshake;
 mod launch;
 mod link;
-mod naming;
 mod pipe;
 mod server;
 mod tail;
@@ -32,7 +31,6 @@ pub use tail::TAIL_LINES;
 pub use tool::{DESCRIPTION_CHARS_MAX, SCHEMA_BYTES_MAX};
 
 use frames::Us;
-use naming::Names;
 use server::{Ground, Server};
 use tool::ServerTool;
 
@@ -97,22 +95,14 @@ async fn start_all(ground: Arc<Ground>, servers: Vec<ToolServer>) -> Vec<Served>
             started[at] = Some(result);
         }
     }
-    // In the order they were given, so that names do not depend on who was quick.
-    let mut taken = Names::default();
-    let mut served = Vec::new();
-    for (name, result) in names.into_iter().zip(started) {
-        let tools = result.unwrap_or_else(|| Err(too_many())).map(|(server, infos)| {
-            let tool = |info: frames::ToolInfo| {
-                let name = taken.name(&server.name, &info.name);
-                Arc::new(ServerTool::new(name, info, server.clone())) as Arc<dyn Tool>
-            };
-            infos.into_iter().map(tool).collect()
-        });
-        served.push(Served { name, tools });
-    }
-    served
+    let offer = |(server, infos): (Arc<Server>, Vec<frames::ToolInfo>)| {
+        let tool = |info| Arc::new(ServerTool::new(info, server.clone())) as Arc<dyn Tool>;
+        infos.into_iter().map(tool).collect()
+    };
+    let all = names.into_iter().zip(started);
+    all.map(|(name, result)| Served { name, tools: result.unwrap_or_else(|| Err(too_many())).map(offer) }).collect()
 }
 
 fn too_many() -> Fault {
-    Fault::new(FaultKind::Invalid, format!("was not started: {SERVERS_MAX} servers are the limit"))
+    Fault::new(FaultKind::Invalid, format!("{SERVERS_MAX} servers are the limit"))
 }

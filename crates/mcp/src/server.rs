@@ -42,7 +42,7 @@ enum Wanted {
 }
 
 impl Server {
-    /// Starts it and asks for its tools. A failure names the server.
+    /// Starts it and asks for its tools. A failure reads like the rest of a sentence about the server.
     pub(crate) async fn start(server: ToolServer, ground: Arc<Ground>) -> Result<(Arc<Server>, Vec<ToolInfo>), Fault> {
         let server = Server { name: server.name, way: server.way, ground, link: Mutex::default() };
         let (link, tools) = server.connect(Wanted::Tools).await?;
@@ -57,7 +57,7 @@ impl Server {
             Ok(Err(text)) => Outcome::error(text),
             Err(_) => {
                 let minutes = CALL_LIMIT.as_secs() / 60;
-                Outcome::error(format!("the server `{}` gave no result within {minutes} minutes", self.name))
+                Outcome::error(self.said(&format!("gave no result within {minutes} minutes")))
             }
         }
     }
@@ -70,13 +70,17 @@ impl Server {
         }
         let raw = answer.map_err(|trouble| match trouble {
             Trouble::Refused(error) => format!("{} (error {})", error.message, error.code),
-            Trouble::Failed(text) => format!("the server `{}` {text}", self.name),
-            Trouble::Forgotten => format!("the server `{}` keeps forgetting the connection", self.name),
+            Trouble::Failed(text) => self.said(&text),
+            Trouble::Forgotten => self.said("keeps forgetting the connection"),
         })?;
         let result = serde_json::from_str::<ToolResult>(raw.get());
         let result =
             result.map_err(|error| format!("the server `{}` gave a result that cannot be read: {error}", self.name))?;
         Ok(content::outcome(result))
+    }
+
+    fn said(&self, what: &str) -> String {
+        format!("the server `{}` {what}", self.name)
     }
 
     /// The connection, or a new one where it is over: tried once per call. Tools stay as they were listed.
@@ -85,23 +89,20 @@ impl Server {
         if let Some(link) = link.as_ref().filter(|link| !link.is_over()) {
             return Ok(link.clone());
         }
-        let (fresh, _) = self.connect(Wanted::Nothing).await.map_err(|fault| fault.message)?;
+        let (fresh, _) = self.connect(Wanted::Nothing).await.map_err(|fault| self.said(&fault.message))?;
         Ok(link.insert(fresh).clone())
     }
 
     /// Connects, introduces us, and asks for what is wanted, all within [`START_LIMIT`].
     async fn connect(&self, wanted: Wanted) -> Result<(Arc<dyn Link>, Vec<ToolInfo>), Fault> {
-        let named = |fault: Fault| {
-            let message = format!("the server `{}` {}", self.name, fault.message);
-            Fault { message: masked(&self.secrets(), &message), ..fault }
-        };
+        let sealed = |fault: Fault| Fault { message: masked(&self.secrets(), &fault.message), ..fault };
         let late = |last_words: String| {
             let text = format!("was not ready within {} s{last_words}", START_LIMIT.as_secs());
             Fault::new(FaultKind::Network, text)
         };
         let until = Instant::now() + START_LIMIT;
         let opened = timeout_at(until, self.open()).await;
-        let link = opened.unwrap_or_else(|_| Err(late(String::new()))).map_err(named)?;
+        let link = opened.unwrap_or_else(|_| Err(late(String::new()))).map_err(sealed)?;
         let talk = async {
             let has_tools = handshake::introduce(&*link, &self.ground.version).await?;
             match wanted {
@@ -110,7 +111,7 @@ impl Server {
             }
         };
         let talked = timeout_at(until, talk).await.unwrap_or_else(|_| Err(late(link.last_words())));
-        talked.map(|tools| (link, tools)).map_err(named)
+        talked.map(|tools| (link, tools)).map_err(sealed)
     }
 
     async fn open(&self) -> Result<Arc<dyn Link>, Fault> {

@@ -1,4 +1,4 @@
-//! One tool of a server as the engine sees it.
+//! One tool of a server. Its name is the server's own; what a model calls it is the engine's affair.
 
 use std::sync::Arc;
 
@@ -17,15 +17,13 @@ const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
 pub(crate) struct ServerTool {
     spec: ToolSpec,
-    /// The server's own name for it.
-    theirs: String,
     summary: Arc<str>,
     required: Required,
     server: Arc<Server>,
 }
 
 impl ServerTool {
-    pub(crate) fn new(name: String, info: ToolInfo, server: Arc<Server>) -> Self {
+    pub(crate) fn new(info: ToolInfo, server: Arc<Server>) -> Self {
         let schema = schema(info.input_schema.as_ref().map_or("", |it| it.get()));
         let mut description: String =
             info.description.unwrap_or_default().chars().take(DESCRIPTION_CHARS_MAX).collect();
@@ -35,9 +33,8 @@ impl ServerTool {
         let schema = schema.unwrap_or_else(|| Json::trusted(ANY_OBJECT));
         let is_reading = info.annotations.and_then(|it| it.read_only_hint).unwrap_or(false);
         Self {
-            spec: ToolSpec { name: name.into(), description: description.trim().into(), schema },
             summary: format!("{}: {}", server.name, info.name).into(),
-            theirs: info.name,
+            spec: ToolSpec { name: info.name.into(), description: description.trim().into(), schema },
             required: if is_reading { Required::ReadOnly } else { Required::DangerFullAccess },
             server,
         }
@@ -74,7 +71,7 @@ impl Tool for ServerTool {
     }
 
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
-        let (server, name) = (self.server.clone(), self.theirs.clone());
+        let (server, name) = (self.server.clone(), self.spec.name.clone());
         Box::pin(async move { server.call(&name, input, context.progress).await })
     }
 }

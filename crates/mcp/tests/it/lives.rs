@@ -14,7 +14,7 @@ async fn fault(kind: &str) -> Fault {
 #[tokio::test]
 async fn a_server_that_ends_at_once_is_told_with_its_last_lines() {
     let fault = fault("crash").await;
-    assert!(fault.message.starts_with("the server `crash` exited with code 7\nline 10\n"), "{}", fault.message);
+    assert!(fault.message.starts_with("exited with code 7\nline 10\n"), "{}", fault.message);
     assert!(fault.message.ends_with("\nline 59"), "{}", fault.message);
 }
 
@@ -24,17 +24,17 @@ async fn a_program_that_is_not_there_is_named() {
     let way = |command: &str| ServerWay::Process { command: command.into(), args: Vec::new(), env: Vec::new() };
     let start = async |command| scene.start(ToolServer { name: "x".into(), way: way(command) }).await.err().unwrap();
     let fault = start("/nowhere/server").await;
-    assert!(fault.message.starts_with("the server `x` cannot be started: /nowhere/server: "), "{fault:?}");
+    assert!(fault.message.starts_with("cannot be started: /nowhere/server: "), "{fault:?}");
     assert!(start("npx some-server").await.hints[0].contains("list of their own"));
 }
 
 #[tokio::test]
 async fn versions_and_lists_that_make_no_sense_are_refused() {
     let future = fault("future").await;
-    assert_eq!(future.message, "the server `future` speaks version \"2099-01-01\" of the protocol");
+    assert_eq!(future.message, "speaks version \"2099-01-01\" of the protocol");
     assert!(future.hints[0].contains("2024-11-05, 2025-03-26, 2025-06-18"), "{future:?}");
-    assert_eq!(fault("endless").await.message, "the server `endless` lists its tools on more than 64 pages");
-    assert_eq!(fault("many").await.message, "the server `many` offers more than 256 tools");
+    assert_eq!(fault("endless").await.message, "lists its tools on more than 64 pages");
+    assert_eq!(fault("many").await.message, "offers more than 256 tools");
 }
 
 #[tokio::test]
@@ -52,9 +52,8 @@ async fn a_silent_server_costs_ten_seconds_and_the_others_nothing() {
     let took = began.elapsed();
     assert!(took >= mcp::START_LIMIT && took < mcp::START_LIMIT + Duration::from_secs(5), "{took:?}");
     let silent = served[0].tools.as_ref().err().unwrap();
-    assert_eq!(silent.message, "the server `silent` was not ready within 10 s\nstill looking for my key");
-    let name = |at: usize| served[at].tools.as_ref().unwrap()[0].spec().name.clone();
-    assert_eq!((&*name(1), &*name(2)), ("mcp__good__echo", "mcp__good__echo_2"), "two servers, one name, no clash");
+    assert_eq!(silent.message, "was not ready within 10 s\nstill looking for my key");
+    assert!(served[1..].iter().all(|served| served.tools.as_ref().is_ok_and(|tools| &*tools[0].spec().name == "echo")));
     let log = scene.log();
     let mut pids = log.lines().filter_map(|line| line.strip_prefix("start "));
     until(|| pids.clone().any(|pid| !is_alive(pid)), "the end of the silent one").await;
@@ -68,7 +67,7 @@ async fn more_servers_than_the_limit_are_not_started() {
     let server = |_| ToolServer { name: "x".into(), way: nobody.clone() };
     let served = scene.start_all((0..=mcp::SERVERS_MAX).map(server).collect()).await;
     let last = served.last().unwrap().tools.as_ref().err().unwrap();
-    assert_eq!(last.message, "was not started: 32 servers are the limit");
+    assert_eq!(last.message, "32 servers are the limit");
 }
 
 #[tokio::test]

@@ -5,26 +5,26 @@ use vocab::*;
 use crate::support::{Scene, call, run, text, tool, until};
 
 #[tokio::test]
-async fn all_pages_are_listed_and_named() {
+async fn all_pages_are_listed() {
     let scene = Scene::new();
     let tools = scene.kind("good").await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();
     expect_test::expect![[r#"
-        mcp__good__echo
-        mcp__good__add
-        mcp__good__picture
-        mcp__good__progress
-        mcp__good__slow
-        mcp__good__die
-        mcp__good__garbage
-        mcp__good__huge
-        mcp__good__too_long
-        mcp__good__place
-        mcp__good__ask_us
-        mcp__good__wrong
-        mcp__good__refuse
-        mcp__good__children
-        mcp__good__odd"#]]
+        echo
+        add
+        picture
+        progress
+        slow
+        die
+        garbage
+        huge
+        too_long
+        place
+        ask_us
+        wrong
+        refuse
+        children
+        odd"#]]
     .assert_eq(&names.join("\n"));
     let log = scene.log();
     let said: Vec<&str> = log.lines().skip(1).collect();

@@ -72,8 +72,7 @@ pub(crate) async fn until(is_so: impl Fn() -> bool, wanted: &str) {
 }
 
 pub(crate) fn tool<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a Arc<dyn Tool> {
-    let ends = format!("__{name}");
-    tools.iter().find(|tool| tool.spec().name.ends_with(&ends)).unwrap_or_else(|| panic!("no tool {name}"))
+    tools.iter().find(|tool| &*tool.spec().name == name).unwrap_or_else(|| panic!("no tool {name}"))
 }
 
 /// A call whose progress is kept.

@@ -92,13 +92,10 @@ async fn a_server_that_is_not_there_or_not_safe_is_refused() {
         scene.start(ToolServer { name: "web".into(), way }).await.err().unwrap()
     };
     let gone = start("http://127.0.0.1:1/mcp").await;
-    assert!(
-        gone.message.starts_with("the server `web` could not be asked: cannot reach http://127.0.0.1:1"),
-        "{gone:?}"
-    );
+    assert!(gone.message.starts_with("could not be asked: cannot reach http://127.0.0.1:1"), "{gone:?}");
     let open = start("http://mcp.example/canary-123456").await;
     assert_eq!(
         open.message,
-        "the server `web` has an address that is not taken: it must be an https URL, or http on this machine, without credentials"
+        "has an address that is not taken: it must be an https URL, or http on this machine, without credentials"
     );
 }

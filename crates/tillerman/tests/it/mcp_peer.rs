@@ -58,7 +58,7 @@ impl Scene {
 
     /// What both ways have in common.
     async fn check(&self, tools: &[Arc<dyn Tool>]) {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.spec().name.trim_start_matches("mcp__peer__")).collect();
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();
         assert_eq!(names, ["add", "where", "alive", "think", "steps", "wait"], "two pages");
         assert!(tools.iter().all(|tool| tool.required() == Required::ReadOnly));
         let sum = call(tools, "add", r#"{"a":2,"b":3}"#).0.await;
@@ -76,7 +76,7 @@ impl Scene {
 }
 
 fn call(tools: &[Arc<dyn Tool>], name: &str, input: &str) -> (Later<'static, Outcome>, Arc<Mutex<Vec<String>>>) {
-    let tool = tools.iter().find(|tool| tool.spec().name.ends_with(name)).unwrap_or_else(|| panic!("no tool {name}"));
+    let tool = tools.iter().find(|tool| &*tool.spec().name == name).unwrap_or_else(|| panic!("no tool {name}"));
     let told = Arc::new(Mutex::new(Vec::new()));
     let keep = told.clone();
     let context = CallContext {

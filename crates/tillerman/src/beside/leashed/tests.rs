@@ -29,7 +29,7 @@ async fn start(workspace: &std::path::Path, command: &str) -> Result<Vec<Arc<dyn
 }
 
 async fn call(tools: &[Arc<dyn Tool>], name: &str) -> String {
-    let tool = tools.iter().find(|tool| tool.spec().name.ends_with(name)).unwrap();
+    let tool = tools.iter().find(|tool| &*tool.spec().name == name).unwrap();
     let context = CallContext {
         session: "s1".into(),
         call: "c1".into(),
@@ -71,6 +71,6 @@ async fn its_death_is_told_with_its_last_words_and_without_its_key() {
     assert_eq!(call(&tools, "die").await, "the server `held` exited with code 3\nthe reason is ***");
     assert!(call(&tools, "place").await.contains("cwd"), "it is started anew");
     let missing = start(dir.path(), "no-such-program").await.err().unwrap();
-    assert!(missing.message.starts_with("the server `held` exited with code 127\n"), "{}", missing.message);
+    assert!(missing.message.starts_with("exited with code 127\n"), "{}", missing.message);
     assert!(missing.message.contains("no-such-program"), "{}", missing.message);
 }
