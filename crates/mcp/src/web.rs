@@ -1,5 +1,5 @@
-//! The way over HTTP: each request is a POST of its own whose answer is one JSON text or a stream of events. Nothing is kept
-//! open between requests, so nothing is heard there either.
+//! The way over HTTP: each request is a POST of its own whose answer is one JSON text or a stream of events. Where the server
+//! has one, a further stream brings what it asks beside all calls.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +9,8 @@ use std::time::Duration;
 use providers::sse::Sse;
 use providers::{Credentials, Endpoint, Incoming, Known, Late, Proxy, Secret};
 use serde_json::value::RawValue;
-use tokio::time::timeout;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
 use vocab::{Fault, FaultKind, Later, Progress};
 
 use crate::MESSAGE_BYTES_MAX;
@@ -20,11 +21,14 @@ use crate::link::{Link, Trouble};
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// What nobody waits for (a cancellation, an answer of ours, the end) may take so long.
 const ASIDE_LIMIT: Duration = Duration::from_secs(5);
+/// Between two streams for what the server asks by itself: one that ends is opened again.
+const LISTEN_PAUSE: Duration = Duration::from_secs(5);
 /// As much of a refusal is read as people can be shown.
 const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// A longer id of a session is none.
 const SESSION_BYTES_MAX: usize = 1024;
 
+const EVENTS: &str = "text/event-stream";
 const ACCEPT: &str = "application/json, text/event-stream";
 const SESSION: &str = "Mcp-Session-Id";
 const VERSION: &str = "MCP-Protocol-Version";
@@ -75,6 +79,8 @@ impl Credentials for Badge {
 
 pub(crate) struct Web {
     shared: Arc<Shared>,
+    /// Hears what the server asks by itself. Ended with this.
+    listener: OnceLock<AbortHandle>,
 }
 
 struct Shared {
@@ -96,7 +102,8 @@ impl Web {
         let badge = Arc::new(Badge { headers, session: Mutex::default(), version: OnceLock::new() });
         let endpoint = Endpoint::new(url, Late(badge.clone()), CONNECT_LIMIT, proxy)?;
         let (ids, over) = (AtomicU64::new(1), AtomicBool::new(false));
-        Ok(Self { shared: Arc::new(Shared { endpoint, badge, us, ids, over }) })
+        let shared = Arc::new(Shared { endpoint, badge, us, ids, over });
+        Ok(Self { shared, listener: OnceLock::new() })
     }
 }
 
@@ -121,7 +128,11 @@ impl Link for Web {
         Box::pin(async move {
             let mut line = Vec::new();
             frames::initialized(&mut line);
-            self.shared.post(line).await.map(drop)
+            self.shared.post(line).await?;
+            let shared = self.shared.clone();
+            let listening = tokio::spawn(async move { shared.listen().await });
+            let _ = self.listener.set(listening.abort_handle());
+            Ok(())
         })
     }
 
@@ -137,6 +148,9 @@ impl Link for Web {
 impl Drop for Web {
     /// Tells the server that it may forget us, if there is still time for that.
     fn drop(&mut self) {
+        if let Some(listener) = self.listener.get() {
+            listener.abort();
+        }
         if self.is_over() || self.shared.badge.session().is_none() {
             return;
         }
@@ -173,11 +187,32 @@ fn aside(what: impl Future<Output = ()> + Send + 'static) {
 impl Shared {
     async fn exchange(&self, line: Vec<u8>, id: u64, progress: Option<Progress>) -> Result<Box<RawValue>, Trouble> {
         let mut incoming = self.post(line).await?;
-        let is_stream = incoming.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
-        if !is_stream {
-            let body = incoming.collect(MESSAGE_BYTES_MAX).await.map_err(failed)?;
-            return self.settle(&body, id, progress.as_ref()).await.unwrap_or_else(|| Err(unanswered()));
+        if is_stream(&incoming) {
+            return self.follow(incoming, Some(id), progress.as_ref()).await;
         }
+        let body = incoming.collect(MESSAGE_BYTES_MAX).await.map_err(failed)?;
+        self.settle(&body, Some(id), progress.as_ref()).await.unwrap_or_else(|| Err(unanswered()))
+    }
+
+    /// Answers what the server asks beside all calls, for as long as it offers a stream for that. Many do not.
+    async fn listen(&self) {
+        while let Ok(incoming) = self.endpoint.get(EVENTS).await {
+            if incoming.status != 200 || !is_stream(&incoming) {
+                return;
+            }
+            // It is an answer to nothing, so all it can do is end.
+            let _ = self.follow(incoming, None, None).await;
+            sleep(LISTEN_PAUSE).await;
+        }
+    }
+
+    /// Reads a stream until it brings the answer that is waited for, or ends.
+    async fn follow(
+        &self,
+        mut incoming: Incoming<'_>,
+        id: Option<u64>,
+        progress: Option<&Progress>,
+    ) -> Result<Box<RawValue>, Trouble> {
         let mut events = Sse::new(MESSAGE_BYTES_MAX);
         let mut ended = false;
         while !ended {
@@ -187,20 +222,20 @@ impl Shared {
             }
             while let Some(event) = events.next() {
                 let data = event.map_err(|_| too_long())?.to_vec();
-                if let Some(outcome) = self.settle(&data, id, progress.as_ref()).await {
+                if let Some(outcome) = self.settle(&data, id, progress).await {
                     return outcome;
                 }
             }
         }
         let rest = events.finish().map(<[u8]>::to_vec).unwrap_or_default();
-        self.settle(&rest, id, progress.as_ref()).await.unwrap_or_else(|| Err(unanswered()))
+        self.settle(&rest, id, progress).await.unwrap_or_else(|| Err(unanswered()))
     }
 
     /// Takes one message; `Some` is the answer that is waited for.
     async fn settle(
         &self,
         data: &[u8],
-        id: u64,
+        id: Option<u64>,
         progress: Option<&Progress>,
     ) -> Option<Result<Box<RawValue>, Trouble>> {
         let mut all = Vec::new();
@@ -208,10 +243,10 @@ impl Shared {
         let mut answer = None;
         for heard in all {
             match heard {
-                Heard::Answer { id: theirs, outcome } if theirs == id => {
+                Heard::Answer { id: theirs, outcome } if Some(theirs) == id => {
                     answer = Some(outcome.map_err(Trouble::Refused))
                 }
-                Heard::Progress { id: theirs, text } if theirs == id => {
+                Heard::Progress { id: theirs, text } if Some(theirs) == id => {
                     if let Some(progress) = progress {
                         progress(&text);
                     }
@@ -249,6 +284,10 @@ impl fmt::Debug for Web {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Web({})", self.shared.endpoint.server())
     }
+}
+
+fn is_stream(incoming: &Incoming<'_>) -> bool {
+    incoming.header("content-type").is_some_and(|kind| kind.starts_with(EVENTS))
 }
 
 fn failed(fault: Fault) -> Trouble {

@@ -52,6 +52,10 @@ impl Endpoint {
         self.send(Method::POST, accept, || Pieces::new(vec![body.clone()])).await
     }
 
+    pub async fn get(&self, accept: &'static str) -> Result<Incoming<'_>, Fault> {
+        self.send(Method::GET, accept, Pieces::empty).await
+    }
+
     pub async fn delete(&self) -> Result<Incoming<'_>, Fault> {
         self.send(Method::DELETE, "*/*", Pieces::empty).await
     }

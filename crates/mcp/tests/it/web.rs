@@ -12,7 +12,8 @@ async fn the_handshake_keeps_session_version_and_headers() {
     assert_eq!(tools.len(), 7);
     assert_eq!(text(&tools, "echo", r#"{"text":"hi"}"#).await, "hi");
     assert_eq!(server.said(), ["initialize", "notifications/initialized", "tools/list", "tools/call"]);
-    for (at, heard) in server.heard().iter().enumerate() {
+    let posted = server.heard().into_iter().filter(|heard| heard.method == "POST");
+    for (at, heard) in posted.enumerate() {
         assert_eq!(heard.path, "/mcp/?team=canary-query", "a slash at the end stays");
         assert_eq!(heard.header("authorization"), Some(KEY));
         assert_eq!(heard.header("accept"), Some("application/json, text/event-stream"));
@@ -35,6 +36,21 @@ async fn a_stream_tells_progress_asks_and_answers() {
 }
 
 #[tokio::test]
+async fn a_server_may_ask_beside_all_calls() {
+    let server = WebServer::start_with(true).await;
+    let tools = Scene::new().start(server.as_tool_server()).await.unwrap();
+    until(|| server.said().contains(&"answer".into()), "the answer").await;
+    let heard = server.heard();
+    let find = |what: &str| heard.iter().find(|heard| heard.what() == what).unwrap();
+    assert_eq!(find("GET").header("accept"), Some("text/event-stream"));
+    assert_eq!(find("GET").header("mcp-session-id"), Some("session-0"));
+    assert!(find("answer").body["result"]["roots"][0]["uri"].as_str().unwrap().starts_with("file:///"));
+    assert!(!server.said().contains(&"closed".into()), "the stream stays open");
+    drop(tools);
+    until(|| server.said().contains(&"closed".into()), "the end of the stream").await;
+}
+
+#[tokio::test]
 async fn a_dropped_call_is_cancelled_and_the_end_is_told() {
     let server = WebServer::start().await;
     let tools = Scene::new().start(server.as_tool_server()).await.unwrap();
@@ -48,7 +64,7 @@ async fn a_dropped_call_is_cancelled_and_the_end_is_told() {
     assert_eq!(call.body["id"], cancelled.body["params"]["requestId"]);
     drop(tools);
     until(|| server.said().contains(&"DELETE".into()), "the end").await;
-    let end = server.heard().pop().unwrap();
+    let end = server.heard().into_iter().find(|heard| heard.method == "DELETE").unwrap();
     assert_eq!(end.header("mcp-session-id"), Some("session-0"));
 }
 
@@ -62,7 +78,9 @@ async fn a_forgotten_session_is_made_anew_within_the_call() {
     assert_eq!(said[3..], ["tools/call", "initialize", "notifications/initialized", "tools/call"]);
     drop(tools);
     until(|| server.said().contains(&"DELETE".into()), "the end").await;
-    assert_eq!(server.heard().pop().unwrap().header("mcp-session-id"), Some("session-1"), "of the new one only");
+    let ends: Vec<_> = server.heard().into_iter().filter(|heard| heard.method == "DELETE").collect();
+    assert_eq!(ends.len(), 1);
+    assert_eq!(ends[0].header("mcp-session-id"), Some("session-1"), "of the new one only");
 }
 
 #[tokio::test]

@@ -38,13 +38,19 @@ pub(crate) struct WebServer {
     /// Sessions that were made; the last one counts.
     sessions: Arc<AtomicUsize>,
     pub(crate) url: String,
+    /// It has a stream for questions of its own.
+    asks: bool,
 }
 
 impl WebServer {
     pub(crate) async fn start() -> Self {
+        Self::start_with(false).await
+    }
+
+    pub(crate) async fn start_with(asks: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp/?team=canary-query", listener.local_addr().unwrap());
-        let server = Self { url, ..Self::default() };
+        let server = Self { url, asks, ..Self::default() };
         let serving = server.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -63,8 +69,9 @@ impl WebServer {
     pub(crate) fn heard(&self) -> Vec<Heard> {
         self.heard.lock().unwrap().clone()
     }
+    /// All but the stream that is asked for beside everything else: its place among the others is a matter of luck.
     pub(crate) fn said(&self) -> Vec<String> {
-        self.heard().iter().map(Heard::what).collect()
+        self.heard().iter().map(Heard::what).filter(|what| what != "GET").collect()
     }
     /// From now on the client's session is unknown.
     pub(crate) fn forget(&self) {
@@ -96,6 +103,14 @@ impl WebServer {
                 events(&mut stream, &[&event]).await;
             }
             "tools/call" => self.call(&mut stream, params, &result).await,
+            "GET" if self.asks => {
+                let ask = json!({ "jsonrpc": "2.0", "id": 7, "method": "roots/list" });
+                events(&mut stream, &[": wait\n\n", &format!("data: {ask}\n\n")]).await;
+                // Open until the other side closes it.
+                let _ = stream.read_buf(&mut Vec::new()).await;
+                self.heard.lock().unwrap().push(Heard { method: "closed".into(), ..heard });
+            }
+            "GET" => answer(&mut stream, "405 Method Not Allowed", "", "").await,
             "DELETE" => answer(&mut stream, "204 No Content", "", "").await,
             _ => answer(&mut stream, "202 Accepted", "", "").await,
         }

@@ -72,6 +72,11 @@ impl Scene {
         waiting.abort();
         self.until_logged("aborted").await;
         assert_eq!(parts_text(&call(tools, "add", r#"{"a":1,"b":1}"#).0.await.parts), "2", "it goes on");
+        let text = async |name| parts_text(&call(tools, name, "{}").0.await.parts);
+        assert_eq!(text("where").await, format!("file://{}", self.dir.path().display()));
+        assert_eq!(text("alive").await, "{}");
+        let refused = call(tools, "think", "{}").0.await;
+        assert!(refused.is_error && parts_text(&refused.parts).starts_with("no model: "), "{refused:?}");
     }
 }
 
@@ -102,11 +107,6 @@ async fn a_server_of_the_official_sdk_over_stdio() {
     let args = vec![script().to_str().unwrap().into()];
     let tools = scene.start(ServerWay::Process { command: "node".into(), args, env }).await;
     scene.check(&tools).await;
-    let text = async |name| parts_text(&call(&tools, name, "{}").0.await.parts);
-    assert_eq!(text("where").await, format!("file://{}", scene.dir.path().display()));
-    assert_eq!(text("alive").await, "{}");
-    let refused = call(&tools, "think", "{}").0.await;
-    assert!(refused.is_error && parts_text(&refused.parts).starts_with("no model: "), "{refused:?}");
 }
 
 /// A process that ends with the test.
