@@ -34,7 +34,7 @@ PAGES = {
     None: ([tool("echo", annotations={"readOnlyHint": True}), tool("add")], "p2"),
     "p2": ([tool("picture"), tool("progress"), tool("slow"), tool("die")], "p3"),
     "p3": (
-        [tool(name) for name in ("garbage", "huge", "too_long", "place", "ask_us", "wrong", "refuse", "children", "odd")],
+        [tool(name) for name in ("garbage", "huge", "too_long", "place", "ask_us", "wrong", "refuse", "children", "odd", "deaf")],
         None,
     ),
 }
@@ -91,6 +91,9 @@ def call(id, name, arguments, meta):
     if name == "children":
         child = subprocess.Popen(["sleep", "600"])
         return text("%d %d" % (os.getpid(), child.pid))
+    if name == "deaf":
+        while True:
+            sys.stdout.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n' * 1000)
     if name == "odd":
         return {"content": "none"}
     return None

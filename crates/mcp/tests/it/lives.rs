@@ -103,6 +103,17 @@ async fn a_dead_server_fails_its_calls_and_is_started_once_more_for_the_next() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_and_never_listens_is_ended() {
+    let scene = Scene::new();
+    let tools = scene.kind("good").await.unwrap();
+    assert_eq!(text(&tools, "deaf", "{}").await, "the server `good` was stopped: it does not read its stdin");
+    let log = scene.log();
+    let pid = log.lines().find_map(|line| line.strip_prefix("start ")).unwrap();
+    until(|| !is_alive(pid), "its end").await;
+    assert_eq!(text(&tools, "echo", r#"{"text":"again"}"#).await, "again");
+}
+
+#[tokio::test]
 async fn a_server_that_cannot_be_started_again_says_so_each_time() {
     let scene = Scene::new();
     let server = scene.dir.path().join("once.sh");

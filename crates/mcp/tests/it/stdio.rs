@@ -24,7 +24,8 @@ async fn all_pages_are_listed() {
         wrong
         refuse
         children
-        odd"#]]
+        odd
+        deaf"#]]
     .assert_eq(&names.join("\n"));
     let log = scene.log();
     let said: Vec<&str> = log.lines().skip(1).collect();
