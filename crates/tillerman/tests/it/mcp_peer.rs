@@ -21,15 +21,10 @@ struct Scene {
 }
 
 impl Scene {
-    /// `None` when there is no SDK here; that has been told.
-    fn new() -> Option<Self> {
-        match node().and_then(|()| package("mcp", PACKAGE, VERSION)) {
-            Ok(package) => Some(Self { dir: tempfile::tempdir().unwrap(), package: package.canonicalize().unwrap() }),
-            Err(why) => {
-                println!("SKIP {why}");
-                None
-            }
-        }
+    /// Fails with the reason where there is no SDK.
+    fn new() -> Result<Self, String> {
+        let package = node().and_then(|()| package("mcp", PACKAGE, VERSION))?;
+        Ok(Self { dir: tempfile::tempdir().unwrap(), package: package.canonicalize().unwrap() })
     }
 
     fn log(&self) -> PathBuf {
@@ -101,7 +96,10 @@ fn script() -> PathBuf {
 
 #[tokio::test]
 async fn a_server_of_the_official_sdk_over_stdio() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = match Scene::new() {
+        Ok(scene) => scene,
+        Err(why) => return println!("SKIP {why}"),
+    };
     let secret = |path: &Path| Secret::new(path.to_str().unwrap()).unwrap();
     let env = vec![("PEER_PACKAGE".into(), secret(&scene.package)), ("PEER_LOG".into(), secret(&scene.log()))];
     let args = vec![script().to_str().unwrap().into()];
@@ -121,7 +119,10 @@ impl Drop for Ended {
 
 #[tokio::test]
 async fn a_server_of_the_official_sdk_over_http() {
-    let Some(scene) = Scene::new() else { return };
+    let scene = match Scene::new() {
+        Ok(scene) => scene,
+        Err(why) => return println!("SKIP {why}"),
+    };
     let mut node = Command::new("node");
     node.arg(script()).arg("http").env("PEER_PACKAGE", &scene.package).env("PEER_LOG", scene.log());
     let mut server = Ended(node.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap());
