@@ -102,6 +102,23 @@ async fn on(stage: &Stage, id: &str) -> Actor {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_saved_and_not_open_can_be_forked() {
+    let stage = stage(&Player::new([]));
+    left_behind(&stage, "old", vec![started("t1"), user("t1", "a", UserFrom::Prompt), ended("t1")]).await;
+    let mut actor = stage.actor();
+    for (id, forks) in [("old", true), ("never", false)] {
+        let tag = actor.send_to(Target::Session(id.into()), Verb::Fork { at: None }).await;
+        match actor.reply(tag).await {
+            Ok(Reply::Forked { session, .. }) if forks => {
+                assert!(log_of(&stage, session.as_str()).await.contains("user (Prompt): a"));
+            }
+            Err(fault) if !forks => assert_eq!(fault.kind, FaultKind::UnknownSession),
+            other => panic!("{id}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_fork_of_everything_has_the_whole_active_path_and_goes_on() {
     let player = Player::new([say("one"), say("two"), say("three")]);
     let stage = stage(&player);
