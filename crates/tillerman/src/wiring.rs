@@ -10,6 +10,7 @@ mod keys;
 mod linked;
 mod pick;
 mod picture;
+mod servers;
 #[cfg(test)]
 mod tests;
 
@@ -159,6 +160,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
+        servers: servers::servers(&secrets),
     };
     let mut settings = setup.settings;
     settings.model = model.into();

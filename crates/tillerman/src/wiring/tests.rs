@@ -1,6 +1,7 @@
 //! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
 
 mod openrouter;
+mod servers;
 mod signing_in;
 mod stage;
 mod vendor;

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod acp_scarf;
+mod acp_stage;
 mod boundaries;
 mod cli;
 mod cli_extensions;
@@ -17,6 +18,7 @@ mod golden;
 mod leash_entry;
 mod loaf_limits;
 mod loaf_stage;
+mod mcp_peer;
 mod peers;
 mod peers_acp;
 mod real_model;

@@ -115,6 +115,11 @@ pub(crate) fn npm(name: &str, packages: &[String]) -> Result<PathBuf, String> {
     Ok(cache.join("node_modules"))
 }
 
+/// Where one package is.
+pub(crate) fn package(kept_as: &str, name: &str, version: &str) -> Result<PathBuf, String> {
+    Ok(npm(&format!("{kept_as}-{version}"), &[format!("{name}@{version}")])?.join(name))
+}
+
 pub(crate) fn installed(ending: &Ending, by: &str, packages: &[String]) -> Result<(), String> {
     match ending.well {
         true => Ok(()),
@@ -124,8 +129,8 @@ pub(crate) fn installed(ending: &Ending, by: &str, packages: &[String]) -> Resul
 
 #[test]
 fn the_npm_client_and_the_original_agent_work_with_the_binary() {
-    let package = match node().and_then(|()| npm(&format!("pi-{VERSION}"), &[format!("{PACKAGE}@{VERSION}")])) {
-        Ok(modules) => modules.join(PACKAGE),
+    let package = match node().and_then(|()| package("pi", PACKAGE, VERSION)) {
+        Ok(package) => package,
         Err(why) => {
             println!("SKIP {why}");
             return;
