@@ -3,6 +3,7 @@
 
 mod bench;
 mod changes;
+mod controlled;
 mod docs_page;
 mod edit;
 mod escape;
