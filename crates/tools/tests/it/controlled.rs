@@ -1,109 +1,13 @@
-//! Files and commands through a controller that offers to show, to take and to run them.
+//! Files through a controller that offers to show and to take them.
 
-use std::collections::HashMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use vocab::*;
 
 use crate::bench::{Bench, CANARY, context, runtime};
-use crate::shell_support::Session;
-
-/// An editor: buffers that may differ from the disk, and a note of everything that was asked of it.
-#[derive(Default)]
-struct Editor {
-    offers: Services,
-    buffers: Mutex<HashMap<PathBuf, String>>,
-    asked: Mutex<Vec<String>>,
-    /// The n-th write from now fails.
-    failing_write: Mutex<Option<usize>>,
-    /// It keeps what it takes in its buffer.
-    keeps: bool,
-    /// It ends every line with CR LF when it saves.
-    crlf: bool,
-    /// Done just before a write.
-    before_write: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-    runs: Mutex<Option<ErrandResult>>,
-}
-
-const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
-
-impl Editor {
-    fn new(offers: Services) -> Self {
-        Self { offers, ..Self::default() }
-    }
-    fn with(self, path: &Path, text: &str) -> Self {
-        self.buffers.lock().unwrap().insert(path.to_owned(), text.to_owned());
-        self
-    }
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut self.asked.lock().unwrap())
-    }
-    fn note(&self, what: &str, path: &Path) {
-        let name = path.file_name().unwrap().to_string_lossy();
-        self.asked.lock().unwrap().push(format!("{what} {name}"));
-    }
-
-    fn read(&self, path: &Path) -> ErrandResult {
-        self.note("read", path);
-        match self.buffers.lock().unwrap().get(path) {
-            Some(text) if text == "locked" => ErrandResult::Failed("it is locked".into()),
-            Some(text) => ErrandResult::Text(text.as_str().into()),
-            None => ErrandResult::NotFound,
-        }
-    }
-
-    fn write(&self, path: &Path, content: &str) -> ErrandResult {
-        self.note("write", path);
-        if let Some(left) = self.failing_write.lock().unwrap().as_mut() {
-            *left = left.wrapping_sub(1);
-            if *left == 0 {
-                return ErrandResult::Failed("the disk is full".into());
-            }
-        }
-        if let Some(step) = self.before_write.lock().unwrap().take() {
-            step();
-        }
-        self.buffers.lock().unwrap().insert(path.to_owned(), content.to_owned());
-        let saved = if self.crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
-        if !self.keeps {
-            std::fs::write(path, saved).unwrap();
-        }
-        ErrandResult::Written
-    }
-}
-
-/// The way to an editor.
-struct Way(Arc<Editor>);
-
-impl Errands for Way {
-    fn offered(&self) -> Services {
-        self.0.offers
-    }
-    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult> {
-        let editor = self.0.clone();
-        Box::pin(async move {
-            tokio::task::yield_now().await;
-            match kind {
-                ErrandKind::ReadText { path } => editor.read(&path),
-                ErrandKind::WriteText { path, content } => editor.write(&path, &content),
-                ErrandKind::Run { command, cwd, env, output_bytes_max } => {
-                    let env = env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-                    let cwd = cwd.file_name().unwrap().to_string_lossy().into_owned();
-                    editor.asked.lock().unwrap().push(format!("run {command} in {cwd}, {output_bytes_max}: {env}"));
-                    let result = editor.runs.lock().unwrap().take();
-                    match result {
-                        Some(result) => result,
-                        None => std::future::pending().await,
-                    }
-                }
-            }
-        })
-    }
-}
+use crate::editor::{Editor, TEXTS, Way, text};
 
 fn call(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value) -> Outcome {
     call_granted(bench, editor, name, input, Required::WorkspaceWrite)
@@ -112,11 +16,6 @@ fn call(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value) -> Outcom
 fn call_granted(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value, granted: Required) -> Outcome {
     let context = CallContext { errands: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
     runtime().block_on(bench.tool(name).run(Json::trusted(input.to_string()), context))
-}
-
-fn text(outcome: &Outcome) -> String {
-    let text = parts_text(&outcome.parts);
-    if outcome.is_error { format!("ERROR {text}") } else { text }
 }
 
 fn sides(outcome: &Outcome) -> Vec<(String, Snapshot, Snapshot)> {
@@ -300,7 +199,7 @@ fn what_is_remembered_is_what_stands_on_the_disk_or_what_was_handed_over() {
 
 #[test]
 fn a_write_that_fails_says_so_and_what_may_not_be_replaced_is_not_handed_over() {
-    let bench = Bench::holding(&[("a.txt", "old\n"), ("locked.txt", "old\n")]);
+    let bench = Bench::holding(&[("a.txt", "old\n")]);
     let editor = Arc::new(Editor { failing_write: Mutex::new(Some(1)), ..Editor::new(TEXTS) });
     let write = |path: &str| call(&bench, &editor, "write_file", json!({"path": path, "content": "new"}));
     let outcome = write("a.txt");
@@ -311,18 +210,10 @@ fn a_write_that_fails_says_so_and_what_may_not_be_replaced_is_not_handed_over() 
     editor.asked();
     std::fs::create_dir(bench.root.join("dir")).unwrap();
     assert!(text(&write("dir")).contains("is a directory"));
-    if !rustix_is_root() {
-        std::fs::set_permissions(bench.root.join("locked.txt"), PermissionsExt::from_mode(0o444)).unwrap();
-        assert!(text(&write("locked.txt")).contains("read-only"));
-    }
+    let fifo = bench.root.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(text(&write("pipe")).contains("not a regular file"));
     assert!(!editor.asked().iter().any(|asked| asked.starts_with("write")));
-}
-
-/// Root may write everything, so that no file is read-only for it.
-fn rustix_is_root() -> bool {
-    std::fs::write("/proc/self/comm", "it").is_ok()
-        && std::fs::metadata("/root").is_ok_and(|it| it.permissions().mode() != 0)
-        && std::fs::read_dir("/root").is_ok()
 }
 
 #[test]
@@ -389,103 +280,4 @@ fn without_an_offer_of_texts_the_disk_is_all_there_is() {
     assert_eq!(text(&call(&bench, &editor, "read_file", json!({"path": "a.txt"}))), "disk\n");
     call(&bench, &editor, "write_file", json!({"path": "a.txt", "content": "new"}));
     assert_eq!((editor.asked().len(), bench.text("a.txt")), (0, "new".to_owned()));
-}
-
-// ---- commands ---------------------------------------------------------------------------------------------------
-
-const TERMINAL: Services = Services { read_text: false, write_text: false, terminal: true };
-
-fn ran(output: &str, truncated: bool, exit_code: Option<i32>, signal: Option<&str>) -> ErrandResult {
-    ErrandResult::Ran { output: output.into(), truncated, exit_code, signal: signal.map(Into::into) }
-}
-
-async fn bash(session: &Session, editor: &Arc<Editor>, input: Value, granted: Required) -> Outcome {
-    let context = CallContext { errands: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
-    session.tool("bash").run(Json::trusted(input.to_string()), context).await
-}
-
-fn details(outcome: &Outcome) -> Value {
-    serde_json::from_str(outcome.details.as_ref().unwrap().as_str()).unwrap()
-}
-
-fn folder_of(session: &Session) -> &TempDir {
-    &session.dir
-}
-
-#[tokio::test]
-async fn a_command_runs_in_the_terminal_of_the_controller() {
-    let session = Session::new();
-    let editor =
-        Arc::new(Editor { runs: Mutex::new(Some(ran("built\n", false, Some(0), None))), ..Editor::new(TERMINAL) });
-    let outcome = bash(&session, &editor, json!({"command": "make all"}), Required::DangerFullAccess).await;
-    assert_eq!((text(&outcome), details(&outcome)["exitCode"].clone()), ("built\n".to_owned(), json!(0)));
-    let asked = editor.asked();
-    assert!(asked[0].starts_with("run make all in ws, 1048576: "), "{asked:?}");
-    assert!(
-        asked[0].contains("GIT_PAGER=cat") && !asked[0].contains("PATH=") && !asked[0].contains("GIT_CONFIG"),
-        "{asked:?}"
-    );
-    for (result, told) in [
-        (ran("no\n", false, Some(2), None), "ERROR no\n[exit code 2]"),
-        (ran("", false, None, Some("SIGKILL")), "ERROR (no output)\n[killed by signal SIGKILL]"),
-        (ran("x", false, None, None), "ERROR x\n[the controller does not say how it ended]"),
-        (
-            ran("end\n", true, Some(0), None),
-            "end\n[the beginning of the output is lost: the controller keeps only its end]",
-        ),
-        (ErrandResult::Failed("no shell".into()), "ERROR bash: the controller could not run the command: no shell"),
-    ] {
-        *editor.runs.lock().unwrap() = Some(result);
-        let outcome = bash(&session, &editor, json!({"command": "make"}), Required::DangerFullAccess).await;
-        assert_eq!(text(&outcome), told);
-    }
-}
-
-#[tokio::test]
-async fn long_output_is_cut_and_spilled_as_ever() {
-    let session = Session::new();
-    let long = "0123456789\n".repeat(9_000);
-    let editor = Arc::new(Editor { runs: Mutex::new(Some(ran(&long, false, Some(0), None))), ..Editor::new(TERMINAL) });
-    let outcome = bash(&session, &editor, json!({"command": "make"}), Required::DangerFullAccess).await;
-    let (told, facts) = (text(&outcome), details(&outcome));
-    assert!(told.len() < 40_000 && told.contains("bytes omitted; full output in"), "{}", told.len());
-    assert_eq!((&facts["truncated"], &facts["totalBytes"]), (&json!(true), &json!(99_000)));
-    let spill = PathBuf::from(facts["spill"].as_str().unwrap());
-    assert!(spill.starts_with(folder_of(&session).path()));
-    assert_eq!(std::fs::read_to_string(spill).unwrap(), long);
-}
-
-#[tokio::test]
-async fn a_command_that_may_only_read_takes_its_fences_along() {
-    let session = Session::new();
-    let editor = Arc::new(Editor { runs: Mutex::new(Some(ran("", false, Some(0), None))), ..Editor::new(TERMINAL) });
-    bash(&session, &editor, json!({"command": "git status"}), Required::ReadOnly).await;
-    let asked = editor.asked();
-    assert!(asked[0].contains("GIT_CONFIG_KEY_0=core.fsmonitor") && asked[0].contains("PATH="), "{asked:?}");
-}
-
-#[tokio::test]
-async fn what_was_not_granted_or_is_for_the_background_is_not_run_there() {
-    let session = Session::new();
-    let editor = Arc::new(Editor::new(TERMINAL));
-    let told = text(&bash(&session, &editor, json!({"command": "rm -rf x"}), Required::ReadOnly).await);
-    assert!(told.contains("only read-only was granted"), "{told}");
-    let told =
-        text(&bash(&session, &editor, json!({"command": "make", "cwd": "nowhere"}), Required::DangerFullAccess).await);
-    assert!(told.contains("does not exist"), "{told}");
-    let input = json!({"command": "sleep 5", "run_in_background": true});
-    assert!(
-        text(&bash(&session, &editor, input, Required::DangerFullAccess).await)
-            .starts_with("Started in the background")
-    );
-    assert_eq!(editor.asked().len(), 0);
-}
-
-#[tokio::test]
-async fn a_command_that_takes_too_long_is_given_up() {
-    let session = Session::new();
-    let editor = Arc::new(Editor::new(TERMINAL));
-    let outcome = bash(&session, &editor, json!({"command": "make", "timeout": 50}), Required::DangerFullAccess).await;
-    assert_eq!(text(&outcome), "ERROR (no output)\n[timed out after 0.05 s; its output stayed with the controller]");
-    assert_eq!(details(&outcome)["timedOut"], json!(true));
 }
