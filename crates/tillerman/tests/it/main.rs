@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
+mod acp_scarf;
 mod acp_stage;
 mod boundaries;
 mod cli;
@@ -20,6 +21,7 @@ mod loaf_limits;
 mod loaf_stage;
 mod mcp_peer;
 mod peers;
+mod peers_acp;
 mod real_model;
 mod recordings;
 mod recordings_loaf;
