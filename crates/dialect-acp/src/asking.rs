@@ -69,67 +69,25 @@ impl Acp {
     }
 
     pub(crate) fn asked_by_engine(&mut self, at: usize, ask: &Ask, out: &mut Out) {
-        let session = self.seats[at].session.clone();
-        let (method, params, asked) = match &ask.kind {
-            AskKind::Permission(permission) => {
-                let params = self.permission(at, ask, permission);
-                let tool_call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
-                ("session/request_permission", params, Asked::Permission { session, ask: ask.id.clone(), tool_call })
-            }
-            AskKind::HostCall { .. } => {
-                let answer = Answer::Deny(Some("this client has no tools of its own".into()));
-                return self.tell_seat(at, Verb::Answer { ask: ask.id.clone(), answer }, Why::Nothing, out);
+        let (session, id) = (self.seats[at].session.clone(), ask.id.clone());
+        if let AskKind::Permission(permission) = &ask.kind {
+            let params = self.permission(at, ask, permission);
+            let tool_call = params["toolCall"]["toolCallId"].as_str().unwrap_or_default().to_owned();
+            let asked = Asked::Permission { session, ask: id, tool_call };
+            return self.ask_client("session/request_permission", params, asked, out);
+        }
+        match form(&ask.kind) {
+            Some((message, field, form)) if self.client.elicitation.form => {
+                let params = dialog(&session, &message, field);
+                self.ask_client("elicitation/create", params, Asked::Form { session, ask: id, form }, out);
             }
             // A dialog that cannot be shown is one that was closed.
-            kind if !self.client.elicitation.form => {
-                let _ = kind;
-                let verb = Verb::Answer { ask: ask.id.clone(), answer: Answer::Dismissed };
-                return self.tell_seat(at, verb, Why::Nothing, out);
+            Some(_) => self.tell_seat(at, Verb::Answer { ask: id, answer: Answer::Dismissed }, Why::Nothing, out),
+            None => {
+                let answer = Answer::Deny(Some("this client has no tools of its own".into()));
+                self.tell_seat(at, Verb::Answer { ask: id, answer }, Why::Nothing, out);
             }
-            AskKind::Select { title, options } => {
-                let field = json!({ "type": "string", "enum": options });
-                let form = Form::Text;
-                (
-                    "elicitation/create",
-                    dialog(&session, title, field),
-                    Asked::Form { session, ask: ask.id.clone(), form },
-                )
-            }
-            AskKind::Confirm { title, message } => {
-                let text = format!("{title}\n{message}");
-                let (field, form) = (json!({ "type": "boolean" }), Form::YesNo);
-                (
-                    "elicitation/create",
-                    dialog(&session, &text, field),
-                    Asked::Form { session, ask: ask.id.clone(), form },
-                )
-            }
-            AskKind::Input { title, placeholder } => {
-                let mut field = json!({ "type": "string" });
-                if let Some(placeholder) = placeholder {
-                    field["description"] = json!(placeholder);
-                }
-                let form = Form::Text;
-                (
-                    "elicitation/create",
-                    dialog(&session, title, field),
-                    Asked::Form { session, ask: ask.id.clone(), form },
-                )
-            }
-            AskKind::Editor { title, prefill } => {
-                let mut field = json!({ "type": "string" });
-                if let Some(prefill) = prefill {
-                    field["default"] = json!(prefill);
-                }
-                let form = Form::Text;
-                (
-                    "elicitation/create",
-                    dialog(&session, title, field),
-                    Asked::Form { session, ask: ask.id.clone(), form },
-                )
-            }
-        };
-        self.ask_client(method, params, asked, out);
+        }
     }
 
     fn permission(&self, at: usize, ask: &Ask, permission: &PermissionAsk) -> Value {
@@ -225,6 +183,33 @@ impl Acp {
         });
         self.ask_client("elicitation/create", params, Asked::Nothing, out);
     }
+}
+
+/// What a dialog says, the one field it has, and what that is.
+fn form(kind: &AskKind) -> Option<(String, Value, Form)> {
+    Some(match kind {
+        AskKind::Permission(_) | AskKind::HostCall { .. } => return None,
+        AskKind::Select { title, options } => {
+            (title.to_string(), json!({ "type": "string", "enum": options }), Form::Text)
+        }
+        AskKind::Confirm { title, message } => {
+            (format!("{title}\n{message}"), json!({ "type": "boolean" }), Form::YesNo)
+        }
+        AskKind::Input { title, placeholder } => {
+            let mut field = json!({ "type": "string" });
+            if let Some(placeholder) = placeholder {
+                field["description"] = json!(placeholder);
+            }
+            (title.to_string(), field, Form::Text)
+        }
+        AskKind::Editor { title, prefill } => {
+            let mut field = json!({ "type": "string" });
+            if let Some(prefill) = prefill {
+                field["default"] = json!(prefill);
+            }
+            (title.to_string(), field, Form::Text)
+        }
+    })
 }
 
 fn dialog(session: &SessionId, message: &str, field: Value) -> Value {

@@ -180,7 +180,7 @@ impl Acp {
         let error = crate::frames::from_fault(fault, None);
         let calls =
             seat.prompts.into_iter().map(|(_, call)| call).chain(seat.waiting.into_iter().map(|(_, call)| call));
-        for call in calls.chain(seat.closing.map(|closing| closing.call)) {
+        for call in calls.chain(seat.closing.into_iter().map(|closing| closing.call)) {
             Pen { frames: &mut out.frames }.refuse(Some(&call), &error);
         }
         out.notes.push(text(fault));

@@ -40,7 +40,7 @@ pub(crate) enum Why {
     },
     Left {
         session: SessionId,
-        closing: Closing,
+        closing: Vec<Closing>,
     },
     Deleted(CallId),
     Prompt {
@@ -84,11 +84,30 @@ impl Why {
             _ => None,
         }
     }
+
+    /// The session that has to stay until the request is answered.
+    fn needs(&self) -> Option<&SessionId> {
+        match self {
+            Why::Replay { session, .. }
+            | Why::Prompt { session, .. }
+            | Why::Slash { session, .. }
+            | Why::Set { session, .. } => Some(session),
+            _ => None,
+        }
+    }
 }
 
 impl Acp {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
         let Some(why) = self.pending.remove(&tag) else { return };
+        let session = why.needs().cloned();
+        self.understood(why, result, out);
+        if let Some(at) = session.and_then(|session| self.seat_of(&session)) {
+            self.close_if_due(at, out);
+        }
+    }
+
+    fn understood(&mut self, why: Why, result: &Result<Reply, Fault>, out: &mut Out) {
         match (why, result) {
             (Why::Nothing, _) => {}
             (Why::Models, Ok(Reply::Models(models))) => self.models_known(models, out),
@@ -135,10 +154,14 @@ impl Acp {
                 pen(out).refuse(Some(&call), &from_fault(fault, Some(&asked)));
             }
             (Why::List { call, offset }, Ok(Reply::Sessions(page))) => pen(out).result(&call, listed(page, offset)),
-            (Why::Left { session, closing }, Ok(_)) => match closing.delete {
-                true => self.delete_saved(session.as_str(), closing, out),
-                false => pen(out).result(&closing.call, json!({})),
-            },
+            (Why::Left { session, closing }, Ok(_)) => {
+                for closing in closing {
+                    match closing.delete {
+                        true => self.delete_saved(session.as_str(), closing, out),
+                        false => pen(out).result(&closing.call, json!({})),
+                    }
+                }
+            }
             // Who wants it gone has it gone.
             (Why::Deleted(call), Ok(_)) => pen(out).result(&call, json!({})),
             (Why::Deleted(call), Err(fault))
@@ -268,12 +291,16 @@ impl Acp {
 
     /// Nothing runs any more in a session that is being left.
     pub(crate) fn close_if_due(&mut self, at: usize, out: &mut Out) {
-        let seat = &mut self.seats[at];
-        if !seat.is_busy()
-            && let Some(closing) = seat.closing.take()
-        {
+        if !self.is_busy(at) && !self.seats[at].closing.is_empty() {
+            let closing = std::mem::take(&mut self.seats[at].closing);
             self.left(at, closing, out);
         }
+    }
+
+    /// Something runs, or was asked for and has no answer yet.
+    pub(crate) fn is_busy(&self, at: usize) -> bool {
+        let seat = &self.seats[at];
+        seat.is_busy() || self.pending.values().any(|why| why.needs().is_some_and(|session| *session == seat.session))
     }
 }
 
@@ -300,7 +327,10 @@ fn refuse(why: &Why, error: impl FnOnce(Option<&str>) -> RpcError, out: &mut Out
         | Why::Prompt { call, session, .. }
         | Why::Slash { call, session }
         | Why::Set { call, session, .. } => (call, Some(session.as_str())),
-        Why::Left { session, closing } => (&closing.call, Some(session.as_str())),
+        Why::Left { session, closing } => {
+            let error = error(Some(session.as_str()));
+            return closing.iter().for_each(|closing| pen(out).refuse(Some(&closing.call), &error));
+        }
     };
     pen(out).refuse(Some(call), &error(session));
 }

@@ -86,18 +86,21 @@ impl Acp {
             methods.push(json!({ "type": "terminal", "id": LOGIN, "name": "Sign in in a terminal",
                 "description": "Runs `tillerman login`", "args": ["login"] }));
         }
-        let answer = json!({
+        let mut answer = json!({
             "protocolVersion": PROTOCOL,
             "agentCapabilities": {
                 "loadSession": true,
                 "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
                 "mcpCapabilities": { "http": true, "sse": false },
-                "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {} },
+                "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {} },
                 "auth": { "logout": {} },
             },
             "authMethods": methods,
             "agentInfo": { "name": "tillerman", "title": "Tillerman", "version": self.options.version },
         });
+        if !self.options.strict {
+            answer["agentCapabilities"]["sessionCapabilities"]["fork"] = json!({});
+        }
         Pen { frames: &mut out.frames }.result(call, answer);
         for at in 0..self.seats.len() {
             self.offer(at, out);
@@ -198,15 +201,14 @@ impl Acp {
 
     /// What runs is stopped first, and its prompt answered.
     fn leave(&mut self, at: usize, closing: Closing, out: &mut Out) {
-        if self.seats[at].is_busy() {
-            self.seats[at].closing = Some(closing);
+        self.seats[at].closing.push(closing);
+        if self.is_busy(at) {
             self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
-        } else {
-            self.left(at, closing, out);
         }
+        self.close_if_due(at, out);
     }
 
-    pub(crate) fn left(&mut self, at: usize, closing: Closing, out: &mut Out) {
+    pub(crate) fn left(&mut self, at: usize, closing: Vec<Closing>, out: &mut Out) {
         let session = self.seats[at].session.clone();
         self.tell_seat(at, Verb::Leave, Why::Left { session, closing }, out);
         self.seats.remove(at);
@@ -214,7 +216,7 @@ impl Acp {
 
     fn prompt(&mut self, call: &RawValue, params: params::Prompt, out: &mut Out) -> Result<(), RpcError> {
         let at = self.seat_named(&params.session_id)?;
-        if self.ending || self.seats[at].closing.is_some() {
+        if self.ending || !self.seats[at].closing.is_empty() {
             return Err(invalid("the session is being closed"));
         }
         let said = content::read(&params.prompt);

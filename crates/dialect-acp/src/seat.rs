@@ -29,7 +29,7 @@ pub(crate) struct Seat {
     /// Compactions so far.
     pub(crate) compactions: u64,
     /// To be answered when what runs has ended.
-    pub(crate) closing: Option<Closing>,
+    pub(crate) closing: Vec<Closing>,
 }
 
 /// A session that is being left.
@@ -80,7 +80,7 @@ impl Seat {
             cost: 0.0,
             over: None,
             compactions: 0,
-            closing: None,
+            closing: Vec::new(),
             state,
         }
     }

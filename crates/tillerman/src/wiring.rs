@@ -159,6 +159,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
+        servers: Arc::new(vocab::NoServers),
     };
     let mut settings = setup.settings;
     settings.model = model.into();

@@ -91,6 +91,7 @@ impl World {
             clock: self.clock.clone(),
             read_object: wire::read_object,
             around: Arc::new(vocab::Alone),
+            servers: Arc::new(vocab::NoServers),
         };
         let mut defaults = Settings::new("/nowhere", "a");
         defaults.mode = self.dice.pick(&Mode::ALL);

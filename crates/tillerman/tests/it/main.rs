@@ -17,6 +17,7 @@ mod golden;
 mod leash_entry;
 mod loaf_limits;
 mod loaf_stage;
+mod mcp_peer;
 mod peers;
 mod real_model;
 mod recordings;

@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -22,14 +23,14 @@ const CHECKS_PATIENCE: Duration = Duration::from_secs(300);
 const CHECKS_MIN: usize = 80;
 
 /// How a program ended, its lines on stdout, and all it said on stderr.
-struct Ending {
-    well: bool,
-    said: Vec<String>,
-    complaint: String,
+pub(crate) struct Ending {
+    pub(crate) well: bool,
+    pub(crate) said: Vec<String>,
+    pub(crate) complaint: String,
 }
 
 /// Runs a program to its end; `Err` says why that was not possible.
-fn run(command: &mut Command, patience: Duration) -> Result<Ending, String> {
+pub(crate) fn run(command: &mut Command, patience: Duration) -> Result<Ending, String> {
     let name = format!("{:?}", command.get_program());
     // A file never fills up, so that a talkative program needs no second reader.
     let mut log = tempfile::tempfile().map_err(|why| format!("no file for the log of {name}: {why}"))?;
@@ -59,7 +60,7 @@ fn run(command: &mut Command, patience: Duration) -> Result<Ending, String> {
 }
 
 /// A Node that can run the package, or why there is none.
-fn node() -> Result<(), String> {
+pub(crate) fn node() -> Result<(), String> {
     let asked = run(Command::new("node").arg("--version"), INSTALL_PATIENCE)?;
     let version = asked.said.first().map_or("", String::as_str);
     let major = version.trim_start_matches('v').split('.').next().and_then(|it| it.parse::<u32>().ok());
@@ -69,30 +70,33 @@ fn node() -> Result<(), String> {
     }
 }
 
-/// Where the package is; installed on the first run and kept with the build output.
-fn package() -> Result<PathBuf, String> {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers").join(format!("pi-{VERSION}"));
-    let package = cache.join("node_modules").join(PACKAGE);
+/// Where a package is; installed on the first run and kept with the build output under this name.
+pub(crate) fn package(kept_as: &str, name: &str, version: &str) -> Result<PathBuf, String> {
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers").join(format!("{kept_as}-{version}"));
+    let package = cache.join("node_modules").join(name);
     let done = cache.join("installed");
+    // Tests run side by side, and two of them may want the same package.
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _turn = INSTALLING.lock();
     if done.exists() {
         return Ok(package);
     }
     std::fs::create_dir_all(&cache).map_err(|why| format!("no cache directory: {why}"))?;
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--prefix"]);
-    npm.arg(&cache).arg(format!("{PACKAGE}@{VERSION}")).current_dir(&cache);
+    npm.arg(&cache).arg(format!("{name}@{version}")).current_dir(&cache);
     let ending = run(&mut npm, INSTALL_PATIENCE)?;
     if !ending.well {
-        return Err(format!("npm could not install {PACKAGE}: {}", ending.complaint));
+        return Err(format!("npm could not install {name}: {}", ending.complaint));
     }
     // Written last, so that an interrupted installation is repeated.
-    std::fs::write(&done, VERSION).map_err(|why| format!("the cache cannot be written: {why}"))?;
+    std::fs::write(&done, version).map_err(|why| format!("the cache cannot be written: {why}"))?;
     Ok(package)
 }
 
 #[test]
 fn the_npm_client_and_the_original_agent_work_with_the_binary() {
-    let package = match node().and_then(|()| package()) {
+    let package = match node().and_then(|()| package("pi", PACKAGE, VERSION)) {
         Ok(package) => package,
         Err(why) => {
             println!("SKIP {why}");
