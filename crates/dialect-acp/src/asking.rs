@@ -126,6 +126,23 @@ impl Acp {
         }
     }
 
+    /// A session is lost: nobody waits for what its client is still asked.
+    pub(crate) fn forget_asked(&mut self, at: usize, out: &mut Out) {
+        let here = self.seats[at].session.clone();
+        let (mut asks, mut errands) = (Vec::new(), Vec::new());
+        for asked in self.asked.values() {
+            match asked {
+                Asked::Permission { session, ask, .. } | Asked::Form { session, ask, .. } if *session == here => {
+                    asks.push(ask.clone());
+                }
+                Asked::Errand { session, errand, .. } if *session == here => errands.push(*errand),
+                _ => {}
+            }
+        }
+        asks.iter().for_each(|ask| self.ask_closed(ask, true, out));
+        errands.into_iter().for_each(|errand| self.errand_dropped(at, errand, out));
+    }
+
     /// The client's word to something we asked. Answers to what nobody asked are passed over.
     pub(crate) fn answered(&mut self, id: &RawValue, outcome: Result<&RawValue, RpcError>, out: &mut Out) {
         let Some(asked) = id.get().parse().ok().and_then(|id: u64| self.asked.remove(&id)) else { return };

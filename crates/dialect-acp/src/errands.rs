@@ -101,7 +101,15 @@ impl Acp {
         answer: Result<Value, RpcError>,
         out: &mut Out,
     ) {
-        let Some(at) = self.seat_of(session) else { return };
+        let Some(at) = self.seat_of(session) else {
+            // Nobody waits for it, but a terminal that was on its way is ended.
+            if let (Step::Create { .. }, Ok(value)) = (step, &answer)
+                && let Some(terminal) = value["terminalId"].as_str()
+            {
+                self.release(session, terminal, true, out);
+            }
+            return;
+        };
         let failed = |error: &RpcError| ErrandResult::Failed(error.message.as_str().into());
         let next = |step| Asked::Errand { session: session.clone(), errand, call: call.clone(), step };
         let result = match (step, answer) {

@@ -178,6 +178,7 @@ impl Acp {
 
     /// The session is lost. Whoever waits for a turn is told.
     fn gone(&mut self, at: usize, fault: &vocab::Fault, out: &mut Out) {
+        self.forget_asked(at, out);
         let seat = self.seats.remove(at);
         let error = crate::frames::from_fault(fault, None);
         let calls =

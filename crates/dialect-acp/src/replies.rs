@@ -1,7 +1,9 @@
 //! What the engine's answers mean: each belongs to one thing that was wanted, and each request ends in one response.
 
 use serde_json::{Value, json};
-use vocab::{Fault, FaultKind, Open, Opened, Reply, SavedPage, SessionId, Stop, Tag, TurnEnd, Verb, Which, iso8601};
+use vocab::{
+    Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Tag, TurnEnd, Verb, Which, iso8601,
+};
 use wire::Out;
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
@@ -44,6 +46,8 @@ pub(crate) enum Why {
     Prompt {
         call: CallId,
         session: SessionId,
+        /// It was taken back before the engine had it.
+        cancelled: bool,
     },
     Slash {
         call: CallId,
@@ -130,15 +134,16 @@ impl Acp {
                 pen(out).refuse(Some(&call), &from_fault(fault, asked.as_deref()));
             }
             (Why::Replay { call, session }, Ok(Reply::Recalled(recalled))) => {
-                let Some(at) = self.seat_of(&session) else { return };
+                let Some(at) = self.seat_of(&session) else { return refuse_gone(&call, &session, out) };
                 let seat = &self.seats[at];
                 replay::tell(&mut pen(out), seat, &recalled.entries);
                 self.welcome(&call, at, true, out);
             }
             // Nothing was said in it yet.
             (Why::Replay { call, session }, Err(fault)) if fault.kind == FaultKind::NotFound => {
-                if let Some(at) = self.seat_of(&session) {
-                    self.welcome(&call, at, true, out);
+                match self.seat_of(&session) {
+                    Some(at) => self.welcome(&call, at, true, out),
+                    None => refuse_gone(&call, &session, out),
                 }
             }
             (Why::Fork { call, open, .. }, Ok(Reply::Forked { session, .. })) => {
@@ -164,14 +169,7 @@ impl Acp {
             {
                 pen(out).result(&call, json!({}));
             }
-            (Why::Prompt { call, session }, Ok(Reply::Started { turn })) => {
-                let Some(at) = self.seat_of(&session) else { return };
-                self.seats[at].prompts.push((turn.clone(), call));
-            }
-            (Why::Prompt { call, session }, Ok(Reply::Waiting { item, .. })) => {
-                let Some(at) = self.seat_of(&session) else { return };
-                self.seats[at].waiting.push((item.clone(), call));
-            }
+            (Why::Prompt { call, session, cancelled }, result) => self.taken(call, &session, cancelled, result, out),
             (Why::Slash { call, session }, Ok(Reply::Slash(reply))) => {
                 let said = json!({ "sessionUpdate": "agent_message_chunk", "content": content::text(&reply.text) });
                 let mut pen = pen(out);
@@ -179,7 +177,7 @@ impl Acp {
                 pen.result(&call, json!({ "stopReason": "end_turn" }));
             }
             (Why::Set { call, session, answer }, Ok(_)) => {
-                let Some(at) = self.seat_of(&session) else { return };
+                let Some(at) = self.seat_of(&session) else { return refuse_gone(&call, &session, out) };
                 let options = self.seats[at].chosen.options(&self.models);
                 match answer {
                     Setting::Empty => pen(out).result(&call, json!({})),
@@ -190,6 +188,39 @@ impl Acp {
             (why, Ok(_)) => {
                 refuse(&why, |_| RpcError::new(INTERNAL_ERROR, "the engine answered something else"), out);
             }
+        }
+    }
+
+    /// What has become of a prompt: a turn, a place in the queue, or nothing.
+    fn taken(
+        &mut self,
+        call: CallId,
+        session: &SessionId,
+        cancelled: bool,
+        result: &Result<Reply, Fault>,
+        out: &mut Out,
+    ) {
+        let Some(at) = self.seat_of(session) else { return refuse_gone(&call, session, out) };
+        let seat = &mut self.seats[at];
+        seat.asked = seat.asked.saturating_sub(1);
+        let stop = match result {
+            Ok(Reply::Started { turn }) => {
+                seat.prompts.push((turn.clone(), call));
+                Verb::Interrupt { turn: Some(turn.clone()) }
+            }
+            Ok(Reply::Waiting { item, .. }) => {
+                seat.waiting.push((item.clone(), call));
+                Verb::Queue(QueueVerb::TakeBack(item.clone()))
+            }
+            other => {
+                let odd = || RpcError::new(INTERNAL_ERROR, "the engine answered something else");
+                let error = other.as_ref().err().map_or_else(odd, |fault| from_fault(fault, Some(session.as_str())));
+                pen(out).refuse(Some(&call), &error);
+                return self.close_if_due(at, out);
+            }
+        };
+        if cancelled {
+            self.tell_seat(at, stop, Why::Nothing, out);
         }
     }
 
@@ -277,6 +308,11 @@ fn pen(out: &mut Out) -> Pen<'_> {
     Pen { frames: &mut out.frames }
 }
 
+/// The session was left while something was on its way.
+fn refuse_gone(call: &CallId, session: &SessionId, out: &mut Out) {
+    pen(out).refuse(Some(call), &unknown_session(session.as_str()));
+}
+
 fn refuse(why: &Why, error: impl FnOnce(Option<&str>) -> RpcError, out: &mut Out) {
     let (call, session) = match why {
         Why::Nothing | Why::Models => return,
@@ -288,7 +324,7 @@ fn refuse(why: &Why, error: impl FnOnce(Option<&str>) -> RpcError, out: &mut Out
         Why::Open { call, asked, .. } => (call, asked.as_deref()),
         Why::Fork { call, asked, .. } => (call, Some(&**asked)),
         Why::Replay { call, session }
-        | Why::Prompt { call, session }
+        | Why::Prompt { call, session, .. }
         | Why::Slash { call, session }
         | Why::Set { call, session, .. } => (call, Some(session.as_str())),
         Why::Left { session, closing } => {

@@ -234,7 +234,9 @@ impl Acp {
         }
         // A second one waits for the first; a cancel takes it back.
         let verb = Verb::Prompt { parts: said.parts, delivery: Delivery::Queue };
-        let why = Why::Prompt { call: call.to_owned(), session: self.seats[at].session.clone() };
+        let seat = &mut self.seats[at];
+        seat.asked += 1;
+        let why = Why::Prompt { call: call.to_owned(), session: seat.session.clone(), cancelled: false };
         self.tell_seat(at, verb, why, out);
         Ok(())
     }
@@ -256,6 +258,15 @@ impl Acp {
             if let Some((item, _)) = seat.waiting.iter().find(|(_, call)| call.get() == id.get()) {
                 let verb = Verb::Queue(QueueVerb::TakeBack(item.clone()));
                 return self.tell_seat(at, verb, Why::Nothing, out);
+            }
+        }
+        // One that the engine has not taken yet is stopped as soon as it has.
+        for why in self.pending.values_mut() {
+            if let Why::Prompt { call, cancelled, .. } = why
+                && call.get() == id.get()
+            {
+                *cancelled = true;
+                return;
             }
         }
         let waiting =

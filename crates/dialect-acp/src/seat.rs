@@ -18,6 +18,8 @@ pub(crate) struct Seat {
     pub(crate) turn: Option<Turn>,
     /// Prompts of this client by the turns they became.
     pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
+    /// Prompts that the engine has not taken yet.
+    pub(crate) asked: usize,
     /// Prompts that wait for the turn before them.
     pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
     /// What this session has cost so far, where the prices are known.
@@ -73,6 +75,7 @@ impl Seat {
             // One that somebody else has begun is watched to its end.
             turn: state.turn.clone().map(Turn::new),
             prompts: Vec::new(),
+            asked: 0,
             waiting: Vec::new(),
             cost: 0.0,
             over: None,
@@ -83,7 +86,7 @@ impl Seat {
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.turn.is_some() || !self.prompts.is_empty() || !self.waiting.is_empty()
+        self.turn.is_some() || self.asked > 0 || !self.prompts.is_empty() || !self.waiting.is_empty()
     }
 
     pub(crate) fn said(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {

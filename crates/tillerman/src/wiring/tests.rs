@@ -51,6 +51,7 @@ fn setup(wanted: Wanted) -> Setup {
         default_context_window: None,
         idle_timeout_ms: None,
         preferences: Arc::new(Nowhere),
+        servers: Vec::new(),
     }
 }
 

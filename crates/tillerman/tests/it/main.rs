@@ -11,6 +11,7 @@ mod cli_help;
 mod cli_loaf;
 mod cli_rpc;
 mod cli_run;
+mod cli_servers;
 mod cli_sessions;
 mod cli_skills;
 mod docs;
