@@ -24,8 +24,10 @@ pub(crate) enum Step {
     Wait {
         terminal: String,
     },
+    /// `exit`: how it ended, as the client said when it was waited for.
     Output {
         terminal: String,
+        exit: Value,
     },
 }
 
@@ -73,7 +75,7 @@ impl Acp {
                 return;
             }
             Step::Read | Step::Write => None,
-            Step::Wait { terminal } | Step::Output { terminal } => Some(std::mem::take(terminal)),
+            Step::Wait { terminal } | Step::Output { terminal, .. } => Some(std::mem::take(terminal)),
         };
         self.asked.remove(&id);
         match terminal {
@@ -136,15 +138,15 @@ impl Acp {
                 return self.ask_client("terminal/wait_for_exit", params, next(Step::Wait { terminal }), out);
             }
             (Step::Create { dropped: true }, Err(_)) => return,
-            (Step::Wait { terminal }, Ok(_)) => {
+            (Step::Wait { terminal }, Ok(exit)) => {
                 let params = json!({ "sessionId": session.as_str(), "terminalId": terminal });
-                return self.ask_client("terminal/output", params, next(Step::Output { terminal }), out);
+                return self.ask_client("terminal/output", params, next(Step::Output { terminal, exit }), out);
             }
-            (Step::Output { terminal }, Ok(value)) => {
+            (Step::Output { terminal, exit }, Ok(value)) => {
                 self.release(session, &terminal, false, out);
-                ran(&value)
+                ran(&value, &exit)
             }
-            (Step::Wait { terminal } | Step::Output { terminal }, Err(error)) => {
+            (Step::Wait { terminal } | Step::Output { terminal, .. }, Err(error)) => {
                 self.release(session, &terminal, true, out);
                 failed(&error)
             }
@@ -171,12 +173,31 @@ impl Acp {
     }
 }
 
-fn ran(value: &Value) -> ErrandResult {
-    let exit = &value["exitStatus"];
+/// The status may be left out of the output.
+fn ran(value: &Value, waited: &Value) -> ErrandResult {
+    let exit = Some(&value["exitStatus"]).filter(|exit| exit.is_object()).unwrap_or(waited);
     ErrandResult::Ran {
         output: value["output"].as_str().unwrap_or_default().into(),
         truncated: value["truncated"].as_bool().unwrap_or(false),
         exit_code: exit["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok()),
         signal: exit["signal"].as_str().map(Arc::from),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_command_ended_is_taken_from_whichever_answer_has_it() {
+        let code = |output: Value, waited: Value| match ran(&output, &waited) {
+            ErrandResult::Ran { exit_code, signal, .. } => (exit_code, signal.as_deref().map(str::to_owned)),
+            other => panic!("{other:?}"),
+        };
+        let three = json!({ "exitCode": 3 });
+        assert_eq!(code(json!({ "output": "x", "exitStatus": { "exitCode": 3 } }), json!({})), (Some(3), None));
+        assert_eq!(code(json!({ "output": "x" }), three.clone()), (Some(3), None));
+        assert_eq!(code(json!({ "output": "x", "exitStatus": null }), three), (Some(3), None));
+        assert_eq!(code(json!({}), json!({ "signal": "SIGKILL" })), (None, Some("SIGKILL".to_owned())));
     }
 }

@@ -84,7 +84,8 @@ pub struct Workspace {
 impl Workspace {
     pub fn open(path: &Path, guard: Guard) -> Result<Self, Fault> {
         let fault = |error: std::io::Error| {
-            Fault::new(FaultKind::NotFound, format!("cannot open the workspace {}: {error}", path.display()))
+            // Not `NotFound`: whoever asked for a session in it would take the session for missing.
+            Fault::new(FaultKind::Invalid, format!("cannot open the workspace {}: {error}", path.display()))
                 .hint("name an existing directory as the workspace")
         };
         let asked = std::path::absolute(path).map_err(fault)?;

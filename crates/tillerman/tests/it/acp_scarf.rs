@@ -29,6 +29,11 @@ struct Scarf {
 
 impl Scarf {
     fn start(place: &Place) -> Self {
+        Self::able(place, json!({}))
+    }
+
+    /// A client that can do more.
+    fn able(place: &Place, capabilities: Value) -> Self {
         let mut child = place.command(&["acp"]).spawn().unwrap();
         let (frame, frames) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -40,7 +45,7 @@ impl Scarf {
         });
         let mut scarf = Self { stdin: child.stdin.take(), child, frames, kept: VecDeque::new(), asked: 0 };
         let client = json!({ "name": "Scarf", "version": "2.5.1" });
-        let params = json!({ "protocolVersion": 1, "clientCapabilities": {}, "clientInfo": client });
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": client });
         let answer = scarf.ask("initialize", params);
         assert_eq!(answer["result"]["protocolVersion"], 1);
         scarf
@@ -297,6 +302,38 @@ fn a_model_over_http_is_counted_without_its_cache_and_fails_in_its_own_words() {
     assert_eq!(error["code"], -32603);
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("the mock says no") && !message.contains("canary"), "{message}");
+}
+
+#[test]
+fn a_compaction_has_its_summary_as_content() {
+    let place = Place::new();
+    let mut client = Scarf::able(&place, json!({ "session": { "compaction": {} } }));
+    let session = client.new_session(&place);
+    for _ in 0..2 {
+        let turn = client.prompt(&session, &format!("delta \"{}\"", "x".repeat(120_000)));
+        client.stop_reason(turn);
+    }
+    let turn = client.prompt(&session, "/compact");
+    assert_eq!(client.stop_reason(turn), "end_turn");
+    let (begun, done) = (client.update("compaction_update"), client.update("compaction_update"));
+    assert_eq!((&begun["status"], &done["status"]), (&json!("in_progress"), &json!("completed")));
+    assert_eq!(begun["compactionId"], done["compactionId"]);
+    assert_eq!(done["summary"][0]["type"], "text", "{done}");
+}
+
+#[test]
+fn a_directory_that_is_gone_is_not_a_session_that_is_gone() {
+    let place = Place::new();
+    let mut scarf = Scarf::start(&place);
+    let session = scarf.new_session(&place);
+    let turn = scarf.prompt(&session, "say kept");
+    scarf.stop_reason(turn);
+    scarf.ask("session/close", json!({ "sessionId": session }));
+    for method in ["session/new", "session/load", "session/resume", "session/fork"] {
+        let error = scarf.ask(method, json!({ "sessionId": session, "cwd": place.file("gone"), "mcpServers": [] }));
+        let (code, message) = (&error["error"]["code"], error["error"]["message"].as_str().unwrap_or_default());
+        assert!(*code == -32602 && message.contains("gone"), "{method}: {error}");
+    }
 }
 
 // ---- clients in a hurry -----------------------------------------------------------------------------------------

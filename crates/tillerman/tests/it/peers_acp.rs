@@ -23,11 +23,9 @@ const JSONSCHEMA: &str = "jsonschema==4.26.0";
 /// What is said on top of the schema, for clients that need it; nothing with `--strict`.
 const ADDITIONS: [&str; 2] = ["models", "sessionId"];
 
-/// Whether tools use the files and terminals of a client that offers them.
-const ERRANDS: bool = false;
 /// Fewer checks than these mean that some were not run.
-const SDK_CHECKS_MIN: usize = 43;
-const PYTHON_CHECKS_MIN: usize = 22;
+const SDK_CHECKS_MIN: usize = 62;
+const PYTHON_CHECKS_MIN: usize = 23;
 const ACPX_CHECKS_MIN: usize = 12;
 
 fn sdk() -> Result<PathBuf, String> {
@@ -58,7 +56,6 @@ fn script(name: &str) -> PathBuf {
 fn checks(program: impl AsRef<std::ffi::OsStr>, name: &str, logs: &Path) -> Command {
     let mut checks = Command::new(program);
     checks.arg(script(name)).env("PEER_AGENT", env!("CARGO_BIN_EXE_tillerman")).env("PEER_LOGS", logs);
-    checks.env("PEER_ERRANDS", if ERRANDS { "yes" } else { "no" });
     checks
 }
 

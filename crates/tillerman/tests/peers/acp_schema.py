@@ -115,8 +115,11 @@ def main(words):
                 try:
                     frame = json.loads(text)
                 except ValueError:
-                    continue
+                    frame = None
                 if not isinstance(frame, dict):
+                    # Clients may write what they like.
+                    if direction == "<":
+                        found[f"not a frame: {text[:100]}"] += 1
                     continue
                 if direction == ">":
                     if "method" in frame and "id" in frame:

@@ -3,9 +3,8 @@
 One line per check: `ok NAME` or `FAIL NAME: why`; exit code 1 when one failed. The SDK logs what it cannot read instead of
 raising: whatever it logs fails the last check.
 
-    PEER_AGENT    the program under test
-    PEER_LOGS     directory for the frames of every agent
-    PEER_ERRANDS  `yes`: files and terminals of the client are used by tools
+    PEER_AGENT  the program under test
+    PEER_LOGS   directory for the frames of every agent
 """
 
 import asyncio
@@ -23,7 +22,6 @@ from acp.schema import ClientCapabilities, ReadTextFileResponse, RequestPermissi
 
 AGENT = os.environ["PEER_AGENT"]
 LOGS = pathlib.Path(os.environ["PEER_LOGS"])
-ERRANDS = os.environ.get("PEER_ERRANDS") == "yes"
 PATIENCE_S = 15
 EOF_S = 1.0
 NOBODY = "00000000-0000-7000-8000-000000000000"
@@ -363,7 +361,7 @@ async def nothing_logged(peer):
 CHECKS = [initialize, new_session, text_in_order, thoughts, tool_call, allowed_edit, denied_edit, cancel_in_stream]
 CHECKS += [cancel_in_question, queued, set_mode_and_options, listed, loaded, resumed, forked_and_closed, unknown_session]
 CHECKS += [extensions, failing_model, parallel, not_advertised, end_of_input]
-CHECKS += ([buffers] if ERRANDS else []) + [nothing_logged]
+CHECKS += [buffers, nothing_logged]
 
 
 async def main():

@@ -5,7 +5,6 @@
 //   PEER_AGENT       the program under test
 //   PEER_AGENT_ARGS  extra arguments for `acp`, separated by blanks
 //   PEER_LOGS        directory for the frames of every agent
-//   PEER_ERRANDS     `yes`: files and terminals of the client are used by tools
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import fs from "node:fs";
@@ -16,7 +15,6 @@ import { pathToFileURL } from "node:url";
 
 const { PEER_PACKAGE, PEER_AGENT, PEER_LOGS } = process.env;
 assert.ok(PEER_PACKAGE && PEER_AGENT && PEER_LOGS, "PEER_PACKAGE, PEER_AGENT or PEER_LOGS is not set");
-export const errands = process.env.PEER_ERRANDS === "yes";
 const extraArgs = (process.env.PEER_AGENT_ARGS ?? "").split(" ").filter(Boolean);
 /** Whether the agent leaves out what only some clients know. */
 export const strict = extraArgs.includes("--strict");

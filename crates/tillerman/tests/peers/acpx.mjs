@@ -71,8 +71,15 @@ const checks = {
     assert.ok(out.includes("read_file: a.txt") && out.includes("alpha beta") && out.includes("completed"), out);
   },
   async "what is approved is done"() {
-    await acpx("--no-fs", "--approve-all", "exec", 'call write_file {"path":"yes.txt","content":"x"} then say done');
-    assert.equal(fs.readFileSync(path.join(workspace, "yes.txt"), "utf8"), "x");
+    const own = 'call write_file {"path":"own.txt","content":"x"} then call bash {"command":"touch made"} then say done';
+    await acpx("--no-fs", "--no-terminal", "--approve-all", "exec", own);
+    const [files, terminals] = ["fs/write_text_file", "terminal/create"].map((method) => () => frames().filter((it) => it.method === method).length);
+    assert.deepEqual([files(), terminals()], [0, 0]);
+    // With files and terminals of its own, acpx does the work.
+    await acpx("--approve-all", "exec", own.replace("own.txt", "its.txt").replace("made", "made-there"));
+    assert.deepEqual([files(), terminals()], [1, 1]);
+    for (const name of ["own.txt", "its.txt"]) assert.equal(fs.readFileSync(path.join(workspace, name), "utf8"), "x");
+    assert.ok(fs.existsSync(path.join(workspace, "made")) && fs.existsSync(path.join(workspace, "made-there")));
   },
   async "what is denied is not done"() {
     // acpx itself ends with a code of its own when everything was denied.

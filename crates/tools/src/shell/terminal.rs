@@ -23,7 +23,8 @@ pub(super) fn of(context: &CallContext) -> Option<Arc<dyn Errands>> {
 pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Errands>, context: &CallContext) -> Outcome {
     let kind = ErrandKind::Run {
         command: args.command.as_str().into(),
-        cwd: cwd(shell, args),
+        // Without the `.` at its end: controllers compare paths as they are written.
+        cwd: cwd(shell, args).components().collect(),
         env: environment::on_top(&shell.options, context.granted),
         output_bytes_max: OUTPUT_BYTES_MAX,
     };
