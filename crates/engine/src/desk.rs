@@ -228,6 +228,7 @@ impl Desk {
         };
         // Answered when everything that was asked for before is written. Whoever is on it, or nobody.
         self.is_busy(&from).await;
+        let store = &self.shared.ports.store;
         let no_message =
             |at| Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session"));
         let Some(summary) = store.summary(&from).await? else {
