@@ -21,6 +21,7 @@ mod mcp_peer;
 mod peers;
 mod real_model;
 mod recordings;
+mod recordings_acp;
 mod recordings_loaf;
 mod recordings_rpc;
 mod rpc_blocked;
