@@ -24,7 +24,7 @@ const JSONSCHEMA: &str = "jsonschema==4.26.0";
 const ADDITIONS: [&str; 2] = ["models", "sessionId"];
 
 /// Whether tools use the files and terminals of a client that offers them.
-const ERRANDS: bool = false;
+const ERRANDS: bool = true;
 /// Fewer checks than these mean that some were not run.
 const SDK_CHECKS_MIN: usize = 43;
 const PYTHON_CHECKS_MIN: usize = 22;
