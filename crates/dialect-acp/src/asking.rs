@@ -69,6 +69,10 @@ impl Acp {
     }
 
     pub(crate) fn asked_by_engine(&mut self, at: usize, ask: &Ask, out: &mut Out) {
+        // Who opens a session again is told of what is open in it; its client has that already.
+        if self.place_of(&ask.id).is_some() {
+            return;
+        }
         let (session, id) = (self.seats[at].session.clone(), ask.id.clone());
         if let AskKind::Permission(permission) = &ask.kind {
             let params = self.permission(at, ask, permission);
@@ -113,24 +117,28 @@ impl Acp {
         })
     }
 
-    /// The question is over. A client that still shows it is told.
-    pub(crate) fn ask_closed(&mut self, closed: &AskId, withdrawn: bool, out: &mut Out) {
-        let open = |asked: &Asked| match asked {
-            Asked::Permission { ask, .. } | Asked::Form { ask, .. } => ask == closed,
+    fn place_of(&self, wanted: &AskId) -> Option<u64> {
+        let same = |asked: &Asked| match asked {
+            Asked::Permission { ask, .. } | Asked::Form { ask, .. } => ask == wanted,
             Asked::Errand { .. } | Asked::Nothing => false,
         };
-        let Some(id) = self.asked.iter().find(|(_, asked)| open(asked)).map(|(id, _)| *id) else { return };
-        self.asked.remove(&id);
-        if withdrawn {
-            Pen { frames: &mut out.frames }.notify("$/cancel_request", json!({ "requestId": id }));
-        }
+        self.asked.iter().find(|(_, asked)| same(asked)).map(|(id, _)| *id)
     }
 
-    /// A session is lost: nobody waits for what its client is still asked.
-    pub(crate) fn forget_asked(&mut self, at: usize, out: &mut Out) {
+    /// The question is over. A client that still shows it is told, whoever has answered or withdrawn it.
+    pub(crate) fn ask_closed(&mut self, closed: &AskId, out: &mut Out) {
+        let Some(id) = self.place_of(closed) else { return };
+        self.asked.remove(&id);
+        Pen { frames: &mut out.frames }.notify("$/cancel_request", json!({ "requestId": id }));
+    }
+
+    /// Nobody waits any more for what the client of a session is still asked.
+    pub(crate) fn forget_asked(&mut self, at: usize, which: fn(&Asked) -> bool, out: &mut Out) {
         let here = self.seats[at].session.clone();
         let (mut asks, mut errands) = (Vec::new(), Vec::new());
-        for asked in self.asked.values() {
+        let mut open: Vec<(&u64, &Asked)> = self.asked.iter().filter(|(_, asked)| which(asked)).collect();
+        open.sort_unstable_by_key(|(id, _)| **id);
+        for (_, asked) in open {
             match asked {
                 Asked::Permission { session, ask, .. } | Asked::Form { session, ask, .. } if *session == here => {
                     asks.push(ask.clone());
@@ -139,7 +147,7 @@ impl Acp {
                 _ => {}
             }
         }
-        asks.iter().for_each(|ask| self.ask_closed(ask, true, out));
+        asks.iter().for_each(|ask| self.ask_closed(ask, out));
         errands.into_iter().for_each(|errand| self.errand_dropped(at, errand, out));
     }
 

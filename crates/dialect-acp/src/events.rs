@@ -1,11 +1,16 @@
 //! What the engine tells unasked. Everything of a turn is written before the answer to its prompt.
 
 use serde_json::{Value, json};
-use vocab::{AskEnd, Body, Entry, Event, ItemEnd, Notice, NoticeLevel, SignInStep, TodoPhase, TodoStatus};
+use vocab::{
+    Body, Entry, Event, ItemEnd, ItemId, Notice, NoticeLevel, QueueVerb, SignInStep, TodoPhase, TodoStatus, TurnEnd,
+    Verb,
+};
 use wire::Out;
 
+use crate::asking::Asked;
 use crate::config::Chosen;
-use crate::frames::{Pen, text};
+use crate::frames::{Pen, invalid, text};
+use crate::replies::{Why, ended};
 use crate::seat::{Turn, call_id};
 use crate::{Acp, content, tools};
 
@@ -35,7 +40,7 @@ impl Acp {
                     self.turn_over(at, &end, out);
                 }
             }
-            Event::TurnLost(end) => self.turn_over(at, end, out),
+            Event::TurnLost(end) => self.lost(at, end, out),
             Event::Notice(Notice::Say { text, level }) => self.notice(at, *level, text, out),
             Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
             Event::CompactionStarted { .. } => self.compaction(at, "in_progress", None, out),
@@ -67,6 +72,7 @@ impl Acp {
         let mut pen = Pen { frames: &mut out.frames };
         match &entry.body {
             Body::TurnStarted { turn } => seat.turn = Some(Turn::new(turn.clone())),
+            Body::Settled { item, .. } if seat.lost.contains(item) => self.found_again(at, item, out),
             Body::Settled { item, end } => {
                 let Some(place) = seat.waiting.iter().position(|(waiting, _)| waiting == item) else { return };
                 let (_, call) = seat.waiting.remove(place);
@@ -76,26 +82,26 @@ impl Acp {
                 }
                 self.close_if_due(at, out);
             }
-            Body::Assistant { message, .. } => {
+            Body::Assistant { .. } => {
                 if let Some(turn) = &mut seat.turn {
                     turn.next_message();
-                    turn.calls = message.calls().cloned().collect();
                 }
             }
             Body::CallStarted { turn, call, .. } => {
+                if let Some(turn) = &mut seat.turn {
+                    turn.calls.push(call.clone());
+                }
                 pen.update(&seat.session, tools::announced(turn, call, &seat.cwd, "pending"));
             }
             Body::CallEnded { turn, result } => {
-                if let Some(turn) = &mut seat.turn {
-                    turn.calls.retain(|call| call.id != result.call);
+                // The log of a turn that was lost is completed later; its end was told.
+                if let Some(running) = seat.turn.as_mut().filter(|running| running.id == *turn) {
+                    running.calls.retain(|call| call.id != result.call);
+                    pen.update(&seat.session, tools::finished(turn, result, &seat.cwd));
                 }
-                pen.update(&seat.session, tools::finished(turn, result, &seat.cwd));
             }
             Body::AskOpened(ask) => self.asked_by_engine(at, ask, out),
-            Body::AskClosed { ask, end } => {
-                let withdrawn = matches!(end, AskEnd::Withdrawn);
-                self.ask_closed(ask, withdrawn, out);
-            }
+            Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
             Body::Todos { phases } => pen.update(&seat.session, plan(phases)),
             Body::Title { title } => {
                 seat.title = Some(title.clone());
@@ -130,6 +136,41 @@ impl Acp {
             | Body::BranchSummary { .. }
             | Body::Recovered { .. } => {}
         }
+    }
+
+    /// The store has failed, and with it the turn: nothing of it is logged any more, so its end is told here. Nobody knows
+    /// when what waits will run, so nobody is left waiting for it.
+    fn lost(&mut self, at: usize, end: &TurnEnd, out: &mut Out) {
+        self.forget_asked(at, |asked| matches!(asked, Asked::Permission { .. }), out);
+        let error = ended(end, true).err().unwrap_or_else(|| invalid("the turn was lost"));
+        let seat = &mut self.seats[at];
+        let mut pen = Pen { frames: &mut out.frames };
+        for call in seat.turn.iter_mut().flat_map(|turn| std::mem::take(&mut turn.calls)) {
+            let update = json!({
+                "sessionUpdate": "tool_call_update",
+                "toolCallId": call_id(&end.turn, &call.id),
+                "status": "failed",
+                "content": [tools::output(&error.message)],
+            });
+            pen.update(&seat.session, update);
+        }
+        for (item, call) in std::mem::take(&mut seat.waiting) {
+            pen.refuse(Some(&call), &error);
+            seat.lost.push(item);
+        }
+        self.turn_over(at, end, out);
+    }
+
+    /// What waited when a turn was lost is still in the store. Its prompt was answered, so it must not run behind the
+    /// client's back.
+    fn found_again(&mut self, at: usize, item: &ItemId, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let turn = seat.turn.as_ref().map(|turn| turn.id.clone());
+        let others = std::mem::take(&mut seat.lost);
+        for other in others.into_iter().filter(|other| other != item) {
+            self.tell_seat(at, Verb::Queue(QueueVerb::TakeBack(other)), Why::Nothing, out);
+        }
+        self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
     }
 
     /// All views of what can be chosen are told together.
@@ -178,7 +219,7 @@ impl Acp {
 
     /// The session is lost. Whoever waits for a turn is told.
     fn gone(&mut self, at: usize, fault: &vocab::Fault, out: &mut Out) {
-        self.forget_asked(at, out);
+        self.forget_asked(at, |_| true, out);
         let seat = self.seats.remove(at);
         let error = crate::frames::from_fault(fault, None);
         let calls =

@@ -58,8 +58,8 @@ pub struct SlashInfo {
 pub struct Options {
     /// Told as `agentInfo.version`.
     pub version: String,
-    /// Of every session that is opened; a client changes it session by session.
-    pub mode: Mode,
+    /// Of every session that is opened, where it is not the engine's own; a client changes it session by session.
+    pub mode: Option<Mode>,
     pub model: Option<Arc<str>>,
     /// Commands that belong to a session and leave it where it is.
     pub commands: Vec<SlashInfo>,
@@ -71,7 +71,14 @@ pub struct Options {
 
 impl Options {
     pub fn new(version: impl Into<String>, ids: Arc<dyn Ids>) -> Self {
-        Self { version: version.into(), mode: Mode::Prompt, model: None, commands: Vec::new(), strict: false, ids }
+        Self {
+            version: version.into(),
+            mode: Some(Mode::Prompt),
+            model: None,
+            commands: Vec::new(),
+            strict: false,
+            ids,
+        }
     }
 }
 
@@ -132,12 +139,7 @@ impl Acp {
     }
 
     fn open(&self, which: Which) -> Open {
-        Open {
-            mode: Some(self.options.mode),
-            gate: Some(Gate::Ladder),
-            family: Some(Family::Canonical),
-            ..Open::new(which)
-        }
+        Open { mode: self.options.mode, gate: Some(Gate::Ladder), family: Some(Family::Canonical), ..Open::new(which) }
     }
 
     /// No new work; what runs is stopped.

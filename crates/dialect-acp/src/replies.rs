@@ -202,7 +202,6 @@ impl Acp {
     ) {
         let Some(at) = self.seat_of(session) else { return refuse_gone(&call, session, out) };
         let seat = &mut self.seats[at];
-        seat.asked = seat.asked.saturating_sub(1);
         let stop = match result {
             Ok(Reply::Started { turn }) => {
                 seat.prompts.push((turn.clone(), call));
@@ -215,8 +214,7 @@ impl Acp {
             other => {
                 let odd = || RpcError::new(INTERNAL_ERROR, "the engine answered something else");
                 let error = other.as_ref().err().map_or_else(odd, |fault| from_fault(fault, Some(session.as_str())));
-                pen(out).refuse(Some(&call), &error);
-                return self.close_if_due(at, out);
+                return pen(out).refuse(Some(&call), &error);
             }
         };
         if cancelled {

@@ -234,9 +234,8 @@ impl Acp {
         }
         // A second one waits for the first; a cancel takes it back.
         let verb = Verb::Prompt { parts: said.parts, delivery: Delivery::Queue };
-        let seat = &mut self.seats[at];
-        seat.asked += 1;
-        let why = Why::Prompt { call: call.to_owned(), session: seat.session.clone(), cancelled: false };
+        let session = self.seats[at].session.clone();
+        let why = Why::Prompt { call: call.to_owned(), session, cancelled: false };
         self.tell_seat(at, verb, why, out);
         Ok(())
     }

@@ -18,10 +18,10 @@ pub(crate) struct Seat {
     pub(crate) turn: Option<Turn>,
     /// Prompts of this client by the turns they became.
     pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
-    /// Prompts that the engine has not taken yet.
-    pub(crate) asked: usize,
     /// Prompts that wait for the turn before them.
     pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
+    /// Items whose prompts were told as lost: they do not run when the session is found again.
+    pub(crate) lost: Vec<ItemId>,
     /// What this session has cost so far, where the prices are known.
     pub(crate) cost: f64,
     /// A turn that has ended and is not answered yet.
@@ -43,7 +43,7 @@ pub(crate) struct Turn {
     pub(crate) id: TurnId,
     text: Option<Chunks>,
     thought: Option<Chunks>,
-    /// The calls of the newest reply that have no result yet.
+    /// Calls that were announced and have no result yet.
     pub(crate) calls: Vec<Call>,
 }
 
@@ -75,8 +75,8 @@ impl Seat {
             // One that somebody else has begun is watched to its end.
             turn: state.turn.clone().map(Turn::new),
             prompts: Vec::new(),
-            asked: 0,
             waiting: Vec::new(),
+            lost: Vec::new(),
             cost: 0.0,
             over: None,
             compactions: 0,
@@ -86,7 +86,7 @@ impl Seat {
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.turn.is_some() || self.asked > 0 || !self.prompts.is_empty() || !self.waiting.is_empty()
+        self.turn.is_some() || !self.prompts.is_empty() || !self.waiting.is_empty()
     }
 
     pub(crate) fn said(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {

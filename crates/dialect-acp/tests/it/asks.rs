@@ -45,16 +45,27 @@ fn a_question_that_is_withdrawn_is_taken_back_and_its_late_answer_is_nothing() {
 }
 
 #[test]
-fn an_answer_of_somebody_else_closes_the_question_without_a_word() {
+fn a_question_that_somebody_else_has_answered_is_taken_back() {
     let mut talk = client(json!({}));
     talk.logged(permission("a1")).logged(permission("a2")).log.clear();
     let end = AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: None };
     talk.logged(closed("a2", end)).answer(1, json!({ "outcome": { "outcome": "selected", "optionId": "deny" } }));
     talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "deny" } }));
     talk.check(expect![[r#"
+        < $/cancel_request {"requestId":1}
         > answer 1 {"outcome":{"optionId":"deny","outcome":"selected"}}
         > answer 0 {"outcome":{"optionId":"deny","outcome":"selected"}}
         ! Answer { ask: "a1", answer: Deny(None) }
+    "#]]);
+}
+
+#[test]
+fn a_question_that_is_told_again_is_asked_once() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).log.clear();
+    talk.logged(permission("a1")).logged(closed("a1", AskEnd::Withdrawn));
+    talk.check(expect![[r#"
+        < $/cancel_request {"requestId":0}
     "#]]);
 }
 

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
 mod asks;
+mod chaos;
 mod errands;
 mod garbage;
 mod races;
 mod talk;
+mod tools;
+mod watch;

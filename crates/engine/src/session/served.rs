@@ -62,8 +62,9 @@ impl Servers {
         Poll::Pending
     }
 
-    pub(super) fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.ready.iter().map(|(_, tool)| tool)
+    /// All that were brought, and those of the user's own that are wanted.
+    pub(super) fn tools(&self, wanted: impl Fn(&Arc<dyn Tool>) -> bool) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.ready.iter().filter(move |(owner, tool)| owner.is_some() || wanted(tool)).map(|(_, tool)| tool)
     }
 
     fn warn(&mut self, text: String) {

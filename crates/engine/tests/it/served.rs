@@ -155,6 +155,22 @@ async fn the_users_own_come_once_to_every_session_and_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_choice_of_tools_counts_for_the_users_own_and_not_for_what_is_brought() {
+    let player = Player::new([say("one")]);
+    let fake = Arc::new(Fake::default());
+    *fake.own.lock().unwrap() = bringing(Which::New, &["own"]).servers;
+    let servers = fake.clone();
+    let stage = stage_with(&player, |options| {
+        options.servers = servers;
+        options.tune = Box::new(|settings| settings.only_tools = Some(vec!["mcp__own__do_it".into()]));
+    });
+    let mut actor = opened(&stage, &["brought"]).await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    assert_eq!(offered(&player)[0], ["mcp__own__do_it", "mcp__brought__list_all", "mcp__brought__do_it"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_does_not_only_read_needs_full_access() {
     let plays = [calls(&[("mcp__x__do_it", "{}")]), calls(&[("mcp__x__do_it", "{}")]), say("ok")];
     let player = Player::new(plays);

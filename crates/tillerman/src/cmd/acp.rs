@@ -63,7 +63,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home))).await;
     let dialect = Acp::new(Options {
-        mode: wired.settings.mode,
+        mode: Some(wired.settings.mode),
         model: by_flag.then(|| wired.settings.model.clone()),
         commands: commands(),
         strict: args.strict,

@@ -46,5 +46,5 @@ fn steady(line: &str) -> String {
 }
 
 pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect> {
-    Box::new(Acp::new(Options { mode: opening.mode, strict: opening.arg("--strict").is_some(), ..options() }))
+    Box::new(Acp::new(Options { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() }))
 }

@@ -24,6 +24,7 @@ mod peers;
 mod peers_acp;
 mod real_model;
 mod recordings;
+mod recordings_acp;
 mod recordings_loaf;
 mod recordings_rpc;
 mod rpc_blocked;

@@ -73,14 +73,20 @@ fn a_controller_that_cannot_read_fails_the_call() {
 fn pictures_binaries_long_files_and_spilled_output_are_read_from_the_disk() {
     let bench = Bench::new();
     bench.put("p.png", b"\x89PNG\r\n\x1a\n0000");
+    bench.put("g.gif", "GIF89a and what looks like text");
     bench.put("b.bin", b"a\0b");
     bench.put("latin.txt", b"gr\xfc\xdfe\n");
     bench.put("long.txt", "x\n".repeat(3 * 1024 * 1024));
     let editor = Arc::new(Editor::new(TEXTS));
-    for name in ["p.png", "b.bin", "latin.txt", "long.txt", "."] {
+    for name in ["p.png", "g.gif", "b.bin", "latin.txt", "long.txt", "."] {
         call(&bench, &editor, "read_file", json!({ "path": name }));
         assert_eq!(editor.asked(), [""; 0], "{name}");
     }
+    let spilled = bench.root.parent().unwrap().join("spill/s1/output.txt");
+    std::fs::create_dir_all(spilled.parent().unwrap()).unwrap();
+    std::fs::write(&spilled, "spilled\n").unwrap();
+    assert_eq!(text(&call(&bench, &editor, "read_file", json!({ "path": spilled }))), "spilled\n");
+    assert_eq!(editor.asked(), [""; 0]);
     // A long file is replaced as without a controller.
     assert!(
         text(&call(&bench, &editor, "write_file", json!({"path": "long.txt", "content": "short\n"})))
