@@ -59,13 +59,9 @@ fn checks(program: impl AsRef<std::ffi::OsStr>, name: &str, logs: &Path) -> Comm
     checks
 }
 
-/// Every frame in `logs` against the schema of the SDK; skipped where that cannot be had.
-fn validate(logs: &Path, strict: bool) {
-    let tools = sdk().and_then(|sdk| Ok((sdk, python("acp-schema", &[JSONSCHEMA.to_owned()])?)));
-    let (sdk, python) = match tools {
-        Ok(tools) => tools,
-        Err(why) => return println!("SKIP the schema: {why}"),
-    };
+/// Every frame in `logs` against the schema of the SDK; `Err` says why that cannot be had.
+fn validate(logs: &Path, strict: bool) -> Result<(), String> {
+    let (sdk, python) = (sdk()?, python("acp-schema", &[JSONSCHEMA.to_owned()])?);
     let mut judge = Command::new(python);
     judge.arg(script("acp_schema.py"));
     judge.arg(sdk.join("schema/v1").join(if strict { "schema.json" } else { "schema.unstable.json" }));
@@ -74,45 +70,29 @@ fn validate(logs: &Path, strict: bool) {
         judge.args(ADDITIONS.iter().flat_map(|name| ["--allow", name]));
     }
     run(&mut judge, CHECKS_PATIENCE).expect("the validation ends").checked(1);
+    Ok(())
 }
 
-fn npm_sdk(strict: bool) {
-    let sdk = match sdk() {
-        Ok(sdk) => sdk,
-        Err(why) => return println!("SKIP {why}"),
-    };
+fn npm_sdk(strict: bool) -> Result<(), String> {
+    let sdk = sdk()?;
     let logs = tempfile::tempdir().unwrap();
     let mut checks = checks("node", "acp_sdk.mjs", logs.path());
     checks.env("PEER_PACKAGE", sdk).env("PEER_AGENT_ARGS", if strict { "--strict" } else { "" });
     // What is not in the published protocol is not offered then, and not checked.
     let fewer = usize::from(strict);
     run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(SDK_CHECKS_MIN - fewer);
-    validate(logs.path(), strict);
+    validate(logs.path(), strict)
 }
 
-#[test]
-fn the_npm_sdk_works_with_the_binary() {
-    npm_sdk(false);
-}
-
-#[test]
-fn the_npm_sdk_works_with_a_strict_binary() {
-    npm_sdk(true);
-}
-
-#[test]
-fn the_python_sdks_work_with_the_binary() {
+fn python_sdks() -> Result<(), String> {
     for version in PYTHON_SDKS {
-        let package = format!("agent-client-protocol=={version}");
-        let python = match python(&format!("acp-python-{version}"), &[package]) {
-            Ok(python) => python,
-            Err(why) => return println!("SKIP {why}"),
-        };
+        let python = python(&format!("acp-python-{version}"), &[format!("agent-client-protocol=={version}")])?;
         let logs = tempfile::tempdir().unwrap();
         let mut checks = checks(python, "acp_sdk.py", logs.path());
         run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(PYTHON_CHECKS_MIN);
-        validate(logs.path(), false);
+        validate(logs.path(), false)?;
     }
+    Ok(())
 }
 
 /// acpx and a Node that runs it.
@@ -130,15 +110,31 @@ fn acpx() -> Result<(PathBuf, PathBuf), String> {
     Ok((modules.join("acpx"), node))
 }
 
-#[test]
-fn acpx_works_with_the_binary() {
-    let (package, node) = match acpx() {
-        Ok(both) => both,
-        Err(why) => return println!("SKIP {why}"),
-    };
+fn acpx_drives() -> Result<(), String> {
+    let (package, node) = acpx()?;
     let logs = tempfile::tempdir().unwrap();
     let mut checks = checks(node, "acpx.mjs", logs.path());
     checks.env("PEER_PACKAGE", package);
     run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(ACPX_CHECKS_MIN);
-    validate(logs.path(), false);
+    validate(logs.path(), false)
+}
+
+#[test]
+fn the_npm_sdk_works_with_the_binary() {
+    npm_sdk(false).unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn the_npm_sdk_works_with_a_strict_binary() {
+    npm_sdk(true).unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn the_python_sdks_work_with_the_binary() {
+    python_sdks().unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn acpx_works_with_the_binary() {
+    acpx_drives().unwrap_or_else(|why| println!("SKIP {why}"));
 }
