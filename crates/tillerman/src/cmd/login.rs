@@ -1,7 +1,7 @@
 //! `login`, `logout`, `accounts`: who pays for the models, from a terminal. Keys come from stdin and never from the command
 //! line, where every other program could read them; nothing secret is ever printed.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::sync::Arc;
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -149,7 +149,7 @@ fn typed() -> anyhow::Result<String> {
 }
 
 /// Keys as a terminal sends them one by one; `None` for Ctrl-C, Ctrl-D and the end.
-fn line(input: impl Read) -> Option<String> {
+fn line(input: impl BufRead) -> Option<String> {
     const INTERRUPT: u8 = 3;
     const END: u8 = 4;
     let mut line = Vec::new();
