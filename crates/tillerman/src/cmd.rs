@@ -3,6 +3,7 @@
 mod completions;
 mod config;
 mod doctor;
+mod drive;
 mod listing;
 pub(crate) mod loaf;
 mod models;
@@ -25,6 +26,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Loaf(args) => loaf::run(&args),
         Command::Run(args) => run::run(args),
         Command::Repl(args) => repl::run(args),
+        Command::Drive(args) => drive::run(args),
         Command::Sessions(args) => sessions::run(args),
         Command::Models(args) => models::run(&args),
         Command::Tools(args) => tools::run(&args),

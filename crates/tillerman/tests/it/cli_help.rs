@@ -15,6 +15,7 @@ fn help_teaches_by_example() {
         "serve",
         "rpc",
         "loaf",
+        "drive",
         "sessions",
         "sessions list",
         "sessions fork",

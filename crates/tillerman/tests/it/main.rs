@@ -4,6 +4,7 @@
 mod accounts;
 mod boundaries;
 mod cli;
+mod cli_drive;
 mod cli_extensions;
 mod cli_help;
 mod cli_loaf;
