@@ -53,6 +53,9 @@ pub(crate) enum Command {
     /// Be driven by an editor: the Agent Client Protocol on stdin and stdout.
     #[command(after_help = ACP_EXAMPLES)]
     Acp(Acp),
+    /// Drive an agent that speaks ACP: hermes, opencode, gemini, claude, codex, or ourselves.
+    #[command(after_help = DRIVE_EXAMPLES)]
+    Drive(Drive),
     /// Look at, export, fork, rename or delete saved conversations.
     #[command(after_help = SESSIONS_EXAMPLES)]
     Sessions(Sessions),
@@ -140,6 +143,19 @@ Examples:
   tillerman login exa < key.txt        a key from a file; never as an argument
 
 Tokens and keys are kept for you alone; `tillerman accounts` says what is there. docs/auth.md";
+
+const DRIVE_EXAMPLES: &str = "\
+Examples:
+  tillerman drive -- opencode acp
+  tillerman drive -p \"list the rust files\" -- hermes-acp
+  tillerman drive --json --yes -p \"fix the test\" -- gemini --acp > events.jsonl
+  tillerman drive --ssh me@box --cwd /srv/project -- claude-agent-acp
+  tillerman drive --resume SESSION --record talk.jsonl -- opencode acp
+
+Inside, a line is a prompt; /commands lists what the agent knows, /model and /mode show and choose,
+/exit leaves. Ctrl-C cancels the turn, twice leaves. Without a command it drives `tillerman acp`.
+Permission is asked for on the terminal; where nobody can be asked it is denied. docs/client.md
+describes the lines of `--json`. Exit codes are those of `run`.";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
@@ -261,6 +277,58 @@ pub(crate) struct Serve {
     pub(crate) shutdown_grace: Option<u64>,
     #[command(flatten)]
     pub(crate) basics: Basics,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Drive {
+    /// Ask this once and leave.
+    #[arg(short, long, value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// One JSON object per event on stdout (docs/client.md).
+    #[arg(long, requires = "prompt")]
+    pub(crate) json: bool,
+    /// Allow everything the agent asks for.
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Deny everything the agent asks for, without asking you.
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) deny: bool,
+    /// Go on with this session of the agent's.
+    #[arg(long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// Model to choose at the start.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Mode of the agent's to choose at the start.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) mode: Option<String>,
+    /// Directory to work in; with --ssh one of that machine.
+    #[arg(long, visible_alias = "workspace", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Run the agent on another machine.
+    #[arg(long, value_name = "HOST")]
+    pub(crate) ssh: Option<String>,
+    /// One more word for ssh itself: `--ssh-flag=-p2222`; may be given more than once.
+    #[arg(long, value_name = "FLAG", requires = "ssh", allow_hyphen_values = true)]
+    pub(crate) ssh_flag: Vec<String>,
+    /// Sign in with this method of the agent's first.
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) auth: Option<String>,
+    /// Let the agent read and write files through us, inside the directory.
+    #[arg(long, conflicts_with = "ssh")]
+    pub(crate) files: bool,
+    /// Let the agent run commands through us.
+    #[arg(long, conflicts_with = "ssh")]
+    pub(crate) terminals: bool,
+    /// Write every message, both ways, to a new file, one JSON object per line.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) record: Option<PathBuf>,
+    /// Do not send `$/ping` every 30 seconds.
+    #[arg(long)]
+    pub(crate) no_ping: bool,
+    /// The agent's command, behind `--`; ourselves without it.
+    #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]

@@ -1,7 +1,7 @@
 //! What stands beside a conversation: extensions (which environment they get, how they are held, when they are waited for)
 //! and the user's skills.
 
-mod leashed;
+pub(crate) mod leashed;
 mod skilled;
 
 use std::path::PathBuf;

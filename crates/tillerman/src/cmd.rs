@@ -4,6 +4,7 @@ mod acp;
 mod completions;
 mod config;
 mod doctor;
+mod drive;
 mod listing;
 pub(crate) mod loaf;
 pub(crate) mod login;
@@ -28,6 +29,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Acp(args) => acp::run(&args),
         Command::Run(args) => run::run(args),
         Command::Repl(args) => repl::run(args),
+        Command::Drive(args) => drive::run(args),
         Command::Sessions(args) => sessions::run(args),
         Command::Models(args) => models::run(&args),
         Command::Tools(args) => tools::run(&args),

@@ -8,7 +8,7 @@ mod json;
 mod paint;
 mod people;
 mod running;
-mod show;
+pub(crate) mod show;
 #[cfg(test)]
 mod tests;
 

@@ -81,7 +81,7 @@ fn command(argv: &[OsString], errors: &Path) -> io::Result<String> {
     Ok(format!("{line} 2>{}", quoted(errors.as_os_str())?))
 }
 
-fn quoted(word: &OsStr) -> io::Result<String> {
+pub(crate) fn quoted(word: &OsStr) -> io::Result<String> {
     let text = word.to_str().ok_or_else(|| io::Error::other("its path is not Unicode text"))?;
     if word.as_bytes().contains(&0) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -90,13 +90,13 @@ fn quoted(word: &OsStr) -> io::Result<String> {
 }
 
 /// A directory of our own with the pipe for stderr in it; gone with this.
-struct Place {
+pub(crate) struct Place {
     dir: PathBuf,
-    pipe: PathBuf,
+    pub(crate) pipe: PathBuf,
 }
 
 impl Place {
-    fn make() -> io::Result<Place> {
+    pub(crate) fn make() -> io::Result<Place> {
         let dir = std::env::temp_dir().join(format!("tillerman-{}", uuid::Uuid::now_v7()));
         mkdirat(CWD, &dir, Mode::RWXU)?;
         let place = Place { pipe: dir.join("errors"), dir };

@@ -5,6 +5,8 @@ mod editor;
 mod marked;
 mod plain;
 
+use std::path::PathBuf;
+
 use tokio::io::AsyncWriteExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -14,6 +16,8 @@ use crate::beside;
 use crate::setup::Prepared;
 use crate::terminal::{Answers, INTERRUPT_LINE, Talk, Terminal, Want};
 use crate::wiring;
+
+pub(super) use editor::Screen;
 
 use super::run::{GRACE, Streams, frame_log, prepare};
 
@@ -40,7 +44,7 @@ pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
 async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let edited = streams.stdin_terminal && streams.stdout_terminal;
-    let saved = edited.then(editor::Screen::save).flatten();
+    let saved = edited.then(Screen::save).flatten();
     let Prepared { setup, open, home, extensions, .. } = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics)?;
     if edited {
@@ -74,6 +78,22 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
         screen.restore();
     }
     Ok(ended.exit_code)
+}
+
+/// Lines for a conversation with somebody else's agent: from the editor, or from stdin as it is. One for each wish.
+pub(super) fn lines_of(
+    input: host::Input,
+    edited: bool,
+    history: Option<PathBuf>,
+) -> anyhow::Result<(mpsc::Sender<Want>, mpsc::Receiver<Typed>)> {
+    let (typed, lines) = mpsc::channel(LINES_MAX);
+    let (wish, wishes) = mpsc::channel(LINES_MAX);
+    match edited {
+        true => editor::spawn(editor::Editor { history, words: editor::Words::default() }, wishes, typed.clone())?,
+        false => drop(tokio::spawn(plain::read(input, wishes, typed.clone()))),
+    }
+    tokio::spawn(pass_signals(typed));
+    Ok((wish, lines))
 }
 
 /// Puts what is typed into the conversation as frames; its end is the end of input.

@@ -43,7 +43,7 @@ impl Streams {
     }
 
     /// Somebody can read a question and type an answer.
-    fn person(self) -> bool {
+    pub(super) fn person(self) -> bool {
         self.stdin_terminal && (self.stdout_terminal || self.stderr_terminal)
     }
 

@@ -8,7 +8,7 @@ use super::paint::{Paint, clean, cut};
 /// Lines of a result shown; the rest is counted.
 const RESULT_LINES_MAX: usize = 5;
 /// Lines of a diff shown; the rest is counted.
-pub(super) const DIFF_LINES_MAX: usize = 40;
+pub(crate) const DIFF_LINES_MAX: usize = 40;
 /// Characters of a line shown.
 const LINE_CHARS_MAX: usize = 120;
 /// Arguments that say what a call is about, the best first.
@@ -39,7 +39,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// One line of output, indented and cut.
-pub(super) fn line(line: &str) -> String {
+pub(crate) fn line(line: &str) -> String {
     format!("  {}", cut(&clean(line), LINE_CHARS_MAX))
 }
 
@@ -56,7 +56,7 @@ pub(super) fn shortened(text: &str, lines_max: usize) -> Vec<String> {
     shown
 }
 
-pub(super) fn result(text: &str) -> Vec<String> {
+pub(crate) fn result(text: &str) -> Vec<String> {
     shortened(text, RESULT_LINES_MAX)
 }
 
@@ -82,7 +82,7 @@ pub(super) fn changed(edit: &FileEdit) -> Option<Changed> {
 }
 
 /// A unified diff in colour.
-pub(super) fn diff(patch: &str, paint: Paint, lines_max: usize) -> Vec<String> {
+pub(crate) fn diff(patch: &str, paint: Paint, lines_max: usize) -> Vec<String> {
     shortened(patch, lines_max)
         .into_iter()
         .map(|line| match line.strip_prefix("  ").and_then(|line| line.chars().next()) {
@@ -95,7 +95,7 @@ pub(super) fn diff(patch: &str, paint: Paint, lines_max: usize) -> Vec<String> {
 }
 
 /// `1.2k`, `345`.
-pub(super) fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     match number {
         0..=999 => number.to_string(),
         1_000..=999_999 => format!("{:.1}k", number as f64 / 1e3),

@@ -16,6 +16,7 @@ fn help_teaches_by_example() {
         "rpc",
         "loaf",
         "acp",
+        "drive",
         "sessions",
         "sessions list",
         "sessions fork",

@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
-mod acp_scarf;
 mod acp_limits;
+mod acp_scarf;
 mod acp_stage;
 mod boundaries;
 mod cli;
+mod cli_drive;
 mod cli_extensions;
 mod cli_help;
 mod cli_loaf;

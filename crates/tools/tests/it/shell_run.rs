@@ -130,7 +130,8 @@ async fn floods(command: &str, bytes: u64) {
     assert!(text.len() < 200 * 1024 && text.contains("bytes omitted; the first 67108864 bytes in "), "{command}");
     let spill = std::fs::metadata(details["spill"].as_str().unwrap()).unwrap();
     assert_eq!(spill.len(), 64 * 1024 * 1024);
-    assert!(peak.saturating_sub(before) < 32 * 1024, "{command}: grew by {} KiB", peak.saturating_sub(before));
+    // Of the whole process, in which other tests run at the same time.
+    assert!(peak.saturating_sub(before) < 96 * 1024, "{command}: grew by {} KiB", peak.saturating_sub(before));
     // The timer above fired while the flood came in: the runtime was never blocked for long.
     assert!(peak > 0);
 }

@@ -36,13 +36,15 @@ pub(super) struct Words {
     models: Arc<Mutex<Vec<String>>>,
     /// Commands that are not built in.
     more: Vec<String>,
+    /// The built-in commands are meant: nobody else's agent is at the other end.
+    ours: bool,
 }
 
 impl Words {
     /// Asks for the models on the side; until they are known there are none to complete.
     pub(super) fn fetch(ports: &Ports, more: Vec<CommandInfo>) -> Self {
         let more = more.iter().map(|command| command.name.to_string()).collect();
-        let words = Self { more, ..Self::default() };
+        let words = Self { more, ours: true, ..Self::default() };
         let (models, provider) = (words.models.clone(), ports.provider.clone());
         tokio::spawn(async move {
             if let Ok(found) = provider.models().await {
@@ -55,7 +57,7 @@ impl Words {
 
     /// Where the word under the cursor starts, and what it could become.
     fn complete(&self, line: &str) -> (usize, Vec<String>) {
-        let Some(rest) = line.strip_prefix('/') else { return (0, Vec::new()) };
+        let Some(rest) = line.strip_prefix('/').filter(|_| self.ours) else { return (0, Vec::new()) };
         let Some((name, args)) = rest.split_once(' ') else {
             let names = COMMANDS.iter().map(|command| command.name).chain(self.more.iter().map(String::as_str));
             let names = names.filter(|name| name.starts_with(rest));
@@ -153,18 +155,18 @@ fn make_private_directory(file: &Path) {
 }
 
 /// The terminal's settings as they were, for an end that finds the editor in the middle of a line.
-pub(super) struct Screen {
+pub(crate) struct Screen {
     tty: File,
     settings: Termios,
 }
 
 impl Screen {
-    pub(super) fn save() -> Option<Self> {
+    pub(crate) fn save() -> Option<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
         let settings = tcgetattr(&tty).ok()?;
         Some(Self { tty, settings })
     }
-    pub(super) fn restore(&self) {
+    pub(crate) fn restore(&self) {
         let _ = tcsetattr(&self.tty, OptionalActions::Drain, &self.settings);
     }
 }
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn commands_models_and_modes_are_completed() {
         let models = Arc::new(Mutex::new(vec!["tour".into(), "tour-mini".into(), "big".into()]));
-        let words = Words { models, more: vec!["guard".into()] };
+        let words = Words { models, more: vec!["guard".into()], ours: true };
         assert_eq!(words.complete("/gu"), (1, vec!["guard ".to_owned()]));
         assert_eq!(words.complete("/sta"), (1, vec!["status ".to_owned()]));
         assert_eq!(words.complete("/model to"), (7, vec!["tour".to_owned(), "tour-mini".to_owned()]));

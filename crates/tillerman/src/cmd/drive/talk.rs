@@ -1,0 +1,408 @@
+//! The conversation of `drive`: events and typed lines meet here, in one loop.
+
+use std::collections::VecDeque;
+
+use client::{
+    Block, Client, CommandEntry, Elicited, Error, Event, Events, PermissionAsk, PermissionOption, StopReason, Turn,
+    Update,
+};
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc;
+
+use super::super::repl::Typed;
+use super::choices::{Choices, Way, What};
+use super::view::{Shown, View};
+use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, OK, UNFINISHED, Want};
+
+/// Updates kept for a session that is being opened; more than this is a flood.
+const EARLY_MAX: usize = 256;
+
+/// Who answers the agent's questions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answers {
+    Person,
+    Yes,
+    Deny,
+}
+
+/// The session is open; from here on it is talked to.
+pub(super) struct Talk {
+    pub(super) client: Client,
+    pub(super) session: String,
+    pub(super) choices: Choices,
+    pub(super) view: Box<dyn View>,
+    pub(super) output: host::Output,
+    pub(super) answers: Answers,
+    /// One prompt and out.
+    pub(super) once: bool,
+    pub(super) wish: mpsc::Sender<Want>,
+    commands: Vec<CommandEntry>,
+    /// What was told of a session before the answer that opens it was dealt with.
+    early: Vec<Event>,
+    /// The first of them is shown.
+    asks: VecDeque<PermissionAsk>,
+    busy: bool,
+    cancelling: bool,
+    denied: bool,
+    shown: Shown,
+    /// The code to leave with.
+    leave: Option<u8>,
+}
+
+/// What is needed to begin.
+pub(super) struct Start {
+    pub(super) client: Client,
+    pub(super) view: Box<dyn View>,
+    pub(super) output: host::Output,
+    pub(super) answers: Answers,
+    pub(super) once: bool,
+    pub(super) wish: mpsc::Sender<Want>,
+}
+
+impl Talk {
+    pub(super) fn new(start: Start) -> Self {
+        let Start { client, view, output, answers, once, wish } = start;
+        Self {
+            client,
+            session: String::new(),
+            choices: Choices::default(),
+            view,
+            output,
+            answers,
+            once,
+            wish,
+            commands: Vec::new(),
+            early: Vec::new(),
+            asks: VecDeque::new(),
+            busy: false,
+            cancelling: false,
+            denied: false,
+            shown: Shown::default(),
+            leave: None,
+        }
+    }
+
+    /// Shows something through the view and writes it.
+    pub(super) async fn show(&mut self, what: impl FnOnce(&mut dyn View, &mut Shown)) {
+        what(self.view.as_mut(), &mut self.shown);
+        for line in self.shown.side.drain(..) {
+            host::note(&line);
+        }
+        let out = std::mem::take(&mut self.shown.out);
+        if self.output.write_all(out.as_bytes()).await.is_err() {
+            // Nobody reads: there is nothing left to do here.
+            self.leave = Some(FAILED);
+        }
+    }
+
+    /// What comes while a request is under way: a replay, the commands.
+    pub(super) async fn meanwhile<T>(&mut self, events: &mut Events, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                Some(event) = events.next() => self.event(event).await,
+                done = &mut work => return done,
+            }
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        prompt: Option<String>,
+        events: &mut Events,
+        lines: &mut mpsc::Receiver<Typed>,
+    ) -> u8 {
+        match prompt {
+            Some(prompt) => self.prompt(prompt),
+            None => self.want(Want::Prompt).await,
+        }
+        while self.leave.is_none() {
+            tokio::select! {
+                biased;
+                event = events.next() => match event {
+                    Some(event) => self.event(event).await,
+                    None => self.leave = Some(FAILED),
+                },
+                typed = lines.recv() => match typed {
+                    Some(Typed::Line(line)) => self.line(&line, events).await,
+                    Some(Typed::Interrupt) => self.interrupt().await,
+                    Some(Typed::End) => self.end_of_input().await,
+                    None => self.leave = Some(FAILED),
+                },
+            }
+        }
+        self.leave.unwrap_or(OK)
+    }
+
+    async fn want(&mut self, want: Want) {
+        let _ = self.wish.send(want).await;
+    }
+
+    fn prompt(&mut self, text: String) {
+        self.busy = true;
+        self.cancelling = false;
+        let (client, session) = (self.client.clone(), self.session.clone());
+        // Its end comes as an event.
+        tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });
+    }
+
+    /// The session is open and was shown; now what was told of it meanwhile.
+    pub(super) async fn catch_up(&mut self) {
+        for event in std::mem::take(&mut self.early) {
+            self.event(event).await;
+        }
+    }
+
+    // ---- what the agent says ------------------------------------------------------------------------------------
+
+    async fn event(&mut self, event: Event) {
+        match event {
+            Event::Permission(ask) => self.asked(ask).await,
+            Event::Elicitation(ask) => {
+                self.show(|view, shown| view.form(&ask, shown)).await;
+                self.client.elicited(ask.ask, Elicited::Decline).await;
+            }
+            Event::AskClosed { ask } => {
+                let first = self.asks.front().is_some_and(|it| it.ask == ask);
+                self.asks.retain(|it| it.ask != ask);
+                if first && !self.cancelling {
+                    self.show(|view, shown| view.notice("the question is settled", shown)).await;
+                    self.show_question().await;
+                }
+            }
+            Event::TurnEnded { turn, .. } => self.turn_ended(&turn).await,
+            Event::Update { ref update, .. } if self.session.is_empty() && !update.is_history() => {
+                if self.early.len() < EARLY_MAX {
+                    self.early.push(event);
+                }
+            }
+            event => {
+                if let Event::Update { update, session } = &event {
+                    self.choices.follow(update);
+                    if let Update::AvailableCommandsUpdate { available_commands, .. } = update {
+                        self.commands = available_commands.clone();
+                    }
+                    // Another session of the same agent is not this conversation, and a script asked for an answer, not for
+                    // what was said before.
+                    let replay = self.session.is_empty() && update.is_history();
+                    if (!self.session.is_empty() && *session != self.session) || (replay && self.once) {
+                        return;
+                    }
+                }
+                self.show(|view, shown| view.event(&event, shown)).await;
+                if matches!(event, Event::ConnectionLost(_)) {
+                    self.leave.get_or_insert(FAILED);
+                }
+            }
+        }
+    }
+
+    async fn turn_ended(&mut self, turn: &Result<Turn, Error>) {
+        let code = exit_code(turn, self.denied);
+        self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
+        self.busy = false;
+        self.cancelling = false;
+        if self.once {
+            self.leave = Some(code);
+        } else {
+            self.want(Want::Prompt).await;
+        }
+    }
+
+    async fn asked(&mut self, ask: PermissionAsk) {
+        let allow = match self.answers {
+            Answers::Person => {
+                self.asks.push_back(ask);
+                if self.asks.len() == 1 {
+                    self.show_question().await;
+                }
+                return;
+            }
+            Answers::Yes => true,
+            Answers::Deny => false,
+        };
+        let option = pick(&ask.options, allow);
+        self.denied |= !option.is_some_and(PermissionOption::allows);
+        self.show(|view, shown| view.decided(&ask, option, shown)).await;
+        self.client.choose(ask.ask, option.map(|option| option.option_id.as_str())).await;
+    }
+
+    async fn show_question(&mut self) {
+        if let Some(ask) = self.asks.front().cloned() {
+            self.show(|view, shown| view.question(&ask, shown)).await;
+            self.want(Want::Line).await;
+        }
+    }
+
+    // ---- what is typed ------------------------------------------------------------------------------------------
+
+    async fn line(&mut self, line: &str, events: &mut Events) {
+        let line = line.replace(LINE_JOIN, "\n");
+        let line = line.trim();
+        if let Some(ask) = self.asks.front().cloned() {
+            return self.answer(&ask, line).await;
+        }
+        if self.busy {
+            // Typed ahead of nothing: a question that is settled meanwhile.
+            return;
+        }
+        match line {
+            "" => self.want(Want::Prompt).await,
+            "/exit" | "/quit" => self.leave = Some(OK),
+            "/commands" => {
+                let mut lines: Vec<String> =
+                    self.commands.iter().map(|it| format!("/{}  {}", it.name, it.description)).collect();
+                lines.extend(OWN.map(str::to_owned));
+                self.show(|view, shown| view.list(&lines, shown)).await;
+                self.want(Want::Prompt).await;
+            }
+            _ => {
+                let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+                let what = match word {
+                    "/model" => Some(What::Model),
+                    "/mode" => Some(What::Mode),
+                    _ => None,
+                };
+                match what.filter(|what| self.choices.offered(*what).is_some()) {
+                    Some(what) => {
+                        self.choose(what, rest.trim(), events).await;
+                        self.want(Want::Prompt).await;
+                    }
+                    // Also a command of the agent's: it reads it in the prompt.
+                    None => self.prompt(line.to_owned()),
+                }
+            }
+        }
+    }
+
+    async fn answer(&mut self, ask: &PermissionAsk, line: &str) {
+        let number = line.parse::<usize>().ok().and_then(|number| ask.options.get(number.checked_sub(1)?));
+        let named = ask.options.iter().find(|it| it.option_id == line || it.name.eq_ignore_ascii_case(line));
+        match number.or(named) {
+            Some(option) => {
+                self.asks.pop_front();
+                self.client.choose(ask.ask, Some(&option.option_id)).await;
+                self.show_question().await;
+            }
+            None => {
+                match line {
+                    "?" => self.show(|view, shown| view.explain(ask, shown)).await,
+                    _ => self.show(|view, shown| view.notice("type one of the numbers, or ? for more", shown)).await,
+                }
+                self.want(Want::Line).await;
+            }
+        }
+    }
+
+    /// Shows what there is, or chooses. False: there is no such thing.
+    pub(super) async fn choose(&mut self, what: What, word: &str, events: &mut Events) -> bool {
+        let Some(offered) = self.choices.offered(what) else {
+            let text = format!("the agent offers no choice of a {}", what.word());
+            self.show(|view, shown| view.notice(&text, shown)).await;
+            return false;
+        };
+        if word.is_empty() {
+            self.show(|view, shown| view.list(&offered.lines(), shown)).await;
+            return true;
+        }
+        let Some(value) = offered.find(word).map(|choice| choice.value.clone()) else {
+            let text = format!("there is no {} {word}", what.word());
+            self.show(|view, shown| view.notice(&text, shown)).await;
+            self.show(|view, shown| view.list(&offered.lines(), shown)).await;
+            return false;
+        };
+        let (client, session) = (self.client.clone(), self.session.clone());
+        let sent = value.clone();
+        let setting = async move {
+            match (offered.way, what) {
+                (Way::Option(id), _) => client.set_option(&session, &id, sent.into()).await,
+                (Way::Older, What::Model) => client.set_model(&session, &sent).await.map(|()| Vec::new()),
+                (Way::Older, What::Mode) => client.set_mode(&session, &sent).await.map(|()| Vec::new()),
+            }
+        };
+        match self.meanwhile(events, setting).await {
+            Ok(options) => {
+                self.choices.chosen(what, &value);
+                self.choices.take_options(options);
+                let text = format!("{}: {value}", what.word());
+                self.show(|view, shown| view.notice(&text, shown)).await;
+                true
+            }
+            Err(error) => {
+                self.show(|view, shown| view.error(&error, shown)).await;
+                false
+            }
+        }
+    }
+
+    /// Once ends the turn, twice ends us.
+    async fn interrupt(&mut self) {
+        match (self.busy, self.cancelling) {
+            (true, false) => {
+                self.cancelling = true;
+                self.asks.clear();
+                self.show(|view, shown| view.notice("cancelling; once more to leave at once", shown)).await;
+                self.client.cancel(&self.session).await;
+            }
+            (true, true) => self.leave = Some(INTERRUPTED),
+            (false, _) if self.once => self.leave = Some(INTERRUPTED),
+            // The line editor clears its line by itself.
+            (false, _) => {}
+        }
+    }
+
+    /// Nobody types any more. A turn that runs goes on; its questions are denied.
+    async fn end_of_input(&mut self) {
+        if !self.busy {
+            self.leave = Some(OK);
+            return;
+        }
+        self.once = true;
+        self.answers = Answers::Deny;
+        for ask in std::mem::take(&mut self.asks) {
+            self.asked(ask).await;
+        }
+    }
+}
+
+/// Commands of ours, behind those of the agent.
+const OWN: [&str; 4] = [
+    "/model [NAME]  show or choose the model",
+    "/mode [NAME]  show or choose the mode",
+    "/commands  this list",
+    "/exit  leave",
+];
+
+/// The mildest option that says it: once before always.
+fn pick(options: &[PermissionOption], allow: bool) -> Option<&PermissionOption> {
+    let fits = |option: &&PermissionOption| option.allows() == allow;
+    options.iter().filter(fits).find(|option| !option.lasts()).or_else(|| options.iter().find(fits))
+}
+
+fn exit_code(turn: &Result<Turn, Error>, denied: bool) -> u8 {
+    match turn.as_ref().map(|turn| &turn.stop) {
+        Err(_) => FAILED,
+        Ok(StopReason::Cancelled) => INTERRUPTED,
+        Ok(StopReason::MaxTokens | StopReason::MaxTurnRequests | StopReason::Refusal) => UNFINISHED,
+        Ok(StopReason::EndTurn | StopReason::Unknown(_)) if denied => UNFINISHED,
+        Ok(StopReason::EndTurn | StopReason::Unknown(_)) => OK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mildest_option_is_picked_and_none_where_none_fits() {
+        let option = |id: &str, kind: &str| {
+            serde_json::from_value(serde_json::json!({ "optionId": id, "name": id, "kind": kind })).unwrap()
+        };
+        let options: [PermissionOption; 3] =
+            [option("always", "allow_always"), option("once", "allow_once"), option("never", "reject_always")];
+        assert_eq!(pick(&options, true).map(|it| it.option_id.as_str()), Some("once"));
+        assert_eq!(pick(&options, false).map(|it| it.option_id.as_str()), Some("never"));
+        assert!(pick(&options[..2], false).is_none());
+    }
+}

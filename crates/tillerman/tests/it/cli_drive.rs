@@ -1,0 +1,347 @@
+//! `drive`: a foreign agent, as people and scripts see it. The agent is a few lines of Python.
+
+use std::io::{BufRead, BufReader, Read};
+use std::time::{Duration, Instant};
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::cli::{Place, Ran};
+
+const AGENT: &str = r#"
+import json, os, sys, time
+def say(**message):
+    sys.stdout.write(json.dumps(dict(jsonrpc="2.0", **message)) + "\n"); sys.stdout.flush()
+def hear():
+    line = sys.stdin.readline()
+    if not line: sys.exit(0)
+    return json.loads(line)
+def update(tag, **fields):
+    say(method="session/update", params={"sessionId": session, "update": dict(sessionUpdate=tag, **fields)})
+def chunk(words, tag="agent_message_chunk"):
+    update(tag, content={"type": "text", "text": words})
+def ask(method, **params):
+    say(id=0, method=method, params=dict(sessionId=session, **params))
+    while True:
+        message = hear()
+        if "method" not in message: return message
+        if message["method"] == "session/cancel": cancelled.append(1)
+session, model, cancelled = "s-1", "small", []
+def options():
+    values = [{"value": "small", "name": "Small"}, {"value": "big", "name": "Big one"}]
+    return [{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": model, "options": values}]
+def turn(id, words):
+    if words == "edit":
+        diff = {"type": "diff", "path": os.getcwd() + "/a.txt", "oldText": "one\n", "newText": "two\n"}
+        update("tool_call", toolCallId="c1", title="edit: a.txt", kind="edit", status="pending")
+        options = [{"optionId": "always", "name": "Always", "kind": "allow_always"},
+                   {"optionId": "once", "name": "Allow once", "kind": "allow_once"},
+                   {"optionId": "no", "name": "Deny", "kind": "reject_once"}]
+        call = {"toolCallId": "c1", "title": "edit: a.txt", "content": [diff], "rawInput": {"path": "a.txt"}}
+        outcome = ask("session/request_permission", toolCall=call, options=options)["result"]["outcome"]
+        status = "completed" if outcome.get("optionId") in ("once", "always") else "failed"
+        update("tool_call_update", toolCallId="c1", status=status, content=[diff] if status == "completed" else [])
+        chunk("the answer was " + outcome.get("optionId", outcome["outcome"]))
+        if cancelled: return {"stopReason": "cancelled"}
+    elif words == "write":
+        answer = ask("fs/write_text_file", path=os.getcwd() + "/made/by/agent.txt", content="hello")
+        chunk("wrote" if "result" in answer else answer["error"]["message"])
+    elif words == "run":
+        made = ask("terminal/create", command="echo from the terminal; exit 4")
+        of = {"terminalId": made["result"]["terminalId"]}
+        exit = ask("terminal/wait_for_exit", **of)["result"]
+        chunk(ask("terminal/output", **of)["result"]["output"] + str(exit["exitCode"]))
+    elif words == "think":
+        chunk("hmm", "agent_thought_chunk")
+        update("plan", entries=[{"content": "first", "status": "completed", "priority": "high"}, {"content": "then"}])
+        chunk("done \x1b[31mred")
+    elif words == "wait":
+        chunk("waiting")
+        while hear().get("method") != "session/cancel": pass
+        return {"stopReason": "cancelled"}
+    elif words == "refuse": return {"stopReason": "refusal"}
+    elif words == "fail":
+        say(id=id, error={"code": -32603, "message": "HTTP 429 from the provider"}); return None
+    elif words == "die":
+        print("out of luck", file=sys.stderr, flush=True); os._exit(9)
+    elif words == "pid": chunk(str(os.getpid()))
+    else: chunk("you said " + words)
+    return {"stopReason": "end_turn", "usage": {"totalTokens": 1500, "inputTokens": 1200, "outputTokens": 300}}
+while True:
+    message = hear()
+    method, id, params = message.get("method"), message.get("id"), message.get("params", {})
+    if method == "initialize":
+        capabilities = {"loadSession": True}
+        say(id=id, result={"protocolVersion": 1, "agentInfo": {"name": "fake", "version": "1"}, "agentCapabilities": capabilities})
+    elif method == "session/new":
+        say(id=id, result={"sessionId": session, "configOptions": options()})
+        update("available_commands_update", availableCommands=[{"name": "tidy", "description": "Tidies up"}])
+    elif method == "session/load":
+        if params["sessionId"] != "old": say(id=id, error={"code": -32002, "message": "Resource not found"}); continue
+        session = "old"
+        chunk("what was asked", "user_message_chunk"); chunk("what was answered")
+        say(id=id, result={"configOptions": options()})
+    elif method == "session/set_config_option":
+        model = params["value"]; say(id=id, result={"configOptions": options()})
+    elif method == "session/prompt":
+        result = turn(id, params["prompt"][0]["text"])
+        if result is not None: say(id=id, result=result)
+    elif id is not None: say(id=id, error={"code": -32601, "message": "method not found"})
+"#;
+
+fn place() -> Place {
+    let place = Place::new().env("SHELL", "/bin/false");
+    std::fs::write(place.file("agent.py"), AGENT).unwrap();
+    place
+}
+
+fn drive(place: &Place, flags: &[&str]) -> Ran {
+    let words: Vec<&str> = ["drive"].iter().chain(flags).chain(&["--", "python3", "agent.py"]).copied().collect();
+    place.run(&words)
+}
+
+#[test]
+fn a_prompt_gives_the_answer_on_stdout_and_the_rest_beside_it() {
+    let place = place();
+    let ran = drive(&place, &["-p", "hello there"]);
+    assert!(ran.err.contains("fake 1, session s-1 (new)"), "{}", ran.err);
+    assert_eq!(ran.ok(), "you said hello there\n");
+    let ran = drive(&place, &["-p", "think"]);
+    assert!(ran.err.contains("[x] first") && ran.err.contains("[ ] then"), "{}", ran.err);
+    assert_eq!(ran.ok(), "done [31mred\n", "an agent's escape sequences do not reach a terminal");
+}
+
+#[test]
+fn json_is_one_object_per_event() {
+    let ran = drive(&place(), &["--json", "--yes", "-p", "edit"]);
+    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    expect![[r#"
+        [
+            "session",
+            "commands",
+            "tool_call",
+            "permission",
+            "tool_update",
+            "text",
+            "turn_end",
+        ]
+    "#]]
+    .assert_debug_eq(&kinds);
+    let permission = &lines[3];
+    assert_eq!((&permission["decision"], &permission["option"]), (&"allow".into(), &"once".into()));
+    let end = lines.last().unwrap();
+    assert_eq!(
+        (&end["stop"], &end["exit_code"], &end["usage"]["outputTokens"]),
+        (&"end_turn".into(), &0.into(), &300.into())
+    );
+    ran.ok();
+}
+
+#[test]
+fn without_a_person_permission_is_denied_and_the_exit_code_says_so() {
+    let place = place();
+    let ran = drive(&place, &["-p", "edit"]);
+    ran.fails(3, "denied: edit: a.txt (`--yes` would allow it)");
+    assert_eq!(ran.out, "the answer was no\n");
+    let ran = drive(&place, &["--yes", "-p", "edit"]);
+    assert!(ran.err.contains("-one") && ran.err.contains("+two"), "{}", ran.err);
+    assert_eq!(ran.ok(), "the answer was once\n");
+}
+
+#[test]
+fn each_end_has_its_exit_code() {
+    let place = place();
+    drive(&place, &["-p", "refuse"]).fails(3, "refusal");
+    drive(&place, &["-p", "fail"]).fails(1, "hint: the model's provider limits the rate");
+    drive(&place, &["-p", "die"]).fails(1, "the agent exited with code 9");
+    let died = drive(&place, &["-p", "die"]);
+    assert_eq!(died.err.matches("exited with code 9").count(), 1, "told once: {}", died.err);
+    assert!(died.err.contains("out of luck"), "{}", died.err);
+    place.run(&["drive", "-p", "x", "--", "no-such-agent"]).fails(2, "`no-such-agent` is not on the PATH");
+    place.run(&["drive", "-p", "x", "--", "sh", "-c", "echo boo >&2; exit 1"]).fails(2, "boo");
+    place.run(&["drive", "--cwd", "nowhere", "-p", "x", "--", "true"]).fails(2, "no such directory: nowhere");
+    place.run(&["drive", "--json", "--", "true"]).fails(2, "--prompt");
+    place.run(&["drive", "--ssh", "box", "-p", "x", "--", "true"]).fails(2, "--cwd");
+}
+
+#[test]
+fn a_session_is_taken_up_again_or_said_to_be_unknown() {
+    let place = place();
+    let ran = drive(&place, &["--resume", "old", "-p", "more"]);
+    assert!(ran.err.contains("session old (loaded)") && !ran.err.contains("what was asked"), "{}", ran.err);
+    assert_eq!(ran.ok(), "you said more\n", "a script gets the answer alone");
+    let ran = place.run_with(&["drive", "--resume", "old", "--", "python3", "agent.py"], "more\n");
+    assert!(ran.err.contains("> what was asked"), "{}", ran.err);
+    assert_eq!(ran.ok(), "what was answered\nyou said more\n");
+    drive(&place, &["--resume", "gone", "-p", "more"]).fails(2, "cannot go on with session gone");
+}
+
+#[test]
+fn a_recording_holds_both_directions_and_is_private() {
+    let place = place();
+    drive(&place, &["--record", "talk.jsonl", "-p", "hello"]).ok();
+    let text = std::fs::read_to_string(place.file("talk.jsonl")).unwrap();
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let short = |row: &Value| {
+        let word = row["msg"]["method"].as_str().unwrap_or("answer");
+        format!("{} {word}", row["dir"].as_str().unwrap())
+    };
+    expect![[r#"
+        [
+            "c2a initialize",
+            "a2c answer",
+            "c2a session/new",
+            "a2c answer",
+            "a2c session/update",
+            "c2a session/prompt",
+            "a2c session/update",
+            "a2c answer",
+        ]
+    "#]]
+    .assert_debug_eq(&sorted_update(rows.iter().map(short).collect()));
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(place.file("talk.jsonl")).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    drive(&place, &["--record", "talk.jsonl", "-p", "hello"]).fails(2, "cannot record to talk.jsonl");
+}
+
+/// The prompt and the agent's commands may cross on the way.
+fn sorted_update(mut rows: Vec<String>) -> Vec<String> {
+    if rows.get(4).is_some_and(|row| row == "c2a session/prompt") {
+        rows.swap(4, 5);
+    }
+    rows
+}
+
+#[test]
+fn lines_are_prompts_and_commands() {
+    let script = "hello\n/commands\n/model\n/model big\n/model huge\n/tidy now\n\n/exit\nnever\n";
+    let place = place();
+    let words = ["drive", "--", "python3", "agent.py"];
+    let ran = place.run_with(&words, script);
+    for said in ["/tidy  Tidies up", "* 1. small  Small", "(model: big)", "there is no model huge", "* 2. big  Big one"]
+    {
+        assert!(ran.err.contains(said), "{said} is not in: {}", ran.err);
+    }
+    assert_eq!(ran.ok(), "you said hello\nyou said /tidy now\n");
+    let ran = place.run(&["drive", "--model", "big", "-p", "hello", "--", "python3", "agent.py"]);
+    assert!(ran.err.contains("(model: big)"), "{}", ran.err);
+    place.run(&["drive", "--mode", "x", "-p", "hello", "--", "python3", "agent.py"]).fails(2, "no choice of a mode");
+}
+
+#[test]
+fn files_and_terminals_are_served_only_when_switched_on() {
+    let place = place();
+    assert_eq!(drive(&place, &["-p", "write"]).ok(), "method not found: fs/write_text_file\n");
+    assert!(!place.file("made").exists());
+    assert_eq!(drive(&place, &["--files", "-p", "write"]).ok(), "wrote\n");
+    assert_eq!(std::fs::read_to_string(place.file("made/by/agent.txt")).unwrap(), "hello");
+    assert_eq!(drive(&place, &["--terminals", "-p", "run"]).ok(), "from the terminal\n4\n");
+}
+
+#[test]
+fn an_interrupt_cancels_the_turn() {
+    let place = place();
+    let mut child = place.command(&["drive", "-p", "wait", "--", "python3", "agent.py"]).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut first = [0; 7];
+    out.read_exact(&mut first).unwrap();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn no_agent_survives_us() {
+    let place = place();
+    let mut child = place.command(&["drive", "--", "python3", "agent.py"]).spawn().unwrap();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"pid\nwait\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pid: u32 = line.trim().parse().unwrap();
+    let is_there = || std::path::Path::new(&format!("/proc/{pid}/cmdline")).exists();
+    assert!(is_there());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while is_there() {
+        assert!(Instant::now() < until, "the agent goes on without us");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The examples on the page run, and print what it says.
+#[test]
+fn the_examples_on_the_page_are_what_drive_says() {
+    let page = crate::golden::repository().join("docs/client.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once("<!-- example -->\n```sh\n").unwrap();
+    let (example, after) = rest.split_once("```").unwrap();
+    let place = place();
+    let mut told = Vec::new();
+    for part in example.split("\n\n") {
+        let command = part.lines().next().unwrap().strip_prefix("$ tillerman ").unwrap();
+        let words: Vec<&str> = command.split(' ').map(|word| word.trim_matches('"')).collect();
+        told.push(format!("$ tillerman {command}\n{}", place.run(&words).ok()));
+    }
+    let fresh = format!("{before}<!-- example -->\n```sh\n{}```{after}", told.join("\n"));
+    expect_test::expect_file![page].assert_eq(&fresh);
+}
+
+/// Plays a person at a terminal: each pair is what to wait for and what to type then.
+const TYPIST: &str = r#"
+import os, pty, select, sys, time, json
+steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
+pid, fd = pty.fork()
+if pid == 0: os.execv(argv[0], argv)
+seen, at, until = b"", 0, time.time() + 30
+while time.time() < until:
+    ready, _, _ = select.select([fd], [], [], 0.1)
+    if ready:
+        try: more = os.read(fd, 65536)
+        except OSError: break
+        if not more: break
+        seen += more
+    if steps and steps[0][0].encode() in seen[at:]:
+        at = seen.index(steps[0][0].encode(), at) + len(steps[0][0].encode())
+        os.write(fd, steps.pop(0)[1].encode())
+sys.stdout.buffer.write(seen)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+fn typed(place: &Place, steps: &[(&str, &str)]) -> (Option<i32>, String) {
+    std::fs::write(place.file("typist.py"), TYPIST).unwrap();
+    let command = place.command(&[]);
+    let exe = command.get_program().to_owned();
+    let steps = serde_json::to_string(steps).unwrap();
+    let mut typist = std::process::Command::new("python3");
+    typist
+        .env_clear()
+        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs([("TERM", "xterm"), ("NO_COLOR", "1")]);
+    typist.arg("typist.py").arg(steps).arg(exe).args(["drive", "--", "python3", "agent.py"]).current_dir(place.work());
+    let output = typist.output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).replace('\r', ""))
+}
+
+#[test]
+fn in_a_terminal_a_permission_is_a_menu_and_ctrl_c_cancels() {
+    let place = place();
+    let steps = [
+        ("> ", "edit\n"),
+        ("3. Deny", "?\n"),
+        ("\"path\"", "7\n"),
+        ("numbers", "2\n"),
+        ("> ", "wait\n"),
+        ("waiting", "\x03"),
+    ];
+    let more = [("cancelled", "think\n"), ("> ", "/exit\n")];
+    let (code, seen) = typed(&place, &[&steps[..], &more[..]].concat());
+    for said in ["? edit: a.txt", "2. Allow once", "the answer was once", "+two", "cancelling", "hmm", "[x] first"] {
+        assert!(seen.contains(said), "{said} is not in: {seen}");
+    }
+    assert_eq!(seen.matches("+two").count(), 1, "a diff that was seen with the question is not shown again: {seen}");
+    assert_eq!(code, Some(0), "{seen}");
+}
