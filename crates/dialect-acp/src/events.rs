@@ -1,6 +1,6 @@
 //! What the engine tells unasked. Everything of a turn is written before the answer to its prompt.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use vocab::{
     Body, Entry, Event, ItemEnd, ItemId, Notice, NoticeLevel, QueueVerb, SignInStep, TodoPhase, TodoStatus, TurnEnd,
     Verb,
@@ -12,7 +12,7 @@ use crate::config::Chosen;
 use crate::frames::{Pen, invalid, text};
 use crate::replies::{Why, ended};
 use crate::seat::{Turn, call_id};
-use crate::{Acp, tools};
+use crate::{Acp, content, tools};
 
 impl Acp {
     pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
@@ -45,7 +45,7 @@ impl Acp {
             Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
             Event::CompactionStarted { .. } => self.compaction(at, "in_progress", None, out),
             Event::CompactionFailed { fault, .. } => {
-                self.compaction(at, "failed", Some(("error", &fault.message)), out)
+                self.compaction(at, "failed", Some(("error", json!(fault.message))), out);
             }
             Event::Errand(errand) => self.errand(at, errand, out),
             Event::ErrandDropped { errand } => self.errand_dropped(at, *errand, out),
@@ -116,7 +116,10 @@ impl Acp {
                 let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
-            Body::Compacted(done) => self.compaction(at, "completed", Some(("summary", &done.summary)), out),
+            Body::Compacted(done) => {
+                let summary = json!([content::text(&done.summary)]);
+                self.compaction(at, "completed", Some(("summary", summary)), out);
+            }
             // Its answer waits for the state that follows: how full the context is now is told before it.
             Body::TurnEnded(end) => seat.over = Some(end.clone()),
             Body::User { .. }
@@ -200,7 +203,7 @@ impl Acp {
     }
 
     /// To clients that know compactions.
-    fn compaction(&mut self, at: usize, status: &str, more: Option<(&str, &str)>, out: &mut Out) {
+    fn compaction(&mut self, at: usize, status: &str, more: Option<(&str, Value)>, out: &mut Out) {
         if !self.client.session.compaction {
             return;
         }
@@ -208,8 +211,8 @@ impl Acp {
         seat.compactions += u64::from(status == "in_progress");
         let id = format!("compaction-{}", seat.compactions);
         let mut update = json!({ "sessionUpdate": "compaction_update", "compactionId": id, "status": status });
-        if let Some((name, text)) = more {
-            update[name] = json!(text);
+        if let Some((name, value)) = more {
+            update[name] = value;
         }
         Pen { frames: &mut out.frames }.update(&seat.session, update);
     }
@@ -239,7 +242,7 @@ impl Acp {
     }
 }
 
-pub(crate) fn plan(phases: &[TodoPhase]) -> serde_json::Value {
+pub(crate) fn plan(phases: &[TodoPhase]) -> Value {
     let entries = phases.iter().flat_map(|phase| &phase.tasks).filter(|task| task.status != TodoStatus::Abandoned);
     let one = |task: &vocab::TodoTask| json!({ "content": task.content, "priority": "medium", "status": task.status.as_str() });
     json!({ "sessionUpdate": "plan", "entries": entries.map(one).collect::<Vec<_>>() })

@@ -56,6 +56,8 @@ pub struct Options {
     /// Told to servers.
     pub version: String,
     pub launcher: Arc<dyn Launcher>,
+    /// The user's own, which every session gets.
+    pub own: Vec<ToolServer>,
 }
 
 /// Starts servers that speak the Model Context Protocol.
@@ -78,6 +80,10 @@ impl ToolServers for Servers {
             version: self.options.version.clone(),
         });
         Box::pin(start_all(ground, servers))
+    }
+
+    fn own(&self) -> Vec<ToolServer> {
+        self.options.own.clone()
     }
 }
 

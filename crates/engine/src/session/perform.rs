@@ -134,13 +134,15 @@ impl Session {
     }
 
     pub(super) fn offered_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        let own = self.tools.iter().filter(|tool| {
+        let wanted = |tool: &Arc<dyn Tool>| {
+            self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name))
+        };
+        let own = self.tools.iter().filter(move |tool| {
             let on = tool.gadget().is_none_or(|gadget| self.gadgets_on().any(|it| *it.name == *gadget));
-            let wanted = self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name));
-            on && wanted
+            on && wanted(tool)
         });
-        // Whoever brought the servers wants their tools.
-        own.chain(self.servers.tools())
+        // Whoever brought servers wants their tools; those of the configuration are chosen like any other.
+        own.chain(self.servers.tools(wanted))
     }
 
     pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {

@@ -67,7 +67,7 @@ pub(super) enum Happening {
     Shell(usize, Result<vocab::Shell, Fault>),
     /// A call wants something of a controller; `None`: some call does not any more.
     Errand(Option<Order>),
-    Served(PeerId, Vec<Served>),
+    Served(Option<PeerId>, Vec<Served>),
     /// Servers of tools were waited for long enough.
     ServersDue,
     Progress(String),

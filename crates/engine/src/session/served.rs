@@ -1,5 +1,5 @@
-//! Tools of servers that a controller brought along (MCP). They start beside the session; opening it does not wait. A
-//! turn's first model call does, for a while; what is ready later joins the next call. The servers end with the session,
+//! Tools of servers that a controller brought along, and of the user's own (MCP). They start beside the session; opening it
+//! does not wait. A turn's first model call does, for a while; what is ready later joins the next call. The servers end with the session,
 //! because their tools do.
 
 use std::collections::HashSet;
@@ -28,7 +28,10 @@ const NAME_CHARS_MAX: usize = 64;
 #[derive(Default)]
 pub(super) struct Servers {
     starting: Vec<Starting>,
-    ready: Vec<(PeerId, Arc<dyn Tool>)>,
+    /// The user's own were brought by nobody.
+    ready: Vec<(Option<PeerId>, Arc<dyn Tool>)>,
+    /// The user's own are started, which happens once.
+    has_own: bool,
     /// What went wrong and was told to nobody yet.
     untold: Vec<Event>,
     /// The running turn has not called its model yet.
@@ -36,14 +39,14 @@ pub(super) struct Servers {
 }
 
 struct Starting {
-    peer: PeerId,
+    peer: Option<PeerId>,
     name: Arc<str>,
     started: Later<'static, Vec<Served>>,
 }
 
 impl Servers {
     /// Ready when a server has started, or has not.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(PeerId, Vec<Served>)> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Option<PeerId>, Vec<Served>)> {
         for at in 0..self.starting.len() {
             let starting = &mut self.starting[at];
             let served = match guarded(|| starting.started.as_mut().poll(context)) {
@@ -59,8 +62,9 @@ impl Servers {
         Poll::Pending
     }
 
-    pub(super) fn tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.ready.iter().map(|(_, tool)| tool)
+    /// All that were brought, and those of the user's own that are wanted.
+    pub(super) fn tools(&self, wanted: impl Fn(&Arc<dyn Tool>) -> bool) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.ready.iter().filter(move |(owner, tool)| owner.is_some() || wanted(tool)).map(|(_, tool)| tool)
     }
 
     fn warn(&mut self, text: String) {
@@ -70,16 +74,29 @@ impl Servers {
 }
 
 impl Session {
-    /// Starts them. They take the place of what this peer brought before, and of what peers brought that are gone.
+    /// Starts them. They take the place of what this peer brought before, and of what peers brought that are gone. With the
+    /// first peer the user's own are started, too.
     pub(super) fn start_servers(&mut self, peer: PeerId, servers: Vec<ToolServer>) {
+        if !std::mem::replace(&mut self.servers.has_own, true) {
+            let port = self.shared.ports.servers.clone();
+            match guarded(|| port.own()) {
+                Ok(own) => self.launch_servers(None, own),
+                Err(text) => self.servers.warn(format!("your own tool servers could not be started: {text}")),
+            }
+        }
         if servers.is_empty() {
             return;
         }
         let owners = self.servers.ready.iter().map(|(owner, _)| *owner);
         let owners = owners.chain(self.servers.starting.iter().map(|starting| starting.peer));
-        let kept: HashSet<PeerId> = owners.filter(|owner| *owner != peer && self.is_here(*owner)).collect();
+        let stays = |owner: &Option<PeerId>| owner.is_none_or(|owner| owner != peer && self.is_here(owner));
+        let kept: HashSet<Option<PeerId>> = owners.filter(stays).collect();
         self.servers.ready.retain(|(owner, _)| kept.contains(owner));
         self.servers.starting.retain(|starting| kept.contains(&starting.peer));
+        self.launch_servers(Some(peer), servers);
+    }
+
+    fn launch_servers(&mut self, peer: Option<PeerId>, servers: Vec<ToolServer>) {
         for (at, server) in servers.into_iter().enumerate() {
             let name = server.name.clone();
             if at >= SERVERS_MAX {
@@ -96,7 +113,7 @@ impl Session {
         self.spec = None;
     }
 
-    pub(super) fn served(&mut self, peer: PeerId, served: Vec<Served>) {
+    pub(super) fn served(&mut self, peer: Option<PeerId>, served: Vec<Served>) {
         for Served { name: server, tools } in served {
             let tools = match tools {
                 Ok(tools) => tools,

@@ -8,6 +8,7 @@ mod asking;
 mod called;
 mod compacting;
 mod companions;
+mod controlled;
 mod errands;
 mod forks;
 mod interrupts;

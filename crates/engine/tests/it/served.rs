@@ -20,6 +20,8 @@ struct Fake {
     asked: Mutex<Vec<String>>,
     /// Servers that run now.
     alive: Arc<AtomicI64>,
+    /// The user's own.
+    own: Mutex<Vec<ToolServer>>,
 }
 
 struct Alive(Arc<AtomicI64>);
@@ -77,6 +79,10 @@ impl ToolServers for Fake {
             vec![Served { name, tools: Ok(tools) }]
         })
     }
+
+    fn own(&self) -> Vec<ToolServer> {
+        self.own.lock().unwrap().clone()
+    }
 }
 
 fn with_fake(player: &Arc<Player>, mode: Mode) -> (Stage, Arc<Fake>) {
@@ -125,6 +131,43 @@ async fn tools_of_servers_are_called_under_names_of_their_own() {
     assert_eq!(*fake.asked.lock().unwrap(), ["s1 my git"]);
     assert_eq!(offered(&player)[0], ["mcp__my_git__list_all", "mcp__my_git__do_it"]);
     assert!(player.last_sent().contains("result c1 Ran list/all did it"), "{}", player.last_sent());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_users_own_come_once_to_every_session_and_stay() {
+    let player = Player::new([say("one"), say("two"), say("three")]);
+    let (stage, fake) = with_fake(&player, Mode::ReadOnly);
+    *fake.own.lock().unwrap() = bringing(Which::New, &["own"]).servers;
+    let mut first = opened(&stage, &[]).await;
+    first.prompt("go").await;
+    first.turn_end().await;
+    // A second peer brings one of its own to the same session, and leaves again.
+    let mut second = stage.actor();
+    second.open(bringing(Which::Id("s1".into()), &["brought"])).await.unwrap();
+    first.forget();
+    first.prompt("again").await;
+    first.turn_end().await;
+    let own = ["mcp__own__list_all", "mcp__own__do_it"];
+    assert_eq!(offered(&player)[0], own);
+    assert_eq!(offered(&player)[1], [own[0], own[1], "mcp__brought__list_all", "mcp__brought__do_it"]);
+    opened(&stage, &[]).await;
+    assert_eq!(*fake.asked.lock().unwrap(), ["s1 own", "s1 brought", "s2 own"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_choice_of_tools_counts_for_the_users_own_and_not_for_what_is_brought() {
+    let player = Player::new([say("one")]);
+    let fake = Arc::new(Fake::default());
+    *fake.own.lock().unwrap() = bringing(Which::New, &["own"]).servers;
+    let servers = fake.clone();
+    let stage = stage_with(&player, |options| {
+        options.servers = servers;
+        options.tune = Box::new(|settings| settings.only_tools = Some(vec!["mcp__own__do_it".into()]));
+    });
+    let mut actor = opened(&stage, &["brought"]).await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    assert_eq!(offered(&player)[0], ["mcp__own__do_it", "mcp__brought__list_all", "mcp__brought__do_it"]);
 }
 
 #[tokio::test(start_paused = true)]

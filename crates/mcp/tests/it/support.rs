@@ -15,7 +15,7 @@ pub(crate) struct Scene {
 impl Scene {
     pub(crate) fn new() -> Self {
         let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap()), ("SERVER_KEY".into(), "overridden".into())];
-        let options = Options { env, version: "0.1.0".into(), launcher: Arc::new(Grouped) };
+        let options = Options { env, version: "0.1.0".into(), launcher: Arc::new(Grouped), own: Vec::new() };
         Self { dir: tempfile::tempdir().unwrap(), servers: Servers::new(options) }
     }
 

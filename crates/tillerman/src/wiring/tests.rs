@@ -2,6 +2,7 @@
 
 mod login;
 mod openrouter;
+mod servers;
 mod signing_in;
 mod stage;
 mod vendor;
@@ -51,6 +52,7 @@ fn setup(wanted: Wanted) -> Setup {
         default_context_window: None,
         idle_timeout_ms: None,
         preferences: Arc::new(Nowhere),
+        servers: Vec::new(),
     }
 }
 

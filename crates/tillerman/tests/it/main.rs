@@ -3,6 +3,7 @@
 
 mod accounts;
 mod acp_limits;
+mod acp_scarf;
 mod acp_stage;
 mod boundaries;
 mod cli;
@@ -11,6 +12,7 @@ mod cli_help;
 mod cli_loaf;
 mod cli_rpc;
 mod cli_run;
+mod cli_servers;
 mod cli_sessions;
 mod cli_skills;
 mod docs;
@@ -20,6 +22,7 @@ mod loaf_limits;
 mod loaf_stage;
 mod mcp_peer;
 mod peers;
+mod peers_acp;
 mod real_model;
 mod recordings;
 mod recordings_acp;

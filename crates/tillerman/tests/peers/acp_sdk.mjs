@@ -261,6 +261,26 @@ const checks = {
     assert.equal((await plain.prompt(id, "/help")).stopReason, "end_turn");
     assert.ok(plain.said(id).includes("/"));
   },
+  async "the list of what is to do is a plan"() {
+    const id = await plain.open();
+    const todos = [{ content: "look", status: "completed" }, { content: "think", status: "in_progress" }, { content: "never", status: "abandoned" }, { content: "write", status: "pending" }];
+    await plain.prompt(id, `call todo ${JSON.stringify({ todos })} then say done`);
+    const { entries } = plain.of(id, "plan").at(-1);
+    assert.deepEqual(entries.map((it) => [it.content, it.status]), [["look", "completed"], ["think", "in_progress"], ["write", "pending"]]);
+  },
+  async "notices and compactions come to clients that know them, and only to them"() {
+    for (const peer of [full, plain]) {
+      const id = await peer.open();
+      const long = `delta "${"x".repeat(120_000)}"`;
+      for (const text of ["fail 500 1 say one", long, long]) await peer.prompt(id, text);
+      await peer.prompt(id, "/compact");
+      assert.ok(peer.said(id).startsWith("one"));
+      const tags = new Set(peer.of(id).map((it) => it.sessionUpdate));
+      assert.equal(tags.has("notice"), peer === full, "notice");
+      assert.equal(tags.has("compaction_update"), peer === full, "compaction");
+      if (peer === full) assert.deepEqual(peer.of(id, "compaction_update").map((it) => it.status), ["in_progress", "completed"]);
+    }
+  },
   async "the list comes in pages, newest first, and knows directories"() {
     const many = path.join(workspace, "many");
     fs.mkdirSync(many);

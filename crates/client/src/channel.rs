@@ -1,0 +1,31 @@
+//! Ways to an agent: a local process, one behind ssh, a pipe in memory. Behind one trait, so that a connection neither
+//! knows nor cares which.
+
+mod environment;
+mod find;
+mod launch;
+mod memory;
+mod process;
+mod ssh;
+
+pub use environment::{LoginShell, NoProbe, Probe, Vars};
+pub use find::find_program;
+pub use launch::{Grouped, Launcher, Process, Program, Started, Strike};
+pub use memory::{Life, Memory, Peer, memory};
+pub use process::{ProcessChannel, ShellProbe};
+pub use ssh::{Ssh, SshChannel};
+
+use std::io;
+
+use vocab::Later;
+
+/// A way to an agent. It can be opened again after it broke.
+pub trait Channel: Send + Sync {
+    fn open(&self) -> Later<'_, io::Result<Started>>;
+    /// The command, for messages and hints.
+    fn program(&self) -> String;
+    /// Whether something else may speak before the agent does: a login banner, an rc file.
+    fn has_banner(&self) -> bool {
+        false
+    }
+}

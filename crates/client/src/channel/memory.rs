@@ -1,0 +1,98 @@
+//! A channel without a process: both ends in memory. For tests, and for an agent in the same process.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::io::DuplexStream;
+use tokio::sync::watch;
+use vocab::Later;
+
+use super::{Channel, Process, Started, Strike};
+use crate::error::Exit;
+
+/// What each direction holds before its writer waits.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Our end. It opens once: a second connection needs a second pair.
+pub struct Memory {
+    started: Mutex<Option<Started>>,
+    banner: bool,
+}
+
+/// The agent's end. Dropping a part of it closes that part.
+pub struct Peer {
+    /// What the client writes.
+    pub input: DuplexStream,
+    /// What the client reads.
+    pub output: DuplexStream,
+    pub errors: DuplexStream,
+    pub life: Life,
+}
+
+/// The agent's "process".
+pub struct Life {
+    exit: watch::Sender<Option<Exit>>,
+    strikes: watch::Receiver<Vec<Strike>>,
+}
+
+impl Life {
+    pub fn exit(&self, exit: Exit) {
+        self.exit.send_replace(Some(exit));
+    }
+
+    /// How the client struck so far.
+    pub fn strikes(&self) -> Vec<Strike> {
+        self.strikes.borrow().clone()
+    }
+}
+
+/// Two ends of one channel.
+pub fn memory(banner: bool) -> (Memory, Peer) {
+    let (ours_in, input) = tokio::io::duplex(PIPE_BYTES);
+    let (output, ours_out) = tokio::io::duplex(PIPE_BYTES);
+    let (errors, ours_errors) = tokio::io::duplex(PIPE_BYTES);
+    let (exit, exited) = watch::channel(None);
+    let (struck, strikes) = watch::channel(Vec::new());
+    let started = Started {
+        input: Box::new(ours_in),
+        output: Box::new(ours_out),
+        errors: Box::new(ours_errors),
+        process: Box::new(Pretended { exited, struck }),
+    };
+    let memory = Memory { started: Mutex::new(Some(started)), banner };
+    (memory, Peer { input, output, errors, life: Life { exit, strikes } })
+}
+
+impl Channel for Memory {
+    fn open(&self) -> Later<'_, io::Result<Started>> {
+        let started = self.started.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Box::pin(async move { started.ok_or_else(|| io::Error::other("a pipe in memory opens once")) })
+    }
+
+    fn program(&self) -> String {
+        "memory".into()
+    }
+
+    fn has_banner(&self) -> bool {
+        self.banner
+    }
+}
+
+struct Pretended {
+    exited: watch::Receiver<Option<Exit>>,
+    struck: watch::Sender<Vec<Strike>>,
+}
+
+impl Process for Pretended {
+    fn ended(&mut self) -> Later<'_, Exit> {
+        Box::pin(async {
+            // An agent that is gone without a word has ended, too.
+            let exit = self.exited.wait_for(Option::is_some).await;
+            exit.ok().and_then(|exit| exit.clone()).unwrap_or_default()
+        })
+    }
+
+    fn strike(&mut self, how: Strike) {
+        self.struck.send_modify(|strikes| strikes.push(how));
+    }
+}

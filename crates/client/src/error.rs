@@ -1,0 +1,157 @@
+//! What can go wrong, written for people: what happened, the last words of the agent, and a hint where one is known.
+
+use std::fmt;
+use std::time::Duration;
+
+use wire::jsonrpc::RpcError;
+
+use crate::hints::{self, Evidence};
+use crate::wire::AuthMethod;
+
+/// Not signed in.
+pub const AUTH_REQUIRED: i64 = -32000;
+/// No such session, no such file.
+pub const NOT_FOUND: i64 = -32002;
+/// Killed by `$/cancel_request`.
+pub const REQUEST_CANCELLED: i64 = -32800;
+
+/// How the program at the other end ended.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Exit {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// The connection is over.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Terminated {
+    /// `None` on both: it closed its output and was still running, or nobody can tell.
+    pub exit: Exit,
+    /// What we saw, where it was not simply its end: a failed write, a peer that does not read.
+    pub why: Option<String>,
+    /// The last lines of its stderr.
+    pub stderr: Vec<String>,
+    /// It never answered `initialize`.
+    pub before_hello: bool,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum Problem {
+    /// The program or the connection could not be started.
+    Start(String),
+    ProcessTerminated(Terminated),
+    /// We ended the connection ourselves.
+    Stopped,
+    TimedOut {
+        method: String,
+        after: Duration,
+    },
+    /// The agent answered with an error.
+    Refused {
+        method: String,
+        error: RpcError,
+    },
+    /// The agent does not say that it can do this; it was not asked.
+    Unsupported(&'static str),
+    /// It speaks another version.
+    Version(String),
+    /// An answer that makes no sense.
+    Unreadable {
+        method: String,
+        what: String,
+    },
+    /// Too many requests wait already.
+    Busy,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Error {
+    pub problem: Problem,
+    pub hint: Option<String>,
+}
+
+impl Error {
+    /// With a hint from what is known.
+    pub(crate) fn new(problem: Problem, program: &str, auth: &[AuthMethod], stderr: &[String]) -> Self {
+        let (code, exit) = match &problem {
+            Problem::Refused { error, .. } => (Some(error.code), None),
+            Problem::ProcessTerminated(end) => (None, Some(&end.exit)),
+            _ => (None, None),
+        };
+        let before_hello = matches!(&problem, Problem::ProcessTerminated(end) if end.before_hello);
+        let not_found = matches!(&problem, Problem::Start(_));
+        let message = said(&problem);
+        let stderr = match &problem {
+            Problem::ProcessTerminated(end) => &end.stderr,
+            _ => stderr,
+        };
+        let evidence = Evidence { message: &message, stderr, code, exit, before_hello, not_found, program, auth };
+        Self { hint: hints::hint(&evidence), problem }
+    }
+
+    /// The session asked for does not exist there (any more). Agents say it in many ways.
+    pub fn is_session_gone(&self) -> bool {
+        match &self.problem {
+            Problem::Refused { error, .. } => match error.code {
+                NOT_FOUND => true,
+                wire::jsonrpc::INVALID_PARAMS | wire::jsonrpc::INTERNAL_ERROR => {
+                    let text = whole(error).to_lowercase();
+                    let missing = ["not found", "no such", "does not exist", "not a uuid", "unknown session"];
+                    text.contains("session") && missing.iter().any(|word| text.contains(word))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    pub(crate) fn is_method_unknown(&self) -> bool {
+        matches!(&self.problem, Problem::Refused { error, .. } if error.code == wire::jsonrpc::METHOD_NOT_FOUND)
+    }
+}
+
+/// Some agents say "Internal error" and hide the cause in `data`.
+fn whole(error: &RpcError) -> String {
+    let data = error.data.as_ref();
+    let detail = data.and_then(|data| match data {
+        serde_json::Value::String(text) => Some(text.clone()),
+        data => ["details", "message", "error"].iter().find_map(|key| Some(data.get(key)?.as_str()?.to_owned())),
+    });
+    match detail {
+        Some(detail) if !error.message.contains(&detail) => format!("{}: {detail}", error.message),
+        _ => error.message.clone(),
+    }
+}
+
+fn said(problem: &Problem) -> String {
+    match problem {
+        Problem::Start(text) => format!("cannot start: {text}"),
+        Problem::ProcessTerminated(end) => end.to_string(),
+        Problem::Stopped => "the connection was ended from here".into(),
+        Problem::TimedOut { method, after } => format!("no answer to {method} within {} s", after.as_secs()),
+        Problem::Refused { method, error } => format!("{method}: {} ({})", whole(error), error.code),
+        Problem::Unsupported(what) => format!("the agent does not offer {what}"),
+        Problem::Version(theirs) => format!("the agent speaks protocol version {theirs}, we speak 1"),
+        Problem::Unreadable { method, what } => format!("the answer to {method} cannot be read: {what}"),
+        Problem::Busy => "too many requests wait for an answer already".into(),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&said(&self.problem))
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Terminated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.why, self.exit.code, self.exit.signal) {
+            (Some(why), ..) => write!(f, "the connection is lost: {why}"),
+            (None, Some(code), _) => write!(f, "the agent exited with code {code}"),
+            (None, None, Some(signal)) => write!(f, "the agent was killed by signal {signal}"),
+            (None, None, None) => write!(f, "the agent closed the connection"),
+        }
+    }
+}

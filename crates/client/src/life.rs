@@ -1,0 +1,353 @@
+//! The life of one connection, from its start to its end: the only place here that waits for the agent. One task reads,
+//! writes and keeps time, so events and answers cannot overtake each other.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use wire::Lines;
+use wire::jsonrpc::RpcError;
+
+use crate::channel::{Channel, Process, Started, Strike};
+use crate::desk::{About, Desk, Elicited, Out, turn};
+use crate::error::{Error, Exit, Problem, Terminated};
+use crate::event::{AskId, Event, Queue};
+use crate::services::Services;
+use crate::tail::Tail;
+use crate::wire::AuthMethod;
+use crate::{Direction, Options};
+
+/// The longest line taken from an agent; a longer one is skipped and noted.
+pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Unsent bytes at which no more wishes are taken, until the agent reads.
+const UNSENT_BYTES_MAX: usize = 1024 * 1024;
+/// Unsent bytes at which an agent counts as deaf: it asks and asks and never reads an answer.
+const DEAF_BYTES: usize = 64 * 1024 * 1024;
+/// How long an exit and the last words are waited for once one of the pipes has ended.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
+const READ_BYTES: usize = 64 * 1024;
+
+/// `stop()`: from the end of its input until each of these.
+const STOP_INTERRUPT: Duration = Duration::from_millis(100);
+const STOP_TERMINATE: Duration = Duration::from_secs(2);
+const STOP_KILL: Duration = Duration::from_secs(5);
+/// How long a killed process may take to be reaped.
+const STOP_REAP: Duration = Duration::from_secs(6);
+
+pub(crate) type Answer = oneshot::Sender<Result<Value, Error>>;
+
+/// What a handle wants.
+pub(crate) enum Wish {
+    Request { method: String, params: Value, about: About, limit: Option<Duration>, answer: Answer },
+    Notify { method: String, params: Value },
+    Cancel { session: String },
+    Choose { ask: AskId, option: Option<String>, done: oneshot::Sender<bool> },
+    Elicited { ask: AskId, said: Elicited, done: oneshot::Sender<bool> },
+    Stop { done: oneshot::Sender<()> },
+}
+
+/// What handles and the life both know.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) program: String,
+    tail: Mutex<Tail>,
+    auth: Mutex<Vec<AuthMethod>>,
+    /// Why nobody answers any more.
+    over: Mutex<Option<Problem>>,
+}
+
+impl Shared {
+    pub(crate) fn new(program: String) -> Self {
+        Self { program, ..Self::default() }
+    }
+
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+    }
+
+    pub(crate) fn learn_auth(&self, methods: Vec<AuthMethod>) {
+        *self.auth.lock().unwrap_or_else(PoisonError::into_inner) = methods;
+    }
+
+    pub(crate) fn error(&self, problem: Problem) -> Error {
+        let auth = self.auth.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Error::new(problem, &self.program, &auth, &self.stderr())
+    }
+
+    /// For whoever comes after the end.
+    pub(crate) fn late(&self) -> Error {
+        let over = self.over.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.error(over.unwrap_or(Problem::Stopped))
+    }
+
+    fn is_over(&self, why: Problem) {
+        self.over.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    fn said(&self, bytes: &[u8]) {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    }
+}
+
+pub(crate) struct Life {
+    pub(crate) desk: Desk,
+    pub(crate) out: Out,
+    /// On its way to the agent.
+    pub(crate) unsent: Vec<u8>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) services: Option<Arc<Services>>,
+    pub(crate) options: Options,
+    pub(crate) answers: HashMap<u64, Answer>,
+    pub(crate) wishes: mpsc::Receiver<Wish>,
+    pub(crate) born: Instant,
+}
+
+/// Why it is over.
+enum Over {
+    /// We asked for it; whoever did is told.
+    Asked(Option<oneshot::Sender<()>>),
+    /// It closed its output, or ended.
+    Silent,
+    Failed(String),
+}
+
+impl Life {
+    pub(crate) async fn run(mut self, channel: Arc<dyn Channel>) {
+        let mut started = match channel.open().await {
+            Ok(started) => started,
+            Err(error) => return self.stillborn(&error),
+        };
+        let over = self.talk(&mut started).await;
+        // The one way out. First everybody is told, then the process is ended.
+        let (end, stopper) = match over {
+            Over::Asked(stopper) => (None, stopper),
+            Over::Silent => (Some(self.last_words(&mut started, None).await), None),
+            Over::Failed(why) => (Some(self.last_words(&mut started, Some(why)).await), None),
+        };
+        self.part(end);
+        let Started { input, process, .. } = started;
+        drop(input);
+        put_down(process).await;
+        if let Some(stopper) = stopper {
+            let _ = stopper.send(());
+        }
+    }
+
+    fn stillborn(mut self, error: &io::Error) {
+        let why = error.to_string();
+        self.shared.is_over(Problem::Start(why.clone()));
+        self.wishes.close();
+        while let Ok(wish) = self.wishes.try_recv() {
+            self.grant(wish);
+        }
+        let problem = Problem::Start(why.clone());
+        for (_, answer) in self.answers.drain() {
+            let _ = answer.send(Err(self.shared.error(problem.clone())));
+        }
+        let why = Some(format!("cannot start: {why}"));
+        self.queue.push(Event::ConnectionLost(Terminated { why, before_hello: true, ..Terminated::default() }), 0);
+        self.queue.close();
+    }
+
+    async fn talk(&mut self, started: &mut Started) -> Over {
+        let Started { input, output, errors, process } = started;
+        let mut lines = Lines::new(LINE_BYTES_MAX);
+        let (mut heard, mut said) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
+        let mut errors_open = true;
+        let mut work: JoinSet<(AskId, Result<Value, RpcError>)> = JoinSet::new();
+        let mut ping_at = Instant::now() + self.options.keepalive.unwrap_or_default();
+        let mut ended_at: Option<Instant> = None;
+        loop {
+            self.settle(&mut work);
+            if self.unsent.len() > DEAF_BYTES {
+                return Over::Failed("it does not read its stdin".into());
+            }
+            let has_room = self.queue.has_room();
+            let due = self.desk.due().map(|due| self.born + due);
+            let far = Instant::now() + Duration::from_secs(3600);
+            tokio::select! {
+                biased;
+                written = input.write(&self.unsent), if !self.unsent.is_empty() => match written {
+                    Ok(count @ 1..) => {
+                        drop(self.unsent.drain(..count));
+                        if self.unsent.is_empty() && input.flush().await.is_err() {
+                            return self.read_rest(output, &mut lines, &mut heard).await;
+                        }
+                    }
+                    _ => return self.read_rest(output, &mut lines, &mut heard).await,
+                },
+                wish = self.wishes.recv(), if self.unsent.len() < UNSENT_BYTES_MAX => match wish {
+                    None => return Over::Asked(None),
+                    Some(Wish::Stop { done }) => return Over::Asked(Some(done)),
+                    Some(wish) => self.grant(wish),
+                },
+                () = sleep_until(ended_at.unwrap_or(far)), if ended_at.is_some() => return Over::Silent,
+                () = sleep_until(due.unwrap_or(far)), if due.is_some() => {
+                    self.desk.tick(self.born.elapsed(), &mut self.out);
+                }
+                () = sleep_until(ping_at), if self.options.keepalive.is_some() && self.desk.is_greeted() => {
+                    ping_at = Instant::now() + self.options.keepalive.unwrap_or_default();
+                    self.desk.notify("$/ping", None, &mut self.out);
+                }
+                read = output.read(&mut heard), if has_room => match read {
+                    Ok(count @ 1..) => self.hear(&mut lines, &heard[..count]),
+                    _ => {
+                        self.finish(&mut lines);
+                        return Over::Silent;
+                    }
+                },
+                () = self.queue.emptied(), if !has_room => {}
+                read = errors.read(&mut said), if errors_open => match read {
+                    Ok(count @ 1..) => self.shared.said(&said[..count]),
+                    _ => errors_open = false,
+                },
+                Some(done) = work.join_next(), if !work.is_empty() => {
+                    if let Ok((ask, outcome)) = done {
+                        self.desk.served(ask, outcome, &mut self.out);
+                    }
+                }
+                // A child of the agent's may hold the pipe; what is in it is read, and no longer waited for.
+                _ = process.ended(), if ended_at.is_none() => ended_at = Some(Instant::now() + LAST_WORDS),
+            }
+        }
+    }
+
+    fn hear(&mut self, lines: &mut Lines, bytes: &[u8]) {
+        let (desk, out, tap) = (&mut self.desk, &mut self.out, &self.options.tap);
+        lines.feed(bytes, |line| {
+            if let (Some(tap), wire::Line::Whole(line)) = (tap, line) {
+                tap.line(Direction::AgentToClient, line);
+            }
+            desk.hear(line, out);
+        });
+    }
+
+    fn finish(&mut self, lines: &mut Lines) {
+        let (desk, out) = (&mut self.desk, &mut self.out);
+        lines.finish(|line| desk.hear(line, out));
+    }
+
+    /// It does not take what we write. What it said before is still in the pipe.
+    async fn read_rest(
+        &mut self,
+        output: &mut (dyn tokio::io::AsyncRead + Send + Unpin),
+        lines: &mut Lines,
+        buffer: &mut [u8],
+    ) -> Over {
+        self.unsent.clear();
+        let until = Instant::now() + LAST_WORDS;
+        while let Ok(Ok(count @ 1..)) = timeout_at(until, output.read(buffer)).await {
+            self.hear(lines, &buffer[..count]);
+            if !self.queue.has_room() {
+                break;
+            }
+        }
+        self.finish(lines);
+        Over::Silent
+    }
+
+    /// Carries out what the desk wants: events first, then the answers that came after them.
+    fn settle(&mut self, work: &mut JoinSet<(AskId, Result<Value, RpcError>)>) {
+        for errand in self.out.errands.drain(..) {
+            let Some(services) = self.services.clone() else { continue };
+            work.spawn(async move { (errand.ask, services.perform(&errand.method, errand.params).await) });
+        }
+        if let Some(tap) = &self.options.tap {
+            for line in self.out.bytes.split_inclusive(|byte| *byte == b'\n') {
+                tap.line(Direction::ClientToAgent, line.strip_suffix(b"\n").unwrap_or(line));
+            }
+        }
+        self.unsent.append(&mut self.out.bytes);
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        for (event, bytes) in self.out.events.drain(..) {
+            self.queue.push(event, bytes);
+        }
+        for settled in self.out.settled.drain(..) {
+            let outcome = settled.outcome.map_err(|problem| self.shared.error(problem));
+            if let Some(session) = settled.prompt {
+                let turn = outcome.as_ref().map(turn).map_err(Clone::clone);
+                self.queue.push(Event::TurnEnded { session, turn }, 0);
+            }
+            if let Some(answer) = self.answers.remove(&settled.id) {
+                let _ = answer.send(outcome);
+            }
+        }
+    }
+
+    fn grant(&mut self, wish: Wish) {
+        let (desk, out) = (&mut self.desk, &mut self.out);
+        match wish {
+            Wish::Request { method, params, about, limit, answer } => {
+                match desk.request(self.born.elapsed(), &method, &params, about, limit, out) {
+                    Ok(id) => drop(self.answers.insert(id, answer)),
+                    Err(problem) => drop(answer.send(Err(self.shared.error(problem)))),
+                }
+            }
+            Wish::Notify { method, params } => desk.notify(&method, Some(&params), out),
+            Wish::Cancel { session } => desk.cancel(&session, out),
+            Wish::Choose { ask, option, done } => {
+                let _ = done.send(desk.choose(ask, option.as_deref(), out));
+            }
+            Wish::Elicited { ask, said, done } => {
+                let _ = done.send(desk.elicited(ask, &said, out));
+            }
+            // Only at the very end, where it is what happens anyway.
+            Wish::Stop { done } => drop(done.send(())),
+        }
+    }
+
+    async fn last_words(&mut self, started: &mut Started, why: Option<String>) -> Terminated {
+        let exit = timeout(LAST_WORDS, started.process.ended()).await.unwrap_or_default();
+        let mut buffer = vec![0; READ_BYTES];
+        let until = Instant::now() + LAST_WORDS;
+        while let Ok(Ok(count @ 1..)) = timeout_at(until, started.errors.read(&mut buffer)).await {
+            self.shared.said(&buffer[..count]);
+        }
+        Terminated { exit, why, stderr: self.shared.stderr(), before_hello: !self.desk.is_greeted() }
+    }
+
+    /// Whoever waits is told, the stream of events ends. What comes from handles after this finds nobody.
+    fn part(&mut self, end: Option<Terminated>) {
+        self.shared.is_over(end.clone().map_or(Problem::Stopped, Problem::ProcessTerminated));
+        self.wishes.close();
+        while let Ok(wish) = self.wishes.try_recv() {
+            self.grant(wish);
+        }
+        self.desk.part(end.as_ref(), &mut self.out);
+        self.tell();
+        if let Some(end) = end {
+            self.queue.push(Event::ConnectionLost(end), 0);
+        }
+        self.queue.close();
+    }
+}
+
+/// Its input has ended; it may go by itself, or it is made to.
+async fn put_down(mut process: Box<dyn Process>) -> Exit {
+    let start = Instant::now();
+    let steps = [
+        (STOP_INTERRUPT, Some(Strike::Interrupt)),
+        (STOP_TERMINATE, Some(Strike::Terminate)),
+        (STOP_KILL, Some(Strike::Kill)),
+        (STOP_REAP, None),
+    ];
+    for (after, strike) in steps {
+        if let Ok(exit) = timeout_at(start + after, process.ended()).await {
+            return exit;
+        }
+        if let Some(strike) = strike {
+            process.strike(strike);
+        }
+    }
+    Exit::default()
+}

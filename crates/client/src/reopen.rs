@@ -1,0 +1,54 @@
+//! Going on with a session after a new start (section 10.9): resume where the agent offers it, else load, else a new one.
+//! What it came to is reported, never hidden.
+
+use std::path::Path;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::wire::SessionInfo;
+
+/// How a session came back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reopened {
+    Resumed,
+    /// Its conversation was told again, as events.
+    Loaded,
+    /// The agent cannot, or does not know it: this one is new and empty.
+    New,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Opened {
+    pub how: Reopened,
+    pub info: SessionInfo,
+}
+
+impl Client {
+    /// With `replay`, load comes before resume: somebody wants to see what was said.
+    pub async fn reopen(&self, session: &str, cwd: &Path, replay: bool) -> Result<Opened, Error> {
+        match self.reopen_only(session, cwd, replay).await? {
+            Some(opened) => Ok(opened),
+            None => Ok(Opened { how: Reopened::New, info: self.new_session(cwd).await? }),
+        }
+    }
+
+    /// The same without the last step: `None` where neither way leads there.
+    pub async fn reopen_only(&self, session: &str, cwd: &Path, replay: bool) -> Result<Option<Opened>, Error> {
+        let ways = if replay { [Reopened::Loaded, Reopened::Resumed] } else { [Reopened::Resumed, Reopened::Loaded] };
+        for how in ways {
+            let Some(agent) = self.agent() else { continue };
+            let capabilities = &agent.agent_capabilities;
+            let tried = match how {
+                Reopened::Resumed if capabilities.session("resume") => self.resume(session, cwd).await,
+                Reopened::Loaded if capabilities.load() => self.load(session, cwd).await,
+                _ => continue,
+            };
+            match tried {
+                Ok(info) => return Ok(Some(Opened { how, info })),
+                Err(error) if error.is_session_gone() || error.is_method_unknown() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,234 @@
+//! `terminal/*`: commands of the agent's that we run. Their output is kept as far as it fits, the oldest going first.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{Mode, OFlags};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::{mpsc, watch};
+use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
+
+use super::{Workshop, files, invalid, text, under};
+use crate::channel::{Program, Started, Strike, find_program};
+use crate::error::{Exit, NOT_FOUND};
+
+/// Commands of one connection that are not released; one more is refused.
+pub const TERMINALS_MAX: usize = 32;
+/// Output kept of a command, and the most that may be asked for.
+pub const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
+const READ_BYTES: usize = 16 * 1024;
+
+#[derive(Default)]
+pub(super) struct Terminals {
+    open: Mutex<Open>,
+}
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    /// `None`: being started.
+    by_id: BTreeMap<String, Option<Terminal>>,
+}
+
+#[derive(Clone)]
+struct Terminal {
+    output: Arc<Mutex<Output>>,
+    exit: watch::Receiver<Option<Exit>>,
+    /// Dropped with the last copy, it ends the command.
+    strikes: mpsc::Sender<Strike>,
+}
+
+/// The end of what a command wrote.
+struct Output {
+    bytes: Vec<u8>,
+    limit: usize,
+    truncated: bool,
+}
+
+impl Output {
+    fn push(&mut self, more: &[u8]) {
+        self.bytes.extend_from_slice(more);
+        if self.bytes.len() > self.limit {
+            self.truncated = true;
+            let mut cut = self.bytes.len() - self.limit;
+            // Not into the middle of a character: its tail bytes go, too.
+            while self.bytes.get(cut).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                cut += 1;
+            }
+            self.bytes.drain(..cut);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Terminals {
+    pub(super) async fn create(&self, workshop: &Workshop, params: &Value) -> Result<Value, RpcError> {
+        let program = program(workshop, params)?;
+        let limit = params.get("outputByteLimit").and_then(Value::as_u64);
+        let limit = limit.map_or(OUTPUT_BYTES_MAX, |limit| OUTPUT_BYTES_MAX.min(limit as usize));
+        let id = self.reserve()?;
+        let started = workshop.launcher.launch(&program).await;
+        let mut open = locked(&self.open);
+        match started {
+            Ok(started) => {
+                open.by_id.insert(id.clone(), Some(run(started, limit)));
+                Ok(json!({ "terminalId": id }))
+            }
+            Err(error) => {
+                open.by_id.remove(&id);
+                Err(RpcError::new(INTERNAL_ERROR, format!("cannot start the command: {error}")))
+            }
+        }
+    }
+
+    fn reserve(&self) -> Result<String, RpcError> {
+        let mut open = locked(&self.open);
+        if open.by_id.len() >= TERMINALS_MAX {
+            let text = format!("{TERMINALS_MAX} terminals are open already; release some");
+            return Err(RpcError::new(INTERNAL_ERROR, text));
+        }
+        open.next += 1;
+        let id = format!("term-{}", open.next);
+        open.by_id.insert(id.clone(), None);
+        Ok(id)
+    }
+
+    fn get(&self, params: &Value) -> Result<Terminal, RpcError> {
+        let id = text(params, "terminalId")?;
+        let found = locked(&self.open).by_id.get(id).cloned().flatten();
+        found.ok_or_else(|| RpcError::new(NOT_FOUND, format!("there is no terminal {id}")))
+    }
+
+    pub(super) fn output(&self, params: &Value) -> Result<Value, RpcError> {
+        let terminal = self.get(params)?;
+        let output = locked(&terminal.output);
+        let mut answer = json!({
+            "output": String::from_utf8_lossy(&output.bytes),
+            "truncated": output.truncated,
+        });
+        if let Some(exit) = &*terminal.exit.borrow() {
+            answer["exitStatus"] = status(exit);
+        }
+        Ok(answer)
+    }
+
+    pub(super) async fn wait(&self, params: &Value) -> Result<Value, RpcError> {
+        let mut exit = self.get(params)?.exit;
+        let exit = exit.wait_for(Option::is_some).await.ok().and_then(|exit| exit.clone());
+        Ok(status(&exit.unwrap_or_default()))
+    }
+
+    pub(super) fn kill(&self, params: &Value) -> Result<Value, RpcError> {
+        // A full queue holds a strike already.
+        let _ = self.get(params)?.strikes.try_send(Strike::Kill);
+        Ok(json!({}))
+    }
+
+    pub(super) fn release(&self, params: &Value) -> Result<Value, RpcError> {
+        self.kill(params)?;
+        let id = text(params, "terminalId")?;
+        locked(&self.open).by_id.remove(id);
+        Ok(json!({}))
+    }
+}
+
+fn status(exit: &Exit) -> Value {
+    json!({ "exitCode": exit.code, "signal": exit.signal.map(|number| number.to_string()) })
+}
+
+fn program(workshop: &Workshop, params: &Value) -> Result<Program, RpcError> {
+    let command = text(params, "command")?;
+    let args = params.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
+    let args: Vec<&str> = args.iter().filter_map(Value::as_str).collect();
+    let first = workshop.roots.first().ok_or_else(|| invalid("there is no workspace".into()))?;
+    let cwd = match params.get("cwd").and_then(Value::as_str) {
+        None => first.clone(),
+        Some(cwd) => {
+            let (root, way) = under(&workshop.roots, cwd)?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            files::open(root, &way, flags, Mode::empty()).map_err(|error| files::refused(error, cwd))?;
+            root.join(way)
+        }
+    };
+    let mut env = workshop.env.clone();
+    for pair in params.get("env").and_then(Value::as_array).into_iter().flatten() {
+        let (Some(name), Some(value)) = (pair.get("name").and_then(Value::as_str), pair.get("value")) else { continue };
+        env.retain(|(known, _)| known != name);
+        env.push((name.into(), value.as_str().unwrap_or_default().into()));
+    }
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
+    let argv = argv(command, &args, path.as_deref(), &cwd);
+    Ok(Program { argv, cwd, env, joined: true })
+}
+
+/// Some agents put a whole shell line into `command`; what is no program is one.
+fn argv(command: &str, args: &[&str], path: Option<&std::ffi::OsStr>, cwd: &Path) -> Vec<OsString> {
+    match find_program(command.as_ref(), path, cwd) {
+        Some(found) => std::iter::once(found.into_os_string()).chain(args.iter().map(OsString::from)).collect(),
+        None => {
+            let line = std::iter::once(command).chain(args.iter().copied()).collect::<Vec<_>>().join(" ");
+            ["/bin/sh", "-c", &line].map(OsString::from).into()
+        }
+    }
+}
+
+fn run(started: Started, limit: usize) -> Terminal {
+    let output = Arc::new(Mutex::new(Output { bytes: Vec::new(), limit, truncated: false }));
+    let (tell, exit) = watch::channel(None);
+    let (strikes, mut struck) = mpsc::channel(1);
+    let Started { input, output: out, mut process, .. } = started;
+    // Nobody types there.
+    drop(input);
+    let into = output.clone();
+    tokio::spawn(async move {
+        let mut copying = std::pin::pin!(copy(out, &into));
+        let mut copied = false;
+        let exit = loop {
+            tokio::select! {
+                exit = process.ended() => break exit,
+                () = &mut copying, if !copied => copied = true,
+                strike = struck.recv() => match strike {
+                    Some(strike) => process.strike(strike),
+                    // Released, or the connection is gone.
+                    None => return,
+                },
+            }
+        };
+        // What it wrote last is there before its end is told; a child of its own that holds the pipe is not waited for.
+        if !copied {
+            let _ = tokio::time::timeout(crate::life::LAST_WORDS, &mut copying).await;
+        }
+        tell.send_replace(Some(exit));
+    });
+    Terminal { output, exit, strikes }
+}
+
+async fn copy(mut from: Box<dyn AsyncRead + Send + Unpin>, into: &Mutex<Output>) {
+    let mut buffer = vec![0; READ_BYTES];
+    while let Ok(count @ 1..) = from.read(&mut buffer).await {
+        locked(into).push(&buffer[..count]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_cut_at_its_start_and_between_characters() {
+        let mut output = Output { bytes: Vec::new(), limit: 5, truncated: false };
+        output.push(b"abcde");
+        assert!(!output.truncated);
+        output.push("üü".as_bytes());
+        assert_eq!((std::str::from_utf8(&output.bytes).unwrap(), output.truncated), ("eüü", true));
+        output.push(b"x");
+        output.push(b"y");
+        assert_eq!(std::str::from_utf8(&output.bytes).unwrap(), "üxy");
+    }
+}
