@@ -118,6 +118,9 @@ impl Bench {
     fn in_loaf(&self) -> Self {
         self.with(self.ours.in_loaf())
     }
+    fn in_acp(&self) -> Self {
+        self.with(self.ours.in_acp())
+    }
 
     /// `full` repetitions, or a few when it has to be quick.
     fn times(&self, full: usize) -> usize {

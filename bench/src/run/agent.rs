@@ -1,5 +1,6 @@
 //! One agent process, driven over its pipes as a controller would: prompts in, lines out, every permission allowed.
 
+mod acp;
 mod loaf;
 
 use std::borrow::Cow;
@@ -43,6 +44,7 @@ pub(super) enum Speech {
     Serve,
     Rpc,
     Loaf,
+    Acp,
     /// The original: it says nothing until it is asked.
     Pi,
 }
@@ -58,6 +60,10 @@ impl Contender {
     /// The same program, started to speak `loaf`.
     pub(super) fn in_loaf(&self) -> Self {
         Self { args: vec!["loaf".into()], speech: Speech::Loaf, ..self.clone() }
+    }
+    /// The same program, started to speak `acp`.
+    pub(super) fn in_acp(&self) -> Self {
+        Self { args: vec!["acp".into()], speech: Speech::Acp, ..self.clone() }
     }
     /// The original agent in an installed npm package.
     pub(super) fn pi(package: &Path) -> Self {
@@ -81,6 +87,8 @@ pub(super) struct Agent {
     /// When the bytes read last arrived.
     read_at_ns: u64,
     pub(super) ready_ms: f64,
+    /// When there was a session to prompt.
+    pub(super) opened_ms: f64,
     pub(super) session: String,
     /// What `loaf` calls the session as long as the process lives.
     wire: String,
@@ -130,7 +138,7 @@ impl Agent {
             command.arg("--workspace").arg(&place.workspace).args(["--permission-mode", "danger-full-access"]);
         }
         match who.speech {
-            Speech::Serve | Speech::Loaf => {
+            Speech::Serve | Speech::Loaf | Speech::Acp => {
                 command.args(["--model", "mock/alpha", "--max-iterations", ROUNDS_MAX]);
             }
             Speech::Rpc | Speech::Pi => {
@@ -138,7 +146,7 @@ impl Agent {
                 command.args(["--provider", "mock", "--model", "alpha"]).env("PI_OFFLINE", "1");
             }
         }
-        if resume && who.speech != Speech::Loaf {
+        if resume && !matches!(who.speech, Speech::Loaf | Speech::Acp) {
             command.args(["--resume", "latest"]);
         }
         command
@@ -159,8 +167,25 @@ impl Agent {
         let stdout = child.stdout.take().expect("it was piped");
         let (buf, session, wire) = (Vec::new(), String::new(), String::new());
         let speech = who.speech;
-        let mut agent =
-            Self { child, stdin, stdout, stderr, buf, at: 0, read_at_ns: 0, ready_ms: 0.0, session, wire, speech };
+        let (ready_ms, opened_ms) = (0.0, 0.0);
+        let mut agent = Self {
+            child,
+            stdin,
+            stdout,
+            stderr,
+            buf,
+            at: 0,
+            read_at_ns: 0,
+            ready_ms,
+            opened_ms,
+            session,
+            wire,
+            speech,
+        };
+        if speech == Speech::Acp {
+            agent.greet_acp(start, &place.workspace, resume)?;
+            return Ok(agent);
+        }
         if speech == Speech::Loaf {
             agent.greet_loaf(start, resume)?;
             return Ok(agent);
@@ -173,6 +198,7 @@ impl Agent {
         }
         let line = agent.line()?;
         agent.ready_ms = ms(start.elapsed());
+        agent.opened_ms = agent.ready_ms;
         let frame = parse(&agent.buf[line])?;
         ensure!(
             frame.kind == "ready",
@@ -198,6 +224,7 @@ impl Agent {
         match self.speech {
             Speech::Serve => {}
             Speech::Loaf => return self.watch_loaf(text, each),
+            Speech::Acp => return self.watch_acp(text, each),
             Speech::Rpc | Speech::Pi => return self.watch_rpc(text, each),
         }
         let prompt = serde_json::to_string(text).expect("text is always JSON");

@@ -39,6 +39,14 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "loaf-delay", measure: |bench| loaf(stream::delay(&bench.in_loaf())) },
     Row { name: "loaf-read", measure: |bench| loaf(rounds::read(&bench.in_loaf())) },
     Row { name: "loaf-resume", measure: |bench| loaf(start::resume(&bench.in_loaf())) },
+    Row { name: "acp-spawn", measure: |bench| acp(start::spawn(&bench.in_acp())) },
+    Row { name: "acp-new", measure: |bench| acp(start::opened(&bench.in_acp())) },
+    Row { name: "acp-memory", measure: |bench| acp(start::memory(&bench.in_acp())) },
+    Row { name: "acp-turn", measure: |bench| acp(stream::turn(&bench.in_acp())) },
+    Row { name: "acp-stream", measure: |bench| acp(stream::stream(&bench.in_acp())) },
+    Row { name: "acp-delay", measure: |bench| acp(stream::delay(&bench.in_acp())) },
+    Row { name: "acp-read", measure: |bench| acp(rounds::read(&bench.in_acp())) },
+    Row { name: "acp-resume", measure: |bench| acp(start::resume(&bench.in_acp())) },
 ];
 
 type Measured = anyhow::Result<Vec<Outcome>>;
@@ -55,6 +63,10 @@ fn rpc(measured: Measured) -> Measured {
 
 fn loaf(measured: Measured) -> Measured {
     named("loaf", measured)
+}
+
+fn acp(measured: Measured) -> Measured {
+    named("acp", measured)
 }
 
 pub(crate) fn row_names() -> Vec<&'static str> {

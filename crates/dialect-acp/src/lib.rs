@@ -42,7 +42,7 @@ const PENDING_MAX: usize = 1024;
 /// Sessions of one connection; one more is refused until another is closed.
 const SESSIONS_MAX: usize = 256;
 /// Sessions on one page of a list.
-const PAGE_ROWS: usize = 50;
+const PAGE_ROWS_MAX: usize = 50;
 
 /// A slash command that clients can offer.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ use crate::frames::{CANCELLED, Pen, invalid, unknown_method};
 use crate::params::{self, absolute, read};
 use crate::replies::{Opening, Setting, Why};
 use crate::seat::Closing;
-use crate::{Acp, PAGE_ROWS, PROTOCOL, SESSIONS_MAX, content};
+use crate::{Acp, PAGE_ROWS_MAX, PROTOCOL, SESSIONS_MAX, content};
 
 /// The ways to sign in that are offered.
 const OPENAI: &str = "openai";
@@ -176,7 +176,7 @@ impl Acp {
             Some(cursor) => cursor.parse().map_err(|_| invalid("unknown cursor"))?,
         };
         let workspace = params.cwd.map(absolute).transpose()?;
-        let query = Query { workspace, non_empty: true, limit: Some(PAGE_ROWS), offset, ..Query::default() };
+        let query = Query { workspace, non_empty: true, limit: Some(PAGE_ROWS_MAX), offset, ..Query::default() };
         self.want(Verb::Sessions(query), Why::List { call: call.to_owned(), offset }, out);
         Ok(())
     }

@@ -64,6 +64,13 @@ pub(crate) enum Command {
     /// Show or change settings.
     #[command(after_help = CONFIG_EXAMPLES)]
     Config(Config),
+    /// Sign in to an account, or give a key.
+    #[command(after_help = LOGIN_EXAMPLES)]
+    Login(Login),
+    /// Sign out everywhere, and forget every key.
+    Logout,
+    /// Show what is signed in.
+    Accounts,
     /// Check this machine: directories, configuration, model, sandbox.
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
@@ -124,6 +131,15 @@ Examples:
   tillerman acp --log-frames frames.log
 
 Whatever is more than reading is put to the client, unless `--mode` or the client says otherwise.";
+
+const LOGIN_EXAMPLES: &str = "\
+Examples:
+  tillerman login                      a ChatGPT account: an address to open, here or elsewhere
+  tillerman login --device             the same with a code to type, for machines without a browser
+  tillerman login openrouter           asks for the key, which is not shown
+  tillerman login exa < key.txt        a key from a file; never as an argument
+
+Tokens and keys are kept for you alone; `tillerman accounts` says what is there. docs/auth.md";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
@@ -260,6 +276,16 @@ pub(crate) struct Acp {
     pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) basics: Basics,
+    #[command(subcommand)]
+    pub(crate) instead: Option<AcpInstead>,
+}
+
+/// Clients put the arguments of a terminal sign-in behind the command that they start us with.
+#[derive(Subcommand, Debug)]
+pub(crate) enum AcpInstead {
+    /// Sign in to an account, or give a key; as `tillerman login`.
+    #[command(hide = true)]
+    Login(Login),
 }
 
 /// Read by `cmd::rpc` itself: flags that are unknown here must not keep a host from starting us.
@@ -377,6 +403,25 @@ pub(crate) enum ConfigVerb {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Login {
+    #[arg(default_value = "openai")]
+    pub(crate) account: SignInTo,
+    /// With a code to type, instead of a browser that comes back here.
+    #[arg(long)]
+    pub(crate) device: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+pub(crate) enum SignInTo {
+    Openai,
+    Antigravity,
+    /// A key.
+    Openrouter,
+    /// A key, for the tool web_search.
+    Exa,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct Schema {
     pub(crate) dialect: SchemaOf,
 }
@@ -386,6 +431,8 @@ pub(crate) enum SchemaOf {
     Serve,
     Rpc,
     Loaf,
+    #[value(hide = true)]
+    Acp,
     /// What an extension and its host say to each other.
     Extension,
 }

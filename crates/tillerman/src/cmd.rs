@@ -6,6 +6,7 @@ mod config;
 mod doctor;
 mod listing;
 pub(crate) mod loaf;
+pub(crate) mod login;
 mod models;
 mod repl;
 pub(crate) mod rpc;
@@ -32,15 +33,26 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Tools(args) => tools::run(&args),
         Command::Config(args) => config::run(args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Login(args) => login::login(&args),
+        Command::Logout => login::logout(),
+        Command::Accounts => login::accounts(),
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),
             SchemaOf::Rpc => print(dialect_rpc::schema()),
             SchemaOf::Loaf => print(dialect_loaf::schema()),
+            SchemaOf::Acp => Err(published_elsewhere().into()),
             SchemaOf::Extension => print(extensions::schema()),
         },
         Command::Completions(args) => completions::run(&args),
         Command::Version => print(concat!("tillerman ", env!("CARGO_PKG_VERSION"))),
     }
+}
+
+/// The Agent Client Protocol is not ours to print.
+fn published_elsewhere() -> vocab::Fault {
+    let fault =
+        vocab::Fault::new(vocab::FaultKind::Unsupported, "the schema of acp is published by the protocol itself");
+    fault.hint("see https://agentclientprotocol.com; docs/dialects/acp.md says which part of it is spoken here")
 }
 
 fn print(text: &str) -> anyhow::Result<u8> {

@@ -33,6 +33,24 @@ pub(super) fn spawn(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     }])
 }
 
+/// To the first session that a client could prompt.
+pub(super) fn opened(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
+    let ([ours], [floor]) = bench.alternate("opened", bench.times(40), |who, place| {
+        let agent = Agent::start(who, place, bench.mock.addr)?;
+        let took = agent.opened_ms;
+        agent.finish()?;
+        Ok([took])
+    })?;
+    Ok(vec![Outcome {
+        label: "spawn to a session".into(),
+        unit: Unit::Ms,
+        ours,
+        floor,
+        target: Target::RatioAtMost(3.0),
+        note: String::new(),
+    }])
+}
+
 pub(super) fn memory(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
     let (ours, floor) = bench.alternate("memory", bench.times(8), |who, place| {
         let mut agent = Agent::start(who, place, bench.mock.addr)?;

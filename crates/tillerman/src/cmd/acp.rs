@@ -26,6 +26,9 @@ const GRACE: Duration = Duration::from_secs(1);
 const MOVING: [&str; 4] = ["clear", "resume", "sessions", "exit"];
 
 pub(crate) fn run(args: &args::Acp) -> anyhow::Result<u8> {
+    if let Some(args::AcpInstead::Login(login)) = &args.instead {
+        return super::login::login(login);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(async {
         match start(args).await {

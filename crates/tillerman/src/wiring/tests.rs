@@ -1,5 +1,6 @@
 //! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
 
+mod login;
 mod openrouter;
 mod servers;
 mod signing_in;

@@ -1,6 +1,7 @@
 //! The real binary with an account of the user's: a stored key, and addresses by variables.
 
-use std::process::{Command, Output};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use testkit::mock_model::MockModel;
@@ -27,12 +28,21 @@ impl World {
     }
 
     fn run(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
+        self.run_with(args, env, "")
+    }
+
+    /// With text on stdin.
+    fn run_with(&self, args: &[&str], env: &[(&str, &str)], input: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tillerman"));
         command.args(args).env_clear().current_dir(self.workspace.path());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home.path()).env("TILLERMAN_HOME", self.home.path());
         command.env("OPENROUTER_BASE_URL", &self.router.base_url).envs(env.iter().copied());
-        command.output().expect("the binary starts")
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
+        // Who does not read it has no use for it.
+        let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+        child.wait_with_output().expect("it ends")
     }
 }
 
@@ -73,4 +83,42 @@ fn models_of_an_account_are_listed() {
     let output = world.run(&["models", "--model", "tour"], &[]);
     assert!(output.status.success() && !text(&output).contains("openrouter"), "{}", text(&output));
     assert_eq!(world.router.requests().len(), before);
+}
+
+#[test]
+fn keys_are_given_on_stdin_listed_without_their_values_and_forgotten() {
+    let world = World::new();
+    std::fs::remove_dir_all(world.home.path().join("auth")).unwrap();
+    let none = "openai       no\nantigravity  no\nopenrouter   no\nexa          no\n";
+    assert_eq!(text(&world.run(&["accounts"], &[])), none);
+
+    let output = world.run_with(&["login", "exa"], &[], "CANARY-exa\n");
+    assert_eq!(text(&output), "The key is kept; the tool web_search uses it.\n");
+    // As a client of acp starts it.
+    let output = world.run_with(&["acp", "login", "openrouter"], &[], "CANARY-router");
+    assert!(output.status.success() && text(&output).contains("gives access to 2 models"), "{}", text(&output));
+    let asked = world.router.requests();
+    assert!(asked.iter().any(|request| request.header("authorization") == Some("Bearer CANARY-router")));
+    let shown = text(&world.run(&["accounts"], &[]));
+    assert_eq!(shown, "openai       no\nantigravity  no\nopenrouter   yes\nexa          yes\n");
+
+    assert!(text(&world.run(&["logout"], &[])).starts_with("Signed out; every token and key"));
+    assert_eq!(text(&world.run(&["accounts"], &[])), none);
+    let kept = std::fs::read_to_string(world.home.path().join("auth/credentials.json")).unwrap_or_default();
+    assert!(!kept.contains("CANARY"), "{kept}");
+}
+
+#[test]
+fn a_login_without_a_key_or_with_too_much_changes_nothing() {
+    let world = World::new();
+    for (args, input, says) in [
+        (&["login", "exa"][..], "  \n", "no key was given"),
+        (&["login", "exa", "--device"], "x", "--device is for accounts"),
+        (&["login", "exa", "CANARY-argument"], "", "unexpected argument"),
+        (&["login", "nobody"], "", "possible values: openai, antigravity, openrouter, exa"),
+        (&["schema", "acp"], "", "published by the protocol itself"),
+    ] {
+        let output = world.run_with(args, &[], input);
+        assert!(output.status.code() == Some(2) && text(&output).contains(says), "{args:?}: {}", text(&output));
+    }
 }

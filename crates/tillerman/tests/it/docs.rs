@@ -1,5 +1,5 @@
 //! The conversations on the pages for authors of controllers are run, and must be what the pages say. `UPDATE_EXPECT=1`
-//! rewrites them. The pages of `rpc` and `loaf` also name every word of their schemas and the limits of their dialects.
+//! rewrites them. The pages of `rpc`, `loaf` and `acp` also name every word of their schemas and the limits of their dialects.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use testkit::golden::{Opening, Scene};
 use wire::Dialect;
 
 use crate::golden::{paused, repository, rpc, serve};
-use crate::loaf_stage;
+use crate::{acp_stage, loaf_stage};
 
 const START: &str = "```talk\n";
 const END: &str = "```";
@@ -87,6 +87,11 @@ fn the_examples_on_the_page_are_what_loaf_says() {
     check("loaf.md", 6, loaf_stage::scene, loaf_stage::dialect);
 }
 
+#[test]
+fn the_examples_on_the_page_are_what_acp_says() {
+    check("acp.md", 2, acp_stage::scene, acp_stage::dialect);
+}
+
 /// The first screen shows some of the lines, in their order.
 fn check_readme(start: &str, scene: Scene, dialect: impl Fn(&Opening) -> Box<dyn Dialect>) {
     let readme = std::fs::read_to_string(repository().join("README.md")).expect("the first page");
@@ -109,6 +114,11 @@ fn the_readme_shows_what_rpc_says() {
 #[test]
 fn the_readme_shows_what_loaf_says() {
     check_readme("tillerman loaf --model tour", loaf_stage::scene(), loaf_stage::dialect);
+}
+
+#[test]
+fn the_readme_shows_what_acp_says() {
+    check_readme("tillerman acp --model tour", acp_stage::scene(), acp_stage::dialect);
 }
 
 #[test]
@@ -181,15 +191,23 @@ fn shown(value: u64, name: &str) -> String {
 
 #[test]
 fn the_page_names_every_limit_of_rpc() {
-    check_limits("rpc.md", "dialect-rpc");
+    check_limits("rpc.md", "dialect-rpc", 10);
 }
 
 #[test]
 fn the_page_names_every_limit_of_loaf() {
-    check_limits("loaf.md", "dialect-loaf");
+    check_limits("loaf.md", "dialect-loaf", 10);
 }
 
-fn check_limits(page: &str, dialect: &str) {
+#[test]
+fn the_page_names_every_limit_of_acp() {
+    check_limits("acp.md", "dialect-acp", 5);
+    let command = repository().join("crates/tillerman/src/cmd/acp.rs");
+    let command = std::fs::read_to_string(command).expect("the command");
+    assert!(command.contains("const LINE_BYTES_MAX: usize = 48 * 1024 * 1024;"), "the page says 48 MiB");
+}
+
+fn check_limits(page: &str, dialect: &str, least: usize) {
     let page = std::fs::read_to_string(repository().join("docs/dialects").join(page)).expect("the page");
     let mut limits = 0;
     for file in std::fs::read_dir(repository().join("crates").join(dialect).join("src")).expect("the sources") {
@@ -210,5 +228,5 @@ fn check_limits(page: &str, dialect: &str) {
             limits += 1;
         }
     }
-    assert!(limits >= 10, "{limits} limits");
+    assert!(limits >= least, "{limits} limits");
 }

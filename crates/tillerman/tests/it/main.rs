@@ -3,6 +3,7 @@
 
 mod accounts;
 mod acp_scarf;
+mod acp_limits;
 mod acp_stage;
 mod boundaries;
 mod cli;

@@ -1,0 +1,207 @@
+//! `login`, `logout`, `accounts`: who pays for the models, from a terminal. Keys come from stdin and never from the command
+//! line, where every other program could read them; nothing secret is ever printed.
+
+use std::io::{BufRead, IsTerminal, Read, Write};
+use std::sync::Arc;
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use vocab::{Account, Accounts, Around, Fault, FaultKind, Key, Mode, Secret, SignInMode, SignInStep};
+
+use crate::args::{self, SignInTo};
+use crate::print::say;
+use crate::setup;
+use crate::wiring::{self, Wired};
+
+/// A key is shorter than this; what is longer is something else.
+const KEY_BYTES_MAX: usize = 4096;
+
+pub(crate) fn login(args: &args::Login) -> anyhow::Result<u8> {
+    let key = match args.account {
+        SignInTo::Openai => return flow(Account::OpenAi, args.device),
+        SignInTo::Antigravity => return flow(Account::Antigravity, args.device),
+        SignInTo::Openrouter => Key::OpenRouter,
+        SignInTo::Exa => Key::Exa,
+    };
+    if args.device {
+        let fault = Fault::new(FaultKind::Invalid, "--device is for accounts; this is a key");
+        return Err(fault.hint("leave it out, and give the key on stdin").into());
+    }
+    let secret = read_key()?;
+    with(async |wired| {
+        let set = wired.ports.around.set_key(key, Some(secret)).await?;
+        match key {
+            Key::OpenRouter => say(&format!("The key is kept; it gives access to {} models.\n", set.models))?,
+            Key::Exa => say("The key is kept; the tool web_search uses it.\n")?,
+        }
+        Ok(0)
+    })
+}
+
+fn flow(account: Account, device: bool) -> anyhow::Result<u8> {
+    let mode = if device { SignInMode::DeviceCode } else { SignInMode::Auto };
+    with(async |wired| {
+        // Nobody is left to tell when stdout is gone; the flow goes on.
+        let tell = Arc::new(|text: &str| drop(say(&format!("{text}\n"))));
+        let done = sign_in(&*wired.ports.around, account, mode, tell).await?;
+        say(&format!("{done}\n"))?;
+        Ok(0)
+    })
+}
+
+/// Runs a sign-in and tells a person what to do; the last line says who is signed in.
+pub(crate) async fn sign_in(
+    around: &dyn Around,
+    account: Account,
+    mode: SignInMode,
+    tell: Arc<dyn Fn(&str) + Send + Sync>,
+) -> Result<String, Fault> {
+    let told = Arc::new(move |step: SignInStep| match step {
+        SignInStep::Url(url) => tell(&format!("Open this address to sign in:\n\n  {url}\n")),
+        SignInStep::DeviceCode { user_code, expires_in_seconds, .. } => {
+            tell(&format!("and type the code {user_code} there, within {} minutes.", expires_in_seconds / 60));
+        }
+        SignInStep::Started | SignInStep::Completed(_) | SignInStep::Failed { .. } => {}
+    });
+    let done = around.sign_in(account, mode, None, told).await?;
+    let who = done.profile.map(|profile| profile.email).or(done.account_id);
+    Ok(match who {
+        Some(who) => format!("Signed in to {} as {who}.", account.name()),
+        None => format!("Signed in to {}.", account.name()),
+    })
+}
+
+pub(crate) fn logout() -> anyhow::Result<u8> {
+    with(async |wired| {
+        wired.ports.around.forget().await?;
+        say("Signed out; every token and key that was kept is gone.\n")?;
+        let left = wired.ports.around.accounts().await?;
+        if left.openai || left.openrouter || left.exa {
+            say("Keys of the environment still count.\n")?;
+        }
+        Ok(0)
+    })
+}
+
+pub(crate) fn accounts() -> anyhow::Result<u8> {
+    with(async |wired| {
+        say(&shown(&wired.ports.around.accounts().await?))?;
+        Ok(0)
+    })
+}
+
+fn shown(accounts: &Accounts) -> String {
+    let state = |there: bool, more: Option<&str>| match (there, more) {
+        (true, Some(more)) => format!("yes ({more})"),
+        (true, None) => "yes".to_owned(),
+        (false, _) => "no".to_owned(),
+    };
+    let email = accounts.antigravity_profile.as_ref().map(|profile| profile.email.as_str());
+    let rows = [
+        ("openai", state(accounts.openai, accounts.openai_account_id.as_deref())),
+        ("antigravity", state(accounts.antigravity, email)),
+        ("openrouter", state(accounts.openrouter, None)),
+        ("exa", state(accounts.exa, None)),
+    ];
+    let rows = rows.map(|(name, state)| format!("{name:<12} {}\n", crate::terminal::clean(&state)));
+    rows.concat()
+}
+
+/// Wired without a real model: whoever has to sign in first may have chosen one that is not there yet.
+fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+    let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
+    let prepared = setup::prepare(&basics, Mode::Prompt)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let wired = wiring::build(prepared.setup).await?;
+        work(&wired).await
+    })
+}
+
+// ---- keys from stdin ------------------------------------------------------------------------------------------
+
+fn read_key() -> anyhow::Result<Secret> {
+    let stdin = std::io::stdin();
+    let text = if stdin.is_terminal() { typed()? } else { piped(stdin.lock())? };
+    let nothing =
+        || Fault::new(FaultKind::Invalid, "no key was given").hint("type it, or pipe it: `... login exa < FILE`");
+    Ok(Secret::new(text.trim()).ok_or_else(nothing)?)
+}
+
+fn piped(input: impl Read) -> anyhow::Result<String> {
+    let mut text = String::new();
+    input.take(KEY_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > KEY_BYTES_MAX {
+        return Err(Fault::new(FaultKind::Invalid, "this is too long for a key").into());
+    }
+    Ok(text)
+}
+
+/// One line from the terminal, which shows nothing of it.
+fn typed() -> anyhow::Result<String> {
+    let mut stderr = std::io::stderr().lock();
+    stderr.write_all(b"Key: ")?;
+    stderr.flush()?;
+    let quiet = Quiet::new()?;
+    let line = line(std::io::stdin().lock());
+    drop(quiet);
+    stderr.write_all(b"\n")?;
+    line.ok_or_else(|| Fault::new(FaultKind::Cancelled, "nothing was changed").into())
+}
+
+/// Keys as a terminal sends them one by one; `None` for Ctrl-C, Ctrl-D and the end.
+fn line(input: impl BufRead) -> Option<String> {
+    const INTERRUPT: u8 = 3;
+    const END: u8 = 4;
+    let mut line = Vec::new();
+    for byte in input.bytes().take(KEY_BYTES_MAX) {
+        match byte.ok()? {
+            b'\r' | b'\n' => return String::from_utf8(line).ok(),
+            INTERRUPT | END => return None,
+            8 | 127 => drop(line.pop()),
+            byte => line.push(byte),
+        }
+    }
+    None
+}
+
+/// The terminal echoes nothing, until this is dropped. Its own Ctrl-C is off as well: it would leave the terminal like this.
+struct Quiet {
+    before: Termios,
+}
+
+impl Quiet {
+    fn new() -> std::io::Result<Self> {
+        let before = tcgetattr(std::io::stdin())?;
+        let mut quiet = before.clone();
+        quiet.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        tcsetattr(std::io::stdin(), OptionalActions::Flush, &quiet)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing.
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_line_ends_with_enter_and_can_be_corrected_or_given_up() {
+        assert_eq!(line(&b"abx\x7fc\rrest"[..]).as_deref(), Some("abc"));
+        assert_eq!(line(&b"\x08a\n"[..]).as_deref(), Some("a"));
+        for given_up in [&b"ab\x03c\n"[..], b"ab\x04", b"ab"] {
+            assert_eq!(line(given_up), None);
+        }
+    }
+
+    #[test]
+    fn a_pipe_has_a_bound() {
+        assert_eq!(piped(&b" key\n"[..]).unwrap(), " key\n");
+        assert!(piped(&vec![b'x'; KEY_BYTES_MAX + 1][..]).is_err());
+    }
+}
