@@ -157,7 +157,7 @@ fn a_workspace_that_is_not_there_is_a_fault() {
     let temp = tempfile::tempdir().unwrap();
     let toolbox = tools::Builtin::new(tools::Options::new(temp.path().join("spill")));
     let Err(fault) = toolbox.open(&SessionId::new("s"), &temp.path().join("nowhere")) else { panic!("opened") };
-    assert_eq!(fault.kind, vocab::FaultKind::NotFound);
+    assert_eq!(fault.kind, vocab::FaultKind::Invalid);
     std::fs::write(temp.path().join("file"), "").unwrap();
     assert!(toolbox.open(&SessionId::new("s"), &temp.path().join("file")).is_err());
 }
