@@ -9,7 +9,7 @@ use crate::frames::Call;
 use crate::models;
 use crate::params::Params;
 use crate::problem::{self, Problem};
-use crate::replies::Why;
+use crate::why::Why;
 
 /// What the accounts are looked at again for.
 pub(crate) enum Then {

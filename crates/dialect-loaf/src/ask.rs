@@ -11,8 +11,8 @@ use crate::methods::{METHODS, Method};
 use crate::models::{ANY_ROUTE, PROVIDERS};
 use crate::params::Params;
 use crate::problem::Problem;
-use crate::replies::{Listing, Select, Why};
 use crate::seat::HELD_MAX;
+use crate::why::{Listing, Select, Why};
 use crate::{Loaf, PROTOCOL, SESSIONS_MAX, prefer};
 
 impl Loaf {

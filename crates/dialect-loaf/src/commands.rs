@@ -9,8 +9,8 @@ use crate::frames::Call;
 use crate::history::{Page, Selector};
 use crate::methods::Method;
 use crate::problem::Problem;
-use crate::replies::{Compacting, Listing, Swap, Why};
 use crate::seat::After;
+use crate::why::{Compacting, Listing, Swap, Why};
 use crate::{Loaf, prefer};
 
 /// As `/help` shows them.

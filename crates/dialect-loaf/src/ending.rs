@@ -6,7 +6,7 @@ use wire::{Out, Parting, Signal};
 
 use crate::Loaf;
 use crate::frames::Call;
-use crate::replies::Why;
+use crate::why::Why;
 
 #[derive(Default)]
 pub(crate) struct End {

@@ -10,7 +10,7 @@ use crate::frames::Call;
 use crate::images::{self, Loaded};
 use crate::messages::is_shown;
 use crate::problem::{self, Problem};
-use crate::replies::Why;
+use crate::why::Why;
 
 impl Loaf {
     pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {

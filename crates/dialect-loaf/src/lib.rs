@@ -2,7 +2,8 @@
 //! state machine over [`wire::Dialect`]: no I/O and no runtime; time and ids come through ports.
 //!
 //! * `methods`, `params`, `problem`, `frames`: the wire. `ask`: what each method wants from the engine.
-//! * `replies`: what the engine's answers mean. `events`: what it tells unasked.
+//! * `why`: what was wanted. `replies`, `chats`, `choosing`, `compressing`: what the engine's answers mean. `events`: what it
+//!   tells unasked.
 //! * `seat`, `turn`, `calls`, `thought`, `compaction`, `context`: one session as its controller sees it.
 //! * `models`, `images`, `messages`, `history`, `commands`, `accounts`: the rest of the vocabulary.
 //!
@@ -11,8 +12,11 @@
 mod accounts;
 mod ask;
 mod calls;
+mod chats;
+mod choosing;
 mod commands;
 mod compaction;
+mod compressing;
 mod context;
 mod ending;
 mod events;
@@ -30,6 +34,7 @@ mod seat;
 mod send;
 mod thought;
 mod turn;
+mod why;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -48,9 +53,9 @@ use frames::{Call, Pen};
 use models::Choice;
 use params::Params;
 use problem::Problem;
-use replies::Why;
 use seat::Seat;
 use turn::Scene;
+use why::Why;
 
 pub use compaction::{HIGH_WATERMARK_PCT, TARGET_PCT};
 pub use models::ANY_ROUTE;
@@ -208,7 +213,15 @@ impl Loaf {
         Open { model, ..self.open(Which::New) }
     }
 
-    /// The selection, for a session that has just been opened.
+    /// The selection, for a session that has just been opened: another model may have been selected meanwhile.
+    fn apply_selection(&mut self, at: usize, out: &mut Out) {
+        let selected = self.choice.model.as_ref().map(|info| info.slug.clone());
+        if let Some(slug) = selected.filter(|slug| *slug != self.seats[at].state.model) {
+            self.tell_seat(at, Verb::Set(vocab::Change::Model(slug)), Why::Nothing, out);
+        }
+        self.apply_thinking(at, out);
+    }
+
     fn apply_thinking(&mut self, at: usize, out: &mut Out) {
         let level = self.choice.thinking.level();
         self.tell_seat(at, Verb::Set(vocab::Change::Thinking(level)), Why::Nothing, out);

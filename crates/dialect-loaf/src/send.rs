@@ -12,8 +12,8 @@ use crate::images::{self, Input, Loaded};
 use crate::messages;
 use crate::params::Params;
 use crate::problem::{self, Problem};
-use crate::replies::Why;
 use crate::seat::Queued;
+use crate::why::Why;
 
 /// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {

@@ -140,7 +140,8 @@ impl Desk {
             let (handle, resumed) = self.shared.open(open.clone()).await?;
             let id = handle.id.clone();
             let (joined, answer) = oneshot::channel();
-            let join = Mail::Join { outbox: self.outbox.clone(), tag, after: open.after, resumed, joined };
+            let servers = open.servers.clone();
+            let join = Mail::Join { outbox: self.outbox.clone(), tag, after: open.after, resumed, servers, joined };
             if handle.mail.send(join).await.is_err() {
                 continue;
             }
@@ -177,7 +178,8 @@ impl Desk {
         // The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
         let aside = Outbox::new(self.outbox.peer, crate::Slow::Drop);
         let (joined, _) = oneshot::channel();
-        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, joined };
+        let servers = Vec::new();
+        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, servers, joined };
         let gone = || Fault::new(FaultKind::Internal, "the session ended while it was opened");
         handle.mail.send(join).await.map_err(|_| gone())?;
         let mut told = Vec::new();
@@ -209,20 +211,28 @@ impl Desk {
 
     async fn is_busy(&self, session: &SessionId) -> bool {
         let (reply, answer) = oneshot::channel();
-        match self.on.get(session) {
+        let handle = match self.on.get(session) {
+            Some(handle) => Some(handle.clone()),
+            None => self.shared.find_live(session).await,
+        };
+        match handle {
             Some(handle) if handle.mail.send(Mail::Busy(reply)).await.is_ok() => answer.await.unwrap_or(false),
             _ => false,
         }
     }
 
     async fn fork(&mut self, target: &Target, at: Option<u64>) -> Result<Reply, Fault> {
-        let from = self.resolve(target)?;
-        // Answered when everything that was asked for before is written.
+        let from = match target {
+            Target::Current => self.resolve(target)?,
+            Target::Session(id) => id.clone(),
+        };
+        // Answered when everything that was asked for before is written. Whoever is on it, or nobody.
         self.is_busy(&from).await;
         let store = &self.shared.ports.store;
         let no_message =
             |at| Fault::new(FaultKind::NotFound, format!("entry {at} is not a user message of this session"));
         let Some(summary) = store.summary(&from).await? else {
+            self.resolve(target)?;
             let nothing = || Fault::new(FaultKind::NothingToDo, "nothing to fork yet: start a conversation first");
             return Err(at.map_or_else(nothing, no_message));
         };

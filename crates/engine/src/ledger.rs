@@ -296,6 +296,10 @@ impl Ledger {
                     to.push(Told { session: self.session.clone(), event });
                 }
                 Outgoing::One(to, Event::ItemEnded { tag, item, .. }) => senders.push((item, (to.peer, tag))),
+                // Whoever was told of the errand would work on for nobody.
+                Outgoing::One(to, event @ Event::ErrandDropped { .. }) => {
+                    to.push(Told { session: self.session.clone(), event });
+                }
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }

@@ -28,7 +28,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use vocab::names::Family;
 use vocab::{
     Archive, Around, Clock, Command, Fault, FaultKind, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId, Preferences,
-    Provider, Query, SessionId, Settings, State, Store, Summary, Told, Toolbox, Which,
+    Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -56,6 +56,7 @@ pub struct Ports {
     pub ids: Arc<dyn Ids>,
     pub clock: Arc<dyn Clock>,
     pub around: Arc<dyn Around>,
+    pub servers: Arc<dyn ToolServers>,
     pub read_object: ReadObject,
 }
 

@@ -173,6 +173,11 @@ fn cost(event: &Event) -> usize {
             vocab::Body::Shell(shell) => shell.output.len(),
             _ => 0,
         },
+        Event::Errand(errand) => match &errand.kind {
+            vocab::ErrandKind::WriteText { content, .. } => content.len(),
+            vocab::ErrandKind::Run { command, .. } => command.len(),
+            vocab::ErrandKind::ReadText { .. } => 0,
+        },
         Event::Consult(consult) => match &consult.kind {
             vocab::ConsultKind::Turn { parts } | vocab::ConsultKind::Result { parts, .. } => parts_bytes(parts),
             vocab::ConsultKind::Call { input, .. } => input.as_str().len(),

@@ -6,12 +6,14 @@ mod compact;
 mod companions;
 mod consult;
 mod dialog;
+mod errands;
 mod inspect;
 mod join;
 mod perform;
 mod poll;
 mod recover;
 mod remind;
+mod served;
 mod shell;
 mod slash;
 mod verbs;
@@ -26,7 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent, ModelFault, ModelInfo,
-    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, TurnId, Usage, Verb,
+    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
 };
 
 use crate::Shared;
@@ -39,8 +41,10 @@ use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
 use compact::NextCompaction;
 use companions::Beside;
+use errands::Serving;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
+use served::Servers;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
@@ -55,6 +59,7 @@ pub(crate) enum Mail {
         tag: Tag,
         after: Option<u64>,
         resumed: bool,
+        servers: Vec<ToolServer>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -81,6 +86,8 @@ pub(crate) enum Mail {
     Companions,
     /// For the controllers that are here.
     Trouble(Event),
+    /// Whether nobody is here and nothing runs, so that the session ends by itself.
+    Deserted(oneshot::Sender<bool>),
     /// Whether a turn or a compaction runs; answered when everything said so far is written.
     Busy(oneshot::Sender<bool>),
     /// End the turn, write everything, let go of the lease.
@@ -104,6 +111,8 @@ pub(crate) struct Session {
     gadgets: Vec<Gadget>,
     host_tools: Vec<(PeerId, HostTool)>,
     beside: Beside,
+    serving: Serving,
+    servers: Servers,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     ledger: Ledger,
@@ -180,6 +189,8 @@ impl Session {
             tools: seed.tools,
             host_tools: Vec::new(),
             beside: Beside::default(),
+            serving: Serving::default(),
+            servers: Servers::default(),
             spec: None,
             ledger: seed.ledger,
             history: None,
@@ -219,6 +230,8 @@ impl Session {
             }
             self.happen(happening).await;
             self.settle().await;
+            self.drop_errands();
+            self.tell_servers();
             self.tell_settled();
             self.ledger.flush();
             self.arm_lane_timer();
@@ -263,6 +276,7 @@ impl Session {
                 | Mail::Rebind { .. }
                 | Mail::State(_)
                 | Mail::Companions
+                | Mail::Deserted(_)
                 | Mail::Busy(_) => {}
             }
         }
@@ -273,12 +287,19 @@ impl Session {
         self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.ledger.is_settled()
     }
 
-    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
-    fn retire(&mut self) -> bool {
+    /// Nobody is here, nothing runs and nothing waits.
+    fn is_deserted(&self) -> bool {
         self.ledger.peers().is_empty()
             && self.catchers.is_empty()
             && self.lane.due().is_none()
-            && self.close_if_unheard()
+            && self.turn.is_none()
+            && matches!(self.work, Work::Nothing)
+            && self.shells.is_empty()
+    }
+
+    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
+    fn retire(&mut self) -> bool {
+        self.is_deserted() && self.close_if_unheard()
     }
 
     /// Under the registry's lock, so that nobody finds the session between the look and the closing.
@@ -303,6 +324,14 @@ impl Session {
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Mail(mail) => return self.mail(mail).await,
             Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::Errand(order) => {
+                if let Some(order) = order {
+                    self.tell_errand(order);
+                }
+                return;
+            }
+            Happening::Served(peer, served) => return self.served(peer, served),
+            Happening::ServersDue => self.servers_awaited(),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
                 let acts = self.lane.tick(self.now_ms());
@@ -365,7 +394,7 @@ impl Session {
             }
             Work::Consult(consulting) => self.stop_consulting(*consulting),
             Work::Model(_) => self.estimate_usage(),
-            Work::Nothing | Work::Retry(_) | Work::Compact { .. } => {}
+            Work::Nothing | Work::Retry(_) | Work::Servers(_) | Work::Compact { .. } => {}
         }
         self.withdraw_asks();
     }

@@ -8,6 +8,7 @@ mod body;
 mod credentials;
 mod date;
 pub mod detect;
+mod endpoint;
 mod faults;
 mod http;
 mod once;
@@ -17,6 +18,7 @@ mod proxy;
 pub mod sse;
 
 pub use credentials::{Credentials, Known, Late};
+pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
 pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;

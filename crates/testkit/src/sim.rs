@@ -60,6 +60,8 @@ pub struct Numbers {
     pub lists: u64,
     /// Histories read back and held against what the model was sent before.
     pub reloads: u64,
+    /// Errands that controllers did for tools.
+    pub errands: u64,
 }
 
 impl Numbers {
@@ -80,6 +82,7 @@ impl Numbers {
         self.reminders += other.reminders;
         self.lists += other.lists;
         self.reloads += other.reloads;
+        self.errands += other.errands;
     }
 }
 
@@ -119,9 +122,10 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     numbers.lives = lives;
     numbers.reloads = world.reloads;
     for eye in &world.eyes {
-        let (lost, waited) = eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
+        let (lost, waited, done) = eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
         numbers.lost_turns += lost;
         numbers.waited += waited;
+        numbers.errands += done;
     }
     let findings = world.findings.0.lock().expect("nobody panics while holding this");
     match findings.first() {

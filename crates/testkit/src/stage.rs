@@ -6,7 +6,8 @@ use std::sync::Arc;
 use engine::{Config, Engine, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Around, Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox, Verb, Which,
+    Around, Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, ToolServers,
+    Toolbox, Verb, Which,
 };
 
 use crate::fakes::{CountedIds, Notebook, TickingClock};
@@ -28,6 +29,7 @@ pub struct StageOptions {
     pub toolbox: Option<Arc<dyn Toolbox>>,
     pub ids: CountedIds,
     pub around: Arc<dyn Around>,
+    pub servers: Arc<dyn ToolServers>,
 }
 
 impl Default for StageOptions {
@@ -42,6 +44,7 @@ impl Default for StageOptions {
             toolbox: None,
             ids: CountedIds::default(),
             around: Arc::new(vocab::Alone),
+            servers: Arc::new(vocab::NoServers),
         }
     }
 }
@@ -75,6 +78,7 @@ impl Stage {
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
             around: options.around,
+            servers: options.servers,
         };
         let mut defaults = Settings::new(workspace.path(), options.model);
         defaults.mode = options.mode;

@@ -50,6 +50,9 @@ pub(crate) enum Command {
     /// Be driven by a client of loaf: JSON-RPC 2.0, one message per line on stdin and stdout.
     #[command(after_help = LOAF_EXAMPLES)]
     Loaf(Loaf),
+    /// Be driven by an editor: the Agent Client Protocol on stdin and stdout.
+    #[command(after_help = ACP_EXAMPLES)]
+    Acp(Acp),
     /// Drive an agent that speaks ACP: hermes, opencode, gemini, claude, codex, or ourselves.
     #[command(after_help = DRIVE_EXAMPLES)]
     Drive(Drive),
@@ -116,6 +119,14 @@ Examples:
 Nothing is said before the first request. Tools run without asking; `--mode` tightens that, and
 what it leaves open is denied. A client opens its sessions itself and resumes chats with
 `/history`, so `--resume` means nothing here. `tillerman schema loaf` prints the messages.";
+
+const ACP_EXAMPLES: &str = "\
+Examples:
+  tillerman acp                          what an editor runs; docs/dialects/acp.md has its settings
+  tillerman acp --model gpt-4.1 --mode workspace-write
+  tillerman acp --log-frames frames.log
+
+Whatever is more than reading is put to the client, unless `--mode` or the client says otherwise.";
 
 const DRIVE_EXAMPLES: &str = "\
 Examples:
@@ -306,6 +317,15 @@ pub(crate) struct Drive {
 
 #[derive(Args, Debug)]
 pub(crate) struct Loaf {
+    #[command(flatten)]
+    pub(crate) basics: Basics,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Acp {
+    /// Say only what the published protocol knows; some clients need more.
+    #[arg(long, visible_alias = "acp-strict")]
+    pub(crate) strict: bool,
     #[command(flatten)]
     pub(crate) basics: Basics,
 }

@@ -11,7 +11,7 @@ use extensions::{Extensions, Options};
 
 use crate::config::{self, Home};
 use crate::wiring::Wired;
-use leashed::Leashed;
+pub(crate) use leashed::Leashed;
 use skilled::Skilled;
 
 /// What runs beside the conversation.

@@ -1,5 +1,6 @@
 //! One file per subcommand. Here, and in `main`, errors are for people; each command returns its exit code.
 
+mod acp;
 mod completions;
 mod config;
 mod doctor;
@@ -24,6 +25,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Serve(args) => serve::run(&args),
         Command::Rpc(args) => rpc::run(args.words),
         Command::Loaf(args) => loaf::run(&args),
+        Command::Acp(args) => acp::run(&args),
         Command::Run(args) => run::run(args),
         Command::Repl(args) => repl::run(args),
         Command::Drive(args) => drive::run(args),

@@ -6,6 +6,7 @@ mod edit;
 mod home;
 mod keys;
 mod models;
+mod servers;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -14,7 +15,7 @@ mod trust;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel};
+use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel, ToolServer};
 
 pub(crate) use edit::set;
 pub(crate) use home::Home;
@@ -163,6 +164,10 @@ impl Config {
                 .extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
             return read.map(Setting::Models);
         }
+        if key.kind == keys::Kind::Servers {
+            let read = servers::read(node).map_err(|it| invalid(&it.key, it.line, it.what));
+            return read.map(Setting::Servers);
+        }
         key.kind.check(node).ok_or_else(|| {
             let has = match &node.value {
                 Value::Text(text) => format!("`{text}`"),
@@ -192,7 +197,7 @@ impl Config {
                 (Workspace::Tighten, _) => Some("a workspace cannot choose it".to_owned()),
                 (Workspace::Trusted, _) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
                     // Beside the user's own, not instead of them.
-                    setting = trust::joined(self.texts(key.name), setting);
+                    setting = trust::joined(self.get(key.name), setting);
                     None
                 }
                 (Workspace::Trusted, _) => Some(
@@ -311,6 +316,13 @@ impl Config {
     pub(crate) fn models(&self) -> &[ModelEntry] {
         match self.get("models") {
             Some(Setting::Models(models)) => models,
+            _ => &[],
+        }
+    }
+    /// Servers of tools for every session.
+    pub(crate) fn servers(&self) -> &[ToolServer] {
+        match self.get("servers") {
+            Some(Setting::Servers(servers)) => servers,
             _ => &[],
         }
     }

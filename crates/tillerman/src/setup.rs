@@ -68,6 +68,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         default_context_window: config.context_window(),
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         preferences: Arc::new(UserFile(home.config_file())),
+        servers: config.servers().to_vec(),
     };
     let extensions = extensions(&config, basics);
     Ok(Prepared { setup, config, home, open, extensions })

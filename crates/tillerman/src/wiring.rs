@@ -10,6 +10,7 @@ mod keys;
 mod linked;
 mod pick;
 mod picture;
+mod servers;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +22,9 @@ use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use tools::web_search;
-use vocab::{Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store};
+use vocab::{
+    Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store, ToolServer,
+};
 
 pub(crate) use accounts::AccountSettings;
 use accounts::UserKey;
@@ -59,6 +62,8 @@ pub(crate) struct Setup {
     pub(crate) default_context_window: Option<u64>,
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) preferences: Arc<dyn Preferences>,
+    /// Servers of tools that every session gets.
+    pub(crate) servers: Vec<ToolServer>,
 }
 
 /// Compaction in tokens of the chosen model's window, where somebody said it so.
@@ -119,8 +124,8 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let (stored, damaged) = stored_secrets(&auth).await;
     let given = environment.api_key.iter().chain(&setup.api_key).chain(setup.accounts.secrets());
     secrets.extend(given.chain(&stored).map(|key| key.expose().to_owned()));
-    // A command that prints a key has not run yet, but its output will stand in memory as well.
-    if !secrets.is_empty() || !described.is_empty() {
+    // A command that prints a key has not run yet, but its output will stand in memory as well; servers are given keys.
+    if !secrets.is_empty() || !described.is_empty() || !setup.servers.is_empty() {
         hide_memory();
     }
     let stands = settled(&environment).is_some();
@@ -159,6 +164,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
+        servers: servers::servers(&secrets, setup.servers),
     };
     let mut settings = setup.settings;
     settings.model = model.into();

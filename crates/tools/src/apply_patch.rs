@@ -4,14 +4,17 @@
 mod envelope;
 mod hunk;
 mod patch;
+mod through;
 mod unified;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::args::Args;
-use crate::blocking::{Cancel, blocking};
+use crate::blocking::{Cancel, blocking, outcome};
+use crate::controller::Controller;
 use crate::output;
 use crate::text::{TextFile, load};
 use crate::workspace::{Access, Facts, Spot, Workspace, explain, explain_at, replace};
@@ -88,16 +91,19 @@ impl Tool for ApplyPatch {
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
-        let workspace = self.workspace.clone();
+        let (workspace, granted) = (self.workspace.clone(), context.granted);
+        if let Some(controller) = Controller::of(&context) {
+            return outcome(through::run(controller, workspace, input, granted));
+        }
         blocking(move |cancel| {
             let (_, sections) = parse(&input)?;
             let _lock = workspace.write_lock();
-            let mut desk = Desk { workspace: &workspace, granted: context.granted, files: Vec::new() };
+            let mut desk = Desk::new(&workspace, granted);
             for section in sections {
                 desk.apply(section)?;
             }
-            desk.commit(cancel)?;
-            Ok(desk.report())
+            commit(&desk.files.iter().collect::<Vec<_>>(), cancel)?;
+            Ok(report(&desk.files))
         })
     }
 }
@@ -106,30 +112,41 @@ impl Tool for ApplyPatch {
 struct Desk<'a> {
     workspace: &'a Workspace,
     granted: Required,
+    /// What a controller has of files, by the path that the patch calls them.
+    shown: HashMap<String, Arc<str>>,
     files: Vec<File>,
 }
 
 struct File {
     spot: Spot,
+    disk: Option<Vec<u8>>,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
     /// Whose permission bits the new contents get.
     like: Option<Facts>,
 }
 
-impl Desk<'_> {
+impl<'a> Desk<'a> {
+    fn new(workspace: &'a Workspace, granted: Required) -> Self {
+        Self { workspace, granted, shown: HashMap::new(), files: Vec::new() }
+    }
+
     /// The file of this path, loaded when it is first named.
     fn file(&mut self, path: &str) -> Result<usize, String> {
         let spot = self.workspace.spot(path, Access::Write, self.granted)?;
         if let Some(at) = self.files.iter().position(|file| file.spot.shown() == spot.shown()) {
             return Ok(at);
         }
-        let (before, like) = load(path, &spot)?.map_or((None, None), |(bytes, facts)| (Some(bytes), Some(facts)));
+        let (disk, like) = load(path, &spot)?.map_or((None, None), |(bytes, facts)| (Some(bytes), Some(facts)));
+        let before = match self.shown.get(path) {
+            Some(text) => Some(text.as_bytes().to_vec()),
+            None => disk.clone(),
+        };
         let held: usize = self.files.iter().map(|file| file.before.as_ref().map_or(0, Vec::len)).sum();
         if held + before.as_ref().map_or(0, Vec::len) > FILES_BYTES_MAX {
             return Err(format!("the files of the patch have more than {FILES_BYTES_MAX} bytes; split the patch"));
         }
-        self.files.push(File { spot, after: before.clone(), before, like });
+        self.files.push(File { spot, disk, after: before.clone(), before, like });
         Ok(self.files.len() - 1)
     }
 
@@ -179,54 +196,61 @@ impl Desk<'_> {
         }
         Ok(target)
     }
+}
 
-    fn commit(&self, cancel: &Cancel) -> Result<(), String> {
-        let changed: Vec<&File> = self.files.iter().filter(|file| file.before != file.after).collect();
-        let mut staged = Vec::new();
-        for file in &changed {
-            if let Some(bytes) = &file.after {
-                let ready = replace::stage(&file.spot, bytes, file.like.as_ref())
-                    .map_err(|error| format!("{}; nothing was changed", explain(file.spot.shown(), &error)))?;
-                staged.push((*file, ready));
-            }
-        }
-        cancel.check()?;
-        let mut done: Vec<&File> = Vec::new();
-        let removals = changed.iter().filter(|file| file.after.is_none());
-        let mut steps = Vec::new();
-        steps.extend(staged.into_iter().map(|(file, ready)| (file, Some(ready))));
-        steps.extend(removals.map(|file| (*file, None)));
-        for (file, ready) in steps {
-            let result = match ready {
-                Some(ready) => ready.place(),
-                None => replace::remove(&file.spot),
-            };
-            if let Err(error) = result {
-                return Err(format!("{}; {}", explain(file.spot.shown(), &error), put_back(&done)));
-            }
-            done.push(file);
-        }
-        Ok(())
+impl File {
+    fn is_changed(&self) -> bool {
+        self.before != self.after
     }
+}
 
-    fn report(&self) -> Outcome {
-        let mut text = String::new();
-        let mut edits = Vec::new();
-        for file in &self.files {
-            let what = match (&file.before, &file.after) {
-                (before, after) if before == after => continue,
-                (None, _) => "created",
-                (_, None) => "deleted",
-                _ => "updated",
-            };
-            text.push_str(&format!("{what} {}\n", file.spot.shown()));
-            edits.push(output::file_edit(file.spot.shown(), file.before.as_deref(), file.after.as_deref()));
+/// Writes what has changed of these to the disk.
+fn commit(files: &[&File], cancel: &Cancel) -> Result<(), String> {
+    let changed: Vec<&File> = files.iter().copied().filter(|file| file.is_changed()).collect();
+    let mut staged = Vec::new();
+    for file in &changed {
+        if let Some(bytes) = &file.after {
+            let ready = replace::stage(&file.spot, bytes, file.like.as_ref())
+                .map_err(|error| format!("{}; nothing was changed", explain(file.spot.shown(), &error)))?;
+            staged.push((*file, ready));
         }
-        if text.is_empty() {
-            text.push_str("the files already have exactly this content; nothing changed\n");
-        }
-        Outcome { edits, ..Outcome::text(text) }
     }
+    cancel.check()?;
+    let mut done: Vec<&File> = Vec::new();
+    let removals = changed.iter().filter(|file| file.after.is_none());
+    let mut steps = Vec::new();
+    steps.extend(staged.into_iter().map(|(file, ready)| (file, Some(ready))));
+    steps.extend(removals.map(|file| (*file, None)));
+    for (file, ready) in steps {
+        let result = match ready {
+            Some(ready) => ready.place(),
+            None => replace::remove(&file.spot),
+        };
+        if let Err(error) = result {
+            return Err(format!("{}; {}", explain(file.spot.shown(), &error), put_back(&done)));
+        }
+        done.push(file);
+    }
+    Ok(())
+}
+
+fn report(files: &[File]) -> Outcome {
+    let mut text = String::new();
+    let mut edits = Vec::new();
+    for file in files {
+        let what = match (&file.before, &file.after) {
+            (before, after) if before == after => continue,
+            (None, _) => "created",
+            (_, None) => "deleted",
+            _ => "updated",
+        };
+        text.push_str(&format!("{what} {}\n", file.spot.shown()));
+        edits.push(output::file_edit(file.spot.shown(), file.before.as_deref(), file.after.as_deref()));
+    }
+    if text.is_empty() {
+        text.push_str("the files already have exactly this content; nothing changed\n");
+    }
+    Outcome { edits, ..Outcome::text(text) }
 }
 
 /// Undoes the steps that were done before one failed, and says how that went.
@@ -258,6 +282,7 @@ mod tests {
         let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
         let file = |name: &str, before: Option<&str>, after: Option<&str>| File {
             spot: workspace.spot(name, Access::Write, Required::WorkspaceWrite).unwrap(),
+            disk: None,
             before: before.map(Into::into),
             after: after.map(Into::into),
             like: None,
@@ -279,14 +304,14 @@ mod tests {
         std::fs::write(temp.path().join("a"), "1\n").unwrap();
         std::fs::write(temp.path().join("b"), "1\n").unwrap();
         let workspace = Workspace::open(temp.path(), Guard::default()).unwrap();
-        let mut desk = Desk { workspace: &workspace, granted: Required::WorkspaceWrite, files: Vec::new() };
+        let mut desk = Desk::new(&workspace, Required::WorkspaceWrite);
         let patch = "*** Begin Patch\n*** Update File: a\n@@\n-1\n+2\n*** Delete File: b\n*** End Patch";
         for section in patch::parse(patch).unwrap() {
             desk.apply(section).unwrap();
         }
         std::fs::remove_file(temp.path().join("b")).unwrap();
         std::fs::create_dir(temp.path().join("b")).unwrap();
-        let error = desk.commit(&Cancel::default()).unwrap_err();
+        let error = commit(&desk.files.iter().collect::<Vec<_>>(), &Cancel::default()).unwrap_err();
         assert_eq!(error, "b: is a directory; nothing was changed");
         assert_eq!(std::fs::read_to_string(temp.path().join("a")).unwrap(), "1\n");
         assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 2);

@@ -37,22 +37,29 @@ impl Drop for SetOnDrop {
     }
 }
 
-/// Starts `work` on a blocking thread when first polled. An error becomes an error result for the model.
+/// Does one step of a call on a blocking thread. Dropping the future tells the thread.
+pub(crate) async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce(&Cancel) -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    let cancel = Cancel::default();
+    let seen = cancel.clone();
+    let _guard = SetOnDrop(cancel);
+    let result = tokio::task::spawn_blocking(move || match seen.check() {
+        Ok(()) => work(&seen),
+        Err(error) => Err(error),
+    });
+    let failed = |_| Err("the tool failed inside; this is a bug, not a mistake in the arguments".to_owned());
+    result.await.unwrap_or_else(failed)
+}
+
+/// A call that is one such step. An error becomes an error result for the model.
 pub(crate) fn blocking(
     work: impl FnOnce(&Cancel) -> Result<Outcome, String> + Send + 'static,
 ) -> Later<'static, Outcome> {
-    Box::pin(async move {
-        let cancel = Cancel::default();
-        let seen = cancel.clone();
-        let _guard = SetOnDrop(cancel);
-        let result = tokio::task::spawn_blocking(move || match seen.check() {
-            Ok(()) => work(&seen),
-            Err(error) => Err(error),
-        });
-        match result.await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(error)) => Outcome::error(error),
-            Err(_) => Outcome::error("the tool failed inside; this is a bug, not a mistake in the arguments"),
-        }
-    })
+    outcome(on_thread(work))
+}
+
+/// A call whose error is one for the model.
+pub(crate) fn outcome(call: impl Future<Output = Result<Outcome, String>> + Send + 'static) -> Later<'static, Outcome> {
+    Box::pin(async { call.await.unwrap_or_else(Outcome::error) })
 }

@@ -62,7 +62,6 @@ pub(crate) fn diff(edits: &[FileEdit]) -> Vec<FileDiff> {
 /// worth more than an undo.
 pub(crate) fn restore(workspace: &Path, edits: &[FileEdit]) -> Result<Vec<Arc<str>>, Fault> {
     let workspace = Workspace::open(workspace, Guard::default())?;
-    let _one_writer = workspace.write_lock();
     let restored = spans(edits).into_iter().filter(|span| restore_one(&workspace, span).unwrap_or(false));
     Ok(restored.map(|span| span.path.clone()).collect())
 }

@@ -9,10 +9,11 @@ use serde_json::Value;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::args::{Args, Names, PATH, missing};
-use crate::blocking::{Cancel, blocking};
+use crate::blocking::{Cancel, blocking, on_thread, outcome};
+use crate::controller::{Changed, Controller};
 use crate::output::{self, plural};
 use crate::text::{TextFile, load, to_crlf};
-use crate::workspace::{Access, Workspace, explain_at};
+use crate::workspace::{Access, Spot, Workspace, explain_at};
 use crate::write_file::{before_for_preview, commit};
 use swap::{Problem, Swap};
 
@@ -100,8 +101,27 @@ impl Tool for EditFile {
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
-        let workspace = self.workspace.clone();
-        blocking(move |cancel| run(&workspace, &parse(&input)?, context.granted, cancel))
+        let (workspace, granted) = (self.workspace.clone(), context.granted);
+        let request = match parse(&input) {
+            Ok(request) => Arc::new(request),
+            Err(error) => return outcome(async { Err(error) }),
+        };
+        let Some(controller) = Controller::of(&context) else {
+            return blocking(move |cancel| run(&workspace, &request, granted, cancel));
+        };
+        outcome(async move {
+            let wanted = request.clone();
+            let make = move |spot: &Spot, before: Option<&[u8]>| {
+                let (edited, told) = edit_at(spot, &wanted, before)?;
+                Ok((Some(edited), told))
+            };
+            match controller.change(workspace.clone(), request.path.clone(), granted, make).await? {
+                Some(Changed { edit, told }) => {
+                    Ok(Outcome { edits: edit.into_iter().collect(), ..Outcome::text(told) })
+                }
+                None => on_thread(move |cancel| run(&workspace, &request, granted, cancel)).await,
+            }
+        })
     }
 }
 
@@ -109,21 +129,26 @@ fn run(workspace: &Workspace, request: &Request, granted: Required, cancel: &Can
     let path = &request.path;
     let spot = workspace.spot(path, Access::Write, granted)?;
     let _lock = workspace.write_lock();
-    let found = load(path, &spot)?;
+    let (before, facts) = load(path, &spot)?.map_or((None, None), |(bytes, facts)| (Some(bytes), Some(facts)));
+    let (edited, told) = edit_at(&spot, request, before.as_deref())?;
+    commit(&spot, &edited, facts.as_ref(), cancel)?;
+    let edits = vec![output::file_edit(spot.shown(), before.as_deref(), Some(&edited))];
+    Ok(Outcome { edits, ..Outcome::text(told) })
+}
+
+/// The new contents of what stands at a spot, and how the model is told of them.
+fn edit_at(spot: &Spot, request: &Request, before: Option<&[u8]>) -> Result<(Vec<u8>, String), String> {
     let creates = request.swaps.len() == 1 && request.swaps[0].old.is_empty();
-    if found.is_none() && !creates {
+    if before.is_none() && !creates {
         let missing = std::io::Error::from(rustix::io::Errno::NOENT);
-        return Err(explain_at(path, &spot, &missing));
+        return Err(explain_at(&request.path, spot, &missing));
     }
-    let (before, facts) = found.map_or((None, None), |(bytes, facts)| (Some(bytes), Some(facts)));
-    let edited = edit(request, before.clone())?;
-    commit(&spot, &edited.bytes, facts.as_ref(), cancel)?;
-    let text = match before {
+    let edited = edit(request, before.map(<[u8]>::to_vec))?;
+    let told = match before {
         None => format!("created {}", spot.shown()),
         Some(_) => format!("edited {} ({})", spot.shown(), plural(edited.count, "replacement")),
     };
-    let edits = vec![output::file_edit(spot.shown(), before.as_deref(), Some(&edited.bytes))];
-    Ok(Outcome { edits, ..Outcome::text(text) })
+    Ok((edited.bytes, told))
 }
 
 struct Edited {

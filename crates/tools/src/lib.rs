@@ -6,6 +6,7 @@ mod apply_patch;
 mod args;
 mod blocking;
 mod changes;
+mod controller;
 mod edit_file;
 mod glob;
 mod grep;

@@ -1,6 +1,6 @@
 //! `read_file`: text exactly as it stands, a window of it when it is long, or a picture.
 
-mod kind;
+pub(crate) mod kind;
 mod window;
 
 use std::io::{Read, Seek, SeekFrom};
@@ -12,6 +12,7 @@ use vocab::{CallContext, Image, Json, Later, Outcome, Part, Plan, Required, Tool
 
 use crate::args::{Args, PATH};
 use crate::blocking::{Cancel, blocking};
+use crate::controller::Controller;
 use crate::workspace::{Access, Workspace, explain_at};
 use window::{Window, read_window};
 
@@ -79,7 +80,20 @@ impl Tool for ReadFile {
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         let workspace = self.workspace.clone();
-        blocking(move |cancel| read(&workspace, &parse(&input)?, context.granted, cancel))
+        let Some(controller) = Controller::of(&context) else {
+            return blocking(move |cancel| read(&workspace, &parse(&input)?, context.granted, cancel));
+        };
+        Box::pin(async move {
+            let request = match parse(&input) {
+                Ok(request) => request,
+                Err(error) => return Outcome::error(error),
+            };
+            match controller.text(&workspace, &request.path, Access::Read, context.granted).await {
+                Ok(Some(text)) => blocking(move |cancel| read_text(&request, &text, cancel)).await,
+                Ok(None) => blocking(move |cancel| read(&workspace, &request, context.granted, cancel)).await,
+                Err(error) => Outcome::error(error),
+            }
+        })
     }
 }
 
@@ -112,6 +126,14 @@ fn read(workspace: &Workspace, request: &Request, granted: Required, cancel: &Ca
     let window =
         read_window(file, request.first, request.limit, BYTES_MAX, count_total, &|| cancel.is_set()).map_err(failed)?;
     show(request, facts.bytes, window)
+}
+
+/// A window of what a controller has of the file.
+fn read_text(request: &Request, text: &str, cancel: &Cancel) -> Result<Outcome, String> {
+    let cancelled = || cancel.is_set();
+    let window = read_window(text.as_bytes(), request.first, request.limit, BYTES_MAX, true, &cancelled)
+        .map_err(|error| format!("{}: {error}", request.path))?;
+    show(request, text.len() as u64, window)
 }
 
 fn show(request: &Request, bytes: u64, window: Window) -> Result<Outcome, String> {

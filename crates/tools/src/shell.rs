@@ -16,6 +16,7 @@ mod handling;
 mod keys;
 pub(crate) mod own;
 mod state;
+mod terminal;
 mod watching;
 
 use std::ffi::OsString;

@@ -16,9 +16,10 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
+use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
 use vocab::{Fault, FaultKind, Required};
 
 pub(crate) use access::{Facts, Spot, explain, explain_at};
@@ -77,7 +78,7 @@ pub struct Workspace {
     protected: Protected,
     spill_dir: Option<PathBuf>,
     /// One writer at a time, so that two edits of one file cannot lose each other's work.
-    writing: Mutex<()>,
+    writing: Arc<Mutex<()>>,
 }
 
 impl Workspace {
@@ -90,7 +91,7 @@ impl Workspace {
         let real = std::fs::canonicalize(path).map_err(fault)?;
         let root = Arc::new(sys::open_root(&real).map_err(fault)?);
         let protected = Protected::new(&real, guard.home.as_deref(), &guard.protected);
-        Ok(Self { root, path: real, asked, protected, spill_dir: guard.spill_dir, writing: Mutex::new(()) })
+        Ok(Self { root, path: real, asked, protected, spill_dir: guard.spill_dir, writing: Arc::default() })
     }
 
     /// The real path of the workspace, for people and for child processes.
@@ -100,7 +101,17 @@ impl Workspace {
 
     /// Held from reading what is to be changed until the change is made.
     pub(crate) fn write_lock(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.blocking_lock()
+    }
+
+    /// The same for a call that waits for others in between. Whatever works for it shares the guard.
+    pub(crate) async fn lock(&self) -> Arc<OwnedMutexGuard<()>> {
+        Arc::new(self.writing.clone().lock_owned().await)
+    }
+
+    /// The real path of a spot inside the workspace.
+    pub(crate) fn inside(&self, spot: &Spot) -> Option<PathBuf> {
+        spot.is_below(&self.root).then(|| self.path.join(spot.rel()))
     }
 
     /// Says where a path leads now. `~` is an ordinary name. The error is written for the model.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, SNAPSHOT_BYTES_MAX, Snapshot, Tool, ToolSpec};
 
 use crate::args::{Args, PATH};
-use crate::blocking::{Cancel, blocking};
+use crate::blocking::{Cancel, blocking, on_thread, outcome};
+use crate::controller::{Changed, Controller};
 use crate::output::{self, line_count, plural};
 use crate::workspace::{Access, Facts, Spot, Workspace, explain, replace};
 
@@ -54,10 +55,28 @@ impl Tool for WriteFile {
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
-        let workspace = self.workspace.clone();
-        blocking(move |cancel| {
-            let (path, content) = parse(&input)?;
-            write(&workspace, &path, &content, context.granted, cancel)
+        let (workspace, granted) = (self.workspace.clone(), context.granted);
+        let (path, content) = match parse(&input) {
+            Ok(request) => request,
+            Err(error) => return outcome(async { Err(error) }),
+        };
+        let Some(controller) = Controller::of(&context) else {
+            return blocking(move |cancel| write(&workspace, &path, &content, granted, cancel));
+        };
+        outcome(async move {
+            let new = content.clone();
+            let make = move |spot: &Spot, before: Option<&[u8]>| {
+                let is_new = before != Some(new.as_bytes());
+                let was = before.map(|bytes| plural(line_count(&String::from_utf8_lossy(bytes)), "line"));
+                let told = tell(spot.shown(), &new, was.as_deref(), is_new);
+                Ok((is_new.then(|| new.into_bytes()), told))
+            };
+            match controller.change(workspace.clone(), path.clone(), granted, make).await? {
+                Some(Changed { edit, told }) => {
+                    Ok(Outcome { edits: edit.into_iter().collect(), ..Outcome::text(told) })
+                }
+                None => on_thread(move |cancel| write(&workspace, &path, &content, granted, cancel)).await,
+            }
         })
     }
 }
@@ -70,6 +89,16 @@ pub(crate) fn before_for_preview(workspace: &Workspace, path: &str) -> Option<Op
         Ok((bytes, _)) => Some(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Some(None),
         Err(_) => None,
+    }
+}
+
+/// `was`: how much the file held before, if it existed.
+fn tell(shown: &str, content: &str, was: Option<&str>, is_new: bool) -> String {
+    let lines = plural(line_count(content), "line");
+    match was {
+        None => format!("created {shown} ({lines})"),
+        Some(_) if !is_new => format!("{shown} already has exactly this content; nothing changed"),
+        Some(was) => format!("updated {shown} ({lines}, was {was})"),
     }
 }
 
@@ -95,11 +124,10 @@ fn write(
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => return Err(explain(path, &error)),
     };
-    let lines = plural(line_count(content), "line");
     let Some(facts) = facts else {
         commit(&spot, content.as_bytes(), None, cancel)?;
         let edits = vec![output::file_edit(spot.shown(), None, Some(content.as_bytes()))];
-        return Ok(Outcome { edits, ..Outcome::text(format!("created {} ({lines})", spot.shown())) });
+        return Ok(Outcome { edits, ..Outcome::text(tell(spot.shown(), content, None, true)) });
     };
     // Only what undo keeps is read; a larger file is replaced unseen.
     let before = match spot.read_all(SNAPSHOT_BYTES_MAX as u64) {
@@ -108,7 +136,7 @@ fn write(
         Err(error) => return Err(explain(path, &error)),
     };
     if before.as_deref() == Some(content.as_bytes()) {
-        return Ok(Outcome::text(format!("{} already has exactly this content; nothing changed", spot.shown())));
+        return Ok(Outcome::text(tell(spot.shown(), content, Some(""), false)));
     }
     commit(&spot, content.as_bytes(), Some(&facts), cancel)?;
     let mut edit = output::file_edit(spot.shown(), before.as_deref(), Some(content.as_bytes()));
@@ -119,7 +147,7 @@ fn write(
             format!("{} bytes", facts.bytes)
         }
     };
-    Ok(Outcome { edits: vec![edit], ..Outcome::text(format!("updated {} ({lines}, was {was})", spot.shown())) })
+    Ok(Outcome { edits: vec![edit], ..Outcome::text(tell(spot.shown(), content, Some(&was), true)) })
 }
 
 #[cfg(test)]

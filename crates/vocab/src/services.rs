@@ -37,6 +37,8 @@ pub enum ErrandKind {
     Run {
         command: Arc<str>,
         cwd: PathBuf,
+        /// Variables on top of the controller's own. No secret is among them.
+        env: Vec<(Arc<str>, Arc<str>)>,
         /// More output than this is cut off at its beginning.
         output_bytes_max: u64,
     },
@@ -91,6 +93,10 @@ pub trait ToolServers: Send + Sync {
     /// Starts them side by side; each has its own time limit, and one that fails costs the others nothing. Dropping the
     /// future ends those that were started.
     fn start(&self, session: &SessionId, workspace: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>>;
+    /// The user's own, which every session gets.
+    fn own(&self) -> Vec<ToolServer> {
+        Vec::new()
+    }
 }
 
 /// Starts none, and says so.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::json;
+use vocab::{CompactReason, Event, Fault, FaultKind};
 
 use crate::play::{Cast, Play, paused};
+use crate::talk::{Talk, fault};
 use crate::tools::Simples;
 
 async fn small() -> Play {
@@ -237,6 +239,55 @@ fn a_model_can_be_selected_with_a_compression_at_once() {
             s1 #11 system: there is nothing to compress yet.
             s1 [ready]
             8 = {"compression":{"anchor_event_index_after":8,"anchor_event_index_before":8,"applied":false,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"none","requested":true,"target_limit":6000},"selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
+        "#]]);
+        play.watch.at_rest();
+    });
+}
+
+#[test]
+fn a_compaction_that_fails_is_told_and_answered() {
+    for (kind, message) in [(FaultKind::Provider, "no"), (FaultKind::Cancelled, "cancelled")] {
+        let mut talk = Talk::on(1);
+        talk.ask("command.execute", r#"{"session_id":"s1","raw_command":"/compress"}"#);
+        talk.tell("c1", Event::CompactionStarted { reason: CompactReason::Manual });
+        let failed = Event::CompactionFailed { reason: CompactReason::Manual, fault: Fault::new(kind, "no") };
+        talk.tell("c1", failed).reply(fault(kind));
+        let told =
+            format!("s1 compaction.failed {{\"message\":\"{message}\",\"reason\":\"manual\"}}\ns1 [ready]\n2 ! -32000");
+        assert!(talk.log.contains(&told), "{}", talk.log);
+        assert!(talk.log.ends_with(" compaction_failed: context compaction failed: no\n"), "{}", talk.log);
+        talk.watch.at_rest();
+    }
+}
+
+#[test]
+fn an_overflow_ends_its_turn_and_goes_on_under_another_id() {
+    paused(async {
+        let mut play = small().await;
+        play.send("fail overflow").await;
+        play.send("say 900 words").await.send("say 900 words").await.send("say 400 words").await.forget();
+        play.send("fail overflow 1 say saved").await;
+        play.check(expect![[r#"
+            > 6 session.send {"session_id":"s1","text":"fail overflow 1 say saved"}
+            s1 t5 [preparing...]
+            6 = {"accepted":true,"queued":false,"session_id":"s1","turn_id":"t5"}
+            s1 t5 [drafting response...]
+            s1 #9 user: fail overflow 1 say saved
+            s1 #10 system: the context is too long for the model. it is compressed, and the prompt goes on.
+            s1 session.error {"message":"the context is too long for the model.","turn_id":"t5"}
+            s1 [ready]
+            s1 t6 [preparing...]
+            s1 t6 [compressing context...]
+            s1 compaction.started {"anchor_event_index_before":0,"context_window_tokens":4000,"event_count":16,"reason":"overflow","turn_id":"t6"}
+            s1 compaction.anchor_selected {"anchor_event_index_after":10,"anchor_event_index_before":0,"turn_id":"t6"}
+            s1 compaction.summary_merged {"summary_length":67,"turn_id":"t6"}
+            s1 compaction.completed {"anchor_event_index_after":10,"anchor_event_index_before":0,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"overflow","target_limit":6000,"turn_id":"t6"}
+            s1 #11 system: context compressed: N -> N tokens.
+            s1 t6 [drafting response...]
+            s1 t6 answer "saved"
+            s1 #12 assistant: saved
+            s1 session.completed {"answer_length":5,"turn_id":"t6"}
+            s1 [ready]
         "#]]);
         play.watch.at_rest();
     });

@@ -301,3 +301,37 @@ fn clearing_in_a_turn_interrupts_it_and_drops_what_waits() {
         play.watch.at_rest();
     });
 }
+
+#[test]
+fn a_copy_shows_every_message_though_its_log_has_other_numbers() {
+    paused(async {
+        let mut play = Play::on().await;
+        play.send("say one pause 3000").await.queue("say two").await.queue("say three").await.wait(3000).await;
+        play.ask("session.create", json!({})).await.forget();
+        play.ask("command.execute", json!({"session_id": "s2", "raw_command": "/history last"})).await;
+        play.ask("session.get", json!({"session_id": "s2"})).await;
+        play.check(expect![[r#"
+            > 6 command.execute {"raw_command":"/history last","session_id":"s2"}
+            state.changed session_resumed
+            6 = {"handled":true,"output":{"resumed":"chat1"}}
+            > 7 session.get {"session_id":"s2"}
+            7 = s2 [ready] pending false chat "chat3" by "openai" from "history" steers 0
+                messages
+                  #7 user: say one pause 3000
+                  #8 assistant: one
+                  #9 user: say two
+                  #10 assistant: two
+                  #11 user: say three
+                  #12 assistant: three
+                history
+                  user: say one pause 3000
+                  assistant: one
+                  user: say two
+                  assistant: two
+                  user: say three
+                  assistant: three
+                queue
+        "#]]);
+        play.watch.at_rest();
+    });
+}

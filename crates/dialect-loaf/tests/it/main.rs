@@ -2,9 +2,12 @@
 //! real engine everywhere else (`play`).
 #![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
 
+mod bounds;
+mod chaos;
 mod compacting;
 mod ending;
 mod envelope;
+mod garbage;
 mod history;
 mod methods;
 mod pictures;

@@ -333,7 +333,7 @@ fn limits_skills_and_tools() {
         play.ask("debug.set", json!({})).await.ask("debug.set", json!({"super_debug": 1})).await;
         play.check(expect![[r#"
             > 2 limits.get {}
-            2 = {"antigravity":null,"openai":null}
+            2 ! -32000 no_oauth_provider: limits requires at least one oauth provider
             > 3 limits.get {}
             3 = {"antigravity":{"message":"down","ok":false},"openai":{"ok":true,"snapshot":{"planType":null,"primary":{"limitWindowSeconds":18000,"remainingPercent":0.0,"resetAtEpochSeconds":null,"usedPercent":120.0},"secondary":null}}}
             > 4 command.execute {"raw_command":"/limits","session_id":"s1"}

@@ -186,12 +186,6 @@ impl Play {
         self.ask("session.get", json!({ "session_id": "s1" })).await
     }
 
-    pub(crate) async fn raw(&mut self, line: &str) -> &mut Self {
-        self.log += &format!("> {line}\n");
-        self.pipe().send(line).await;
-        self.settle().await
-    }
-
     pub(crate) async fn eof(&mut self) -> &mut Self {
         self.log += "> EOF\n";
         self.pipe().eof().await;
@@ -201,6 +195,11 @@ impl Play {
     pub(crate) async fn wait(&mut self, ms: u64) -> &mut Self {
         tokio::time::sleep(Duration::from_millis(ms)).await;
         self.settle().await
+    }
+
+    /// Lets time pass without waiting for silence.
+    pub(crate) async fn pass(&mut self, ms: u64) {
+        tokio::time::sleep(Duration::from_millis(ms)).await;
     }
 
     pub(crate) async fn settle(&mut self) -> &mut Self {

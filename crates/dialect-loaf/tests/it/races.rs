@@ -174,6 +174,7 @@ fn two_sessions_that_resume_one_chat_get_one_each() {
     talk.reply_to(|verb| matches!(verb, Verb::Open(_)), Ok(opened("c9")));
     let forked = Reply::Forked { session: "c10".into(), text: String::new() };
     talk.reply_to(|verb| matches!(verb, Verb::Fork { .. }), Ok(forked));
+    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(recalled("c10", vec![user("e", "hi")])));
     assert_eq!(count(&talk, "! Open Id(\"c10\")"), 1, "{}", talk.log);
     talk.log.clear();
     // Its model is gone: it is the copy that is opened with another one, not the chat of the neighbour.
@@ -313,4 +314,19 @@ fn a_session_that_cannot_be_looked_at_was_not_created() {
     assert_eq!(count(&talk, "! c1 Leave"), 1, "nobody knows its id: {}", talk.log);
     talk.ask("session.get", S1);
     assert_eq!(count(&talk, "2 ! -32000 unknown_session"), 1, "{}", talk.log);
+}
+
+#[test]
+fn a_session_that_is_opened_while_a_model_is_selected_has_that_model() {
+    let select = r#"{"model_id":"beta","provider":"openai","thinking_level":"OFF"}"#;
+    let beta = vocab::ModelInfo { provider: "openai".into(), ..vocab::ModelInfo::named("beta", 1000) };
+    let is_open = |verb: &Verb| matches!(verb, Verb::Open(_));
+    for (count_before, method, params) in [(0, "session.create", "{}"), (1, "history.clear_session", S1)] {
+        let mut talk = Talk::on(count_before);
+        talk.ask(method, params).ask("model.select", select);
+        talk.reply_to(|verb| matches!(verb, Verb::Models), Ok(Reply::Models(vec![beta.clone()])));
+        talk.log.clear();
+        talk.reply_to(is_open, Ok(opened("c9")));
+        assert_eq!(count(&talk, r#"! c9 Set(Model("beta"))"#), 1, "{}", talk.log);
+    }
 }

@@ -101,10 +101,14 @@ impl Watch {
         }
     }
 
-    /// Everybody was answered and everything has come to its end.
-    pub(crate) fn at_rest(&self) {
+    pub(crate) fn answered(&self) {
         let open: Vec<_> = self.asked.iter().filter(|(_, open)| **open > 0).collect();
         assert!(open.is_empty(), "never answered: {open:?}");
+    }
+
+    /// Everybody was answered and everything has come to its end.
+    pub(crate) fn at_rest(&self) {
+        self.answered();
         assert!(self.running.is_empty(), "still running: {:?}", self.running);
         assert!(self.owes_ready.is_empty(), "no ready for {:?}", self.owes_ready);
     }

@@ -4,12 +4,14 @@ use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use vocab::{
     Event, Fault, FaultKind, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary, Tag, Told, ToolSpec, Verb,
     Which,
 };
 
 use super::Desk;
+use crate::session::Mail;
 use crate::{Shared, history};
 
 impl Desk {
@@ -23,6 +25,7 @@ impl Desk {
                 self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });
             }
             Verb::Delete(session) => self.later(tag, async move {
+                shared.let_go(&session).await?;
                 match shared.ports.store.delete(&session).await? {
                     true => Ok(Reply::Done),
                     false => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{session}`"))),
@@ -130,6 +133,19 @@ impl Shared {
         let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
         let entries = self.ports.store.read(&id, 0, usize::MAX).await?.entries;
         Ok(Recalled { saved: self.show(summary), entries: history::active_path(&entries) })
+    }
+
+    /// Waits for the end of a session that nobody is on any more; refuses while somebody is.
+    async fn let_go(&self, id: &SessionId) -> Result<(), Fault> {
+        let Some(handle) = self.find_live(id).await else { return Ok(()) };
+        let (reply, answer) = oneshot::channel();
+        // One that ended before it heard us is let go already.
+        if handle.mail.send(Mail::Deserted(reply)).await.is_ok() && matches!(answer.await, Ok(false)) {
+            return Err(Fault::new(FaultKind::SessionBusy, format!("session {id} is open"))
+                .hint("close it everywhere first, and interrupt what runs in it"));
+        }
+        handle.gone().await;
+        Ok(())
     }
 
     /// A place is where [`vocab::Archive::path_of`] says, and nothing else: reading a session must not read any file.

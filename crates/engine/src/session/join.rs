@@ -140,6 +140,7 @@ impl Session {
         self.catchers.retain(|catcher| catcher.outbox.peer != peer);
         // Nobody is left who could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
+        self.server_left(peer);
         let offered = self.host_tools.len();
         self.host_tools.retain(|(owner, _)| *owner != peer);
         if self.host_tools.len() != offered {

@@ -74,6 +74,9 @@ impl Session {
     }
 
     async fn call_model(&mut self) {
+        if self.await_servers() {
+            return;
+        }
         if let Err(fault) = self.load().await {
             self.stop_work();
             return self.with_turn(|turn, fx| {
@@ -131,11 +134,15 @@ impl Session {
     }
 
     pub(super) fn offered_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.tools.iter().filter(|tool| {
+        let wanted = |tool: &Arc<dyn Tool>| {
+            self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name))
+        };
+        let own = self.tools.iter().filter(move |tool| {
             let on = tool.gadget().is_none_or(|gadget| self.gadgets_on().any(|it| *it.name == *gadget));
-            let wanted = self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name));
-            on && wanted
-        })
+            on && wanted(tool)
+        });
+        // Whoever brought servers wants their tools; those of the configuration are chosen like any other.
+        own.chain(self.servers.tools(wanted))
     }
 
     pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -195,7 +202,7 @@ impl Session {
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.todos.clone(),
-            errands: None,
+            errands: self.errands_for(&call.id),
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => self.work = Work::Tool { future, call: call.id, since: Instant::now() },
@@ -332,6 +339,7 @@ impl Session {
         let mut started = Turn::new(turn, self.settings.model.clone(), rules);
         started.begin(&mut self.fx);
         self.turn = Some(started);
+        self.expect_first_call();
         self.may_remind = false;
         self.unsettled = true;
         self.moved_at = Instant::now();

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, Tag};
+use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, PeerId, Served, Tag};
 
 use super::consult::Consulting;
+use super::errands::Order;
 use super::{Mail, STALL, Session};
 use crate::compaction::Compacted;
 use crate::history::Said;
@@ -32,6 +33,8 @@ pub(super) enum Work {
     /// A companion is asked; its opinion comes by mail.
     Consult(Box<Consulting>),
     Retry(Pin<Box<Sleep>>),
+    /// Servers of tools are starting; so long the first model call waits for them.
+    Servers(Pin<Box<Sleep>>),
     Compact {
         job: Later<'static, Result<Compacted, Fault>>,
         reason: vocab::CompactReason,
@@ -62,6 +65,11 @@ pub(super) enum Happening {
     /// Some companion's time is over.
     BesideDue,
     Shell(usize, Result<vocab::Shell, Fault>),
+    /// A call wants something of a controller; `None`: some call does not any more.
+    Errand(Option<Order>),
+    Served(Option<PeerId>, Vec<Served>),
+    /// Servers of tools were waited for long enough.
+    ServersDue,
     Progress(String),
     Stalled,
     /// Somebody who catches up got further; look again.
@@ -106,6 +114,12 @@ impl Session {
         }
         if let Poll::Ready((index, result)) = self.poll_shells(context) {
             return Poll::Ready(Happening::Shell(index, result));
+        }
+        if let Poll::Ready(order) = self.serving.poll(context) {
+            return Poll::Ready(Happening::Errand(order));
+        }
+        if let Poll::Ready((peer, served)) = self.servers.poll(context) {
+            return Poll::Ready(Happening::Served(peer, served));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
@@ -168,6 +182,7 @@ impl Session {
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
+            Work::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             Work::Compact { job, .. } => match guarded(|| job.as_mut().poll(context)) {
                 Ok(polled) => polled.map(Happening::Compacted),
                 Err(text) => {

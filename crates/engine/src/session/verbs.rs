@@ -13,8 +13,12 @@ use crate::outbox::Outbox;
 impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, after, resumed, joined } => {
+            Mail::Join { outbox, tag, after, resumed, servers, joined } => {
+                let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
+                if is_on {
+                    self.start_servers(peer, servers);
+                }
                 let _ = joined.send(is_on);
             }
             Mail::Leave { peer } => self.leave(peer),
@@ -32,6 +36,9 @@ impl Session {
             Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
             Mail::Companions => self.meet_companions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
+            Mail::Deserted(reply) => {
+                let _ = reply.send(self.is_deserted());
+            }
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
@@ -114,9 +121,11 @@ impl Session {
                 self.stop_shells(|_| true);
                 Ok(Reply::Done)
             }
-            Verb::OfferServices(_) | Verb::ErrandDone { .. } => {
-                Err(Fault::new(FaultKind::Unsupported, "services of controllers are not used here"))
+            Verb::OfferServices(services) => {
+                self.offer_services(outbox.peer, services);
+                Ok(Reply::Done)
             }
+            Verb::ErrandDone { errand, result } => self.errand_done(outbox.peer, errand, result),
             Verb::Open(_)
             | Verb::Leave
             | Verb::Fork { .. }

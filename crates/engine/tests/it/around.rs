@@ -328,3 +328,36 @@ async fn a_place_is_one_that_a_list_has_shown_and_no_file_is_read() {
     }
     assert_eq!(stage.store.count(Query::default()).await.unwrap(), before, "nothing was taken in");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_open_is_not_deleted() {
+    let (stage, mut actor) = saved(&["one", "two"]).await;
+    let delete = |id: &str| Verb::Delete(id.into());
+    let mut user = stage.actor();
+    user.open(Open::new(Which::Id("one".into()))).await.unwrap();
+    let fault = ask_for(&mut actor, delete("one")).await.unwrap_err();
+    assert_eq!((fault.kind, &*fault.message), (FaultKind::SessionBusy, "session one is open"));
+    let fault = ask_for(&mut user, delete("one")).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::SessionBusy, "nor by the one who is on it");
+    assert!(stage.store.summary(&"one".into()).await.unwrap().is_some());
+    // Closed and deleted in one breath: the end of the session is waited for.
+    user.send(Verb::Leave).await;
+    assert_eq!(ask_for(&mut user, delete("one")).await, Ok(Reply::Done));
+    assert_eq!(ask_for(&mut actor, delete("one")).await.unwrap_err().kind, FaultKind::NotFound);
+    assert_eq!(ask_for(&mut actor, delete("two")).await, Ok(Reply::Done));
+    assert!(stage.store.list(Query::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_session_and_one_that_works_alone_are_open_too() {
+    let stage = stage(&Player::new([held("x")]));
+    let mut user = stage.open().await;
+    let mut actor = stage.actor();
+    let delete = || Verb::Delete("s1".into());
+    assert_eq!(ask_for(&mut actor, delete()).await.unwrap_err().kind, FaultKind::SessionBusy, "never written");
+    user.prompt("go").await;
+    text_of(&mut user, "x").await;
+    drop(user);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ask_for(&mut actor, delete()).await.unwrap_err().kind, FaultKind::SessionBusy, "its turn runs on");
+}

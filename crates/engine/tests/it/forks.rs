@@ -102,6 +102,23 @@ async fn on(stage: &Stage, id: &str) -> Actor {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_saved_and_not_open_can_be_forked() {
+    let stage = stage(&Player::new([]));
+    left_behind(&stage, "old", vec![started("t1"), user("t1", "a", UserFrom::Prompt), ended("t1")]).await;
+    let mut actor = stage.actor();
+    for (id, forks) in [("old", true), ("never", false)] {
+        let tag = actor.send_to(Target::Session(id.into()), Verb::Fork { at: None }).await;
+        match actor.reply(tag).await {
+            Ok(Reply::Forked { session, .. }) if forks => {
+                assert!(log_of(&stage, session.as_str()).await.contains("user (Prompt): a"));
+            }
+            Err(fault) if !forks => assert_eq!(fault.kind, FaultKind::UnknownSession),
+            other => panic!("{id}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_fork_of_everything_has_the_whole_active_path_and_goes_on() {
     let player = Player::new([say("one"), say("two"), say("three")]);
     let stage = stage(&player);
@@ -300,4 +317,32 @@ async fn a_fork_has_what_was_asked_for_before_it() {
     actor.send(Verb::Set(Change::Todos(Vec::new()))).await;
     let (copy, _) = fork(&mut actor, None).await.unwrap();
     assert!(log_of(&stage, copy.as_str()).await.contains("todos 0"), "the list was set before, answered or not");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_saved_session_is_forked_without_being_open() {
+    let stage = stage(&Player::new([]));
+    let turn = vec![started("t9"), user("t9", "hello", UserFrom::Prompt), assistant("t9", "hi", &[]), ended("t9")];
+    left_behind(&stage, "old", turn).await;
+    let mut actor = stage.actor();
+    let tag = actor.send_to(Target::Session("old".into()), Verb::Fork { at: None }).await;
+    let Ok(Reply::Forked { session, .. }) = actor.reply(tag).await else { panic!("not forked") };
+    assert!(log_of(&stage, session.as_str()).await.starts_with("opened m1 prompt, from old at 6\nt9 started\n"));
+    assert!(stage.engine.live().is_empty(), "nothing was opened for it");
+    let tag = actor.send_to(Target::Session("never".into()), Verb::Fork { at: None }).await;
+    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::UnknownSession);
+    let tag = actor.send_to(Target::Session("old".into()), Verb::Fork { at: Some(99) }).await;
+    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_somebody_elses_session_has_what_was_asked_for_before() {
+    let stage = stage(&Player::new([say("hi")]));
+    let mut other = stage.open().await;
+    other.prompt("hello").await;
+    other.turn_end().await;
+    let mut actor = stage.actor();
+    let tag = actor.send_to(Target::Session("s1".into()), Verb::Fork { at: None }).await;
+    let Ok(Reply::Forked { session, .. }) = actor.reply(tag).await else { panic!("not forked") };
+    assert!(log_of(&stage, session.as_str()).await.contains("assistant: hi"));
 }

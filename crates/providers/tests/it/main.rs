@@ -7,6 +7,7 @@ mod connections;
 mod custom;
 mod cuts;
 mod detection;
+mod endpoint;
 mod live;
 mod once;
 mod refusals;

@@ -44,6 +44,7 @@ fn engine(process: &Mirrored, world: &World) -> Engine {
         clock: Arc::new(TickingClock::default()),
         read_object: wire::read_object,
         around: Arc::new(Alone),
+        servers: Arc::new(NoServers),
     };
     let defaults = Settings::new(world.dir.path(), "tour");
     Engine::new(ports, Config { defaults, version: "0".into(), notices: Vec::new() })

@@ -23,6 +23,7 @@ pub(super) enum What {
     /// After which seq.
     Read(u64),
     Shell(Arc<str>),
+    ErrandDone(u64),
     /// A compaction that waits for the running turn.
     CompactLater,
     #[default]
@@ -36,6 +37,7 @@ impl What {
             Verb::Leave => What::Leave,
             Verb::Read { after } => What::Read(*after),
             Verb::Shell { command, .. } => What::Shell(command.clone()),
+            Verb::ErrandDone { errand, .. } => What::ErrandDone(*errand),
             Verb::Compact { wait: true, .. } => What::CompactLater,
             _ => What::Other,
         }
@@ -97,9 +99,9 @@ impl Eye {
         })
     }
 
-    /// Holds everything told against the log. Returns how many turns were told as lost, and how many compactions were
-    /// asked for in a turn and done after it.
-    pub(super) fn check(&self, entries: &[Arc<Entry>]) -> Result<(u64, u64), String> {
+    /// Holds everything told against the log. Returns how many turns were told as lost, how many compactions were asked
+    /// for in a turn and done after it, and how many errands were done.
+    pub(super) fn check(&self, entries: &[Arc<Entry>]) -> Result<(u64, u64, u64), String> {
         let mut view = View { entries, ..View::default() };
         for seen in &self.seen {
             view.take(seen)?;
@@ -121,7 +123,13 @@ impl Eye {
                 return Err(format!("item {item} was told to have ended {ends} times; still listed: {listed}"));
             }
         }
-        Ok((view.lost, view.waited))
+        if self.saw_the_end
+            && view.never_left
+            && let Some(errand) = view.errands.first()
+        {
+            return Err(format!("errand {errand} was neither done nor withdrawn"));
+        }
+        Ok((view.lost, view.waited, view.done))
     }
 }
 
@@ -157,6 +165,9 @@ struct View<'a> {
     lost_turns: HashSet<TurnId>,
     lost: u64,
     waited: u64,
+    /// Told, and neither done nor withdrawn.
+    errands: Vec<u64>,
+    done: u64,
     text: String,
     /// The running reply was seen from its start.
     whole: bool,
@@ -232,6 +243,14 @@ impl View<'_> {
                 Some(ends) => *ends += 1,
                 None => return Err(format!("item {item} ended and was never told to wait")),
             },
+            Event::Errand(errand) => {
+                if self.errands.contains(&errand.id) {
+                    return Err(format!("errand {} was told twice", errand.id));
+                }
+                self.errands.push(errand.id);
+            }
+            // The errand itself may have been lost with the log.
+            Event::ErrandDropped { errand } => self.errands.retain(|open| open != errand),
             Event::RetryEnded { .. } => self.retrying = false,
             Event::CompactionStarted { .. } if std::mem::replace(&mut self.compacting, true) => {
                 return Err("a compaction starts while another runs".into());
@@ -270,6 +289,7 @@ impl View<'_> {
                     Some(after) => Place::Next(after + 1),
                     None => Place::Joined { last_seq: opened.state.last_seq },
                 };
+                self.errands.clear();
                 self.text.clear();
                 self.whole = false;
                 self.live = after.is_none();
@@ -280,6 +300,14 @@ impl View<'_> {
                 self.running = None;
                 self.unsettled = false;
                 self.came_in = true;
+            }
+            (Ok(_), What::ErrandDone(errand)) => {
+                let open = self.errands.len();
+                self.errands.retain(|other| other != errand);
+                if self.errands.len() == open {
+                    return Err(format!("errand {errand} was not this peer's to do, or over"));
+                }
+                self.done += 1;
             }
             (Ok(Reply::Compacted(_)), What::CompactLater) => self.waited += u64::from(sent.in_turn),
             (Err(fault), What::CompactLater)

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vocab::{
-    CallContext, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required, SessionId, Shell,
-    Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
+    CallContext, ErrandKind, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required,
+    SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
 };
 
 use super::dice::Dice;
@@ -97,6 +97,15 @@ pub(super) fn list(open: u64) -> Vec<TodoPhase> {
     vec![TodoPhase { id: "phase-1".into(), name: "all".into(), tasks: (0..=open).map(task).collect() }]
 }
 
+/// Something for a controller to do.
+fn errand(which: u64) -> ErrandKind {
+    match which {
+        0 => ErrandKind::ReadText { path: "/nowhere/file".into() },
+        1 => ErrandKind::WriteText { path: "/nowhere/file".into(), content: "x".into() },
+        _ => ErrandKind::Run { command: "make".into(), cwd: "/nowhere".into(), env: Vec::new(), output_bytes_max: 100 },
+    }
+}
+
 struct SimTool {
     spec: ToolSpec,
     required: Required,
@@ -151,10 +160,14 @@ impl Tool for SimTool {
         let running = Running(self.running.clone());
         let changes = self.required > Required::ReadOnly;
         let todos = (self.roll(5) == 0).then(|| self.roll(3));
+        let errand = (self.roll(2) == 0).then(|| errand(self.roll(3)));
         Box::pin(async move {
             let _running = running;
             (context.progress)("on it");
             tokio::time::sleep(Duration::from_millis(wait)).await;
+            if let (Some(errands), Some(errand)) = (&context.errands, errand) {
+                errands.run(errand).await;
+            }
             match how {
                 0 => panic!("a scripted panic of a running tool"),
                 1 => tokio::time::sleep(Duration::from_secs(1_000_000)).await,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use engine::{Config, Engine, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Event, FaultKind, Gate,
-    HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueVerb, Reply, RetryPolicy,
-    Scope, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Errand, ErrandKind,
+    ErrandResult, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open,
+    Overflow, Part, QueueVerb, Reply, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb, Which,
 };
 
 use super::SESSION;
@@ -43,6 +43,7 @@ pub(super) struct World {
     asks: Vec<(AskId, bool)>,
     items: Vec<ItemId>,
     users: Vec<u64>,
+    errands: Vec<u64>,
     last_seq: u64,
     said: u64,
 }
@@ -67,6 +68,7 @@ impl World {
             asks: Vec::new(),
             items: Vec::new(),
             users: Vec::new(),
+            errands: Vec::new(),
             last_seq: 0,
             said: 0,
         }
@@ -91,6 +93,7 @@ impl World {
             clock: self.clock.clone(),
             read_object: wire::read_object,
             around: Arc::new(vocab::Alone),
+            servers: Arc::new(vocab::NoServers),
         };
         let mut defaults = Settings::new("/nowhere", "a");
         defaults.mode = self.dice.pick(&Mode::ALL);
@@ -150,6 +153,15 @@ impl World {
         self.trace.push(format!("  peer {name} comes, after {:?}", open.after));
         eye.send(Verb::Open(open));
         self.eyes.push(eye);
+        if self.dice.chance(50) {
+            let offer = self.offer();
+            self.send(self.eyes.len() - 1, offer);
+        }
+    }
+
+    fn offer(&mut self) -> Verb {
+        let mut roll = || self.dice.chance(60);
+        Verb::OfferServices(Services { read_text: roll(), write_text: roll(), terminal: roll() })
     }
 
     fn after(&mut self) -> Option<u64> {
@@ -254,7 +266,7 @@ impl World {
 
     /// What goes on beside the conversation.
     fn beside(&mut self) -> Verb {
-        match self.dice.below(10) {
+        match self.dice.below(12) {
             0..5 => {
                 self.said += 1;
                 let command = if self.dice.chance(3) { " ".to_owned() } else { format!("cmd{}", self.said) };
@@ -264,6 +276,11 @@ impl World {
             6 => Verb::Set(Change::Todos(list(self.dice.below(3)))),
             7 => Verb::Read { after: self.dice.below(self.last_seq + 3) },
             8 => Verb::Fork { at: None },
+            9 => self.offer(),
+            10 => {
+                let errand = if self.errands.is_empty() { 1 } else { self.dice.pick(&self.errands) };
+                Verb::ErrandDone { errand, result: self.dice.pick(&[ErrandResult::Written, ErrandResult::NotFound]) }
+            }
             _ => self.dice.pick(&[Verb::Inspect, Verb::Inspect, Verb::Models, Verb::Export { file: None }]),
         }
     }
@@ -347,7 +364,26 @@ impl World {
                 }
                 self.trace.push(format!("{ms:>8} peer {name} < {}", brief(&event)));
                 self.learn(&event);
+                if let Event::Errand(errand) = event {
+                    self.serve(at, &errand);
+                }
             }
+        }
+    }
+
+    /// A controller that does what it is told, most of the time.
+    fn serve(&mut self, at: usize, errand: &Errand) {
+        self.errands.push(errand.id);
+        let result = match &errand.kind {
+            ErrandKind::ReadText { .. } => ErrandResult::Text("text".into()),
+            ErrandKind::WriteText { .. } => ErrandResult::Written,
+            ErrandKind::Run { .. } => {
+                ErrandResult::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None }
+            }
+        };
+        if self.dice.chance(60) {
+            let result = if self.dice.chance(80) { result } else { ErrandResult::Failed("no".into()) };
+            self.send(at, Verb::ErrandDone { errand: errand.id, result });
         }
     }
 

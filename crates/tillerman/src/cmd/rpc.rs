@@ -162,6 +162,9 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     let Prepared { mut setup, config, extensions, .. } = setup::prepare(&basics, Mode::DangerFullAccess)?;
     let settings = agent::settings(&setup.agent_dir);
     settle::settle(&mut setup.settings, flags, &config, &settings);
+    if flags.no_servers {
+        setup.servers.clear();
+    }
     setup.compact_at = settle::compact_at(&config, &settings);
     setup.api_key = flags.api_key.clone();
     setup.wanted = wanted(flags, &config, &settings);

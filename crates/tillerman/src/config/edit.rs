@@ -17,8 +17,8 @@ pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> 
             .hint("set OPENAI_API_KEY in the environment"));
     }
     let known = super::find(key)?;
-    if known.kind == Kind::Models {
-        let text = "`models` is a list of tables and cannot be set from the command line";
+    if matches!(known.kind, Kind::Models | Kind::Servers) {
+        let text = format!("`{name}` is made of tables and cannot be set from the command line");
         return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
     }
     let setting = known.kind.check_text(text).ok_or_else(|| {

@@ -1,6 +1,6 @@
 //! The one table of settings: reading, `config get`, `config set` and the manual follow it.
 
-use vocab::{Mode, SyncLevel};
+use vocab::{Mode, SyncLevel, ToolServer};
 
 use super::tree::{Node, Value};
 
@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Texts,
     /// Tables with `slug` and more; see [`super::models`].
     Models,
+    /// Tables of servers by name; see [`super::servers`].
+    Servers,
 }
 
 /// Whether a file that came with the workspace may decide it.
@@ -93,8 +95,12 @@ pub(crate) const KEYS: &[Key] = &[
         ..key("extensions", Kind::Texts, "Programs to start beside every conversation; paths from where the file is.")
     },
     Key {
+        workspace: Workspace::Trusted,
+        ..key("servers", Kind::Servers, "Servers of tools (MCP) that every session gets, as tables by name.")
+    },
+    Key {
         workspace: Workspace::Never,
-        ..key("trusted_workspaces", Kind::Texts, "Directories whose own settings may start extensions.")
+        ..key("trusted_workspaces", Kind::Texts, "Directories whose own settings may start extensions and servers.")
     },
     account("accounts.openai_issuer", "TILLERMAN_OPENAI_ISSUER", "Where a ChatGPT account is signed in to."),
     account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account, up to and including /v1."),
@@ -129,6 +135,7 @@ pub(crate) enum Setting {
     Bool(bool),
     Texts(Vec<String>),
     Models(Vec<super::ModelEntry>),
+    Servers(Vec<ToolServer>),
 }
 
 impl Setting {
@@ -142,6 +149,8 @@ impl Setting {
             Setting::Bool(value) => value.to_string(),
             Setting::Texts(texts) => texts.join(","),
             Setting::Models(models) => models.iter().map(|model| &*model.slug).collect::<Vec<_>>().join(","),
+            // What they are given may be secret.
+            Setting::Servers(servers) => servers.iter().map(|server| &*server.name).collect::<Vec<_>>().join(","),
         }
     }
 }
@@ -161,6 +170,7 @@ impl Kind {
             Kind::Bool => "true or false".into(),
             Kind::Texts => "a list of names".into(),
             Kind::Models => "a list of tables, each with a slug".into(),
+            Kind::Servers => "a table of servers".into(),
         }
     }
 
@@ -203,7 +213,7 @@ impl Kind {
                 Value::List(names.map(|name| Node { value: Value::Text(name.to_owned()), line: None }).collect())
             }
             Kind::Text | Kind::Mode | Kind::Sync => Value::Text(text.to_owned()),
-            Kind::Models => return None,
+            Kind::Models | Kind::Servers => return None,
         };
         self.check(&Node { value, line: None })
     }

@@ -207,6 +207,52 @@ fn a_workspace_starts_extensions_only_where_the_user_trusts_it() {
 }
 
 #[test]
+fn servers_are_read_and_those_of_a_workspace_need_trust() {
+    let user = "[servers.Files]\ncommand = 'npx'\nargs = ['-y', 'files']\nenv = { API_KEY = 'canary-1', EMPTY = '' }\n\
+                [servers.web]\nurl = 'https://x.example/mcp'\nheaders = { Authorization = 'canary-2' }\n";
+    let work = ("work/.tillerman.toml", "[servers.theirs]\ncommand = 'x'\n[servers.web]\ncommand = 'y'\n");
+    let stranger = place(&[("user/config.toml", user), work]);
+    check(
+        &stranger,
+        expect![[r#"
+            servers = Files,web  # /user/config.toml
+            warning: /work/.tillerman.toml: `servers` is ignored: nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it
+        "#]],
+    );
+    let config = stranger.load(None).unwrap();
+    assert!(!format!("{config:?}").contains("canary"), "{config:?}");
+    let secret = |text: &str| vocab::Secret::new(text).unwrap();
+    let files = vocab::ServerWay::Process {
+        command: "npx".into(),
+        args: vec!["-y".into(), "files".into()],
+        env: vec![("API_KEY".into(), secret("canary-1"))],
+    };
+    let headers = vec![("Authorization".into(), secret("canary-2"))];
+    let web = vocab::ServerWay::Http { url: "https://x.example/mcp".into(), headers };
+    assert_eq!(config.servers().iter().map(|server| server.way.clone()).collect::<Vec<_>>(), [files, web.clone()]);
+
+    let trusting = place(&[work]);
+    let root = trusting.root.path().display();
+    let text = format!("trusted_workspaces = ['{root}/work']\n{user}");
+    std::fs::write(trusting.user().join("config.toml"), text).unwrap();
+    let config = trusting.load(None).unwrap();
+    let names: Vec<&str> = config.servers().iter().map(|server| &*server.name).collect();
+    assert_eq!((names, &config.servers()[1].way), (vec!["Files", "web", "theirs"], &web), "the user's own counts");
+
+    for (text, want) in [
+        ("servers = 3", "`servers` wants a table of servers, has a whole number"),
+        ("[servers.x]\nargs = []", "`servers.x` wants either command or url"),
+        ("[servers.x]\ncommand = 'a'\nurl = 'b'", "`servers.x` wants either command or url"),
+        ("[servers.x]\ncommand = 'a'\nargs = 'b c'", "`servers.x.args` wants a list of texts, has text"),
+        ("[servers.x]\ncommand = 'a'\nenv = ['canary']", "`servers.x.env` wants a table of texts, has a list"),
+        ("[servers.x]\ncomand = 'a'", "`servers.x.comand` is unknown; a server has command, args, env, url, headers"),
+    ] {
+        let fault = place(&[("user/config.toml", text)]).load(None).unwrap_err();
+        assert!(fault.message.ends_with(want), "{text}: {}", fault.message);
+    }
+}
+
+#[test]
 fn unknown_keys_are_pointed_out_and_passed_over() {
     let files = [(
         "user/config.toml",

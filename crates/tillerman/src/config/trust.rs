@@ -31,9 +31,16 @@ pub(super) fn is_trusted(trusted: Option<&[String]>, from: &Source) -> bool {
     trusted.unwrap_or_default().iter().any(is_here)
 }
 
-pub(super) fn joined(before: Option<&[String]>, more: Setting) -> Setting {
+pub(super) fn joined(before: Option<&Setting>, more: Setting) -> Setting {
     match (before, more) {
-        (Some(before), Setting::Texts(more)) => Setting::Texts(before.iter().cloned().chain(more).collect()),
+        (Some(Setting::Texts(before)), Setting::Texts(more)) => {
+            Setting::Texts(before.iter().cloned().chain(more).collect())
+        }
+        // Of two with one name the user's own counts.
+        (Some(Setting::Servers(before)), Setting::Servers(more)) => {
+            let more = more.into_iter().filter(|it| !before.iter().any(|own| own.name == it.name));
+            Setting::Servers(before.iter().cloned().chain(more).collect())
+        }
         (_, more) => more,
     }
 }

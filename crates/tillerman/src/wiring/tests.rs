@@ -1,6 +1,7 @@
 //! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
 
 mod openrouter;
+mod servers;
 mod signing_in;
 mod stage;
 mod vendor;
@@ -50,6 +51,7 @@ fn setup(wanted: Wanted) -> Setup {
         default_context_window: None,
         idle_timeout_ms: None,
         preferences: Arc::new(Nowhere),
+        servers: Vec::new(),
     }
 }
 

@@ -5,11 +5,14 @@
 // A test that fails says what it saw, and a skipped one why.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
+mod acp_driver;
 mod driver;
 mod loaf_driver;
 mod process;
 mod rpc_driver;
 
+mod acp_flow;
+mod acp_lines;
 mod flow;
 mod lines;
 mod loaf_flow;

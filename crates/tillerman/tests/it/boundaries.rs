@@ -78,6 +78,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "wire" | "engine" | "tools" | "providers" | "tour" => &["vocab"],
         "store" => &["vocab", "safefile"],
         "auth" => &["vocab", "safefile", "providers"],
+        "mcp" => &["vocab", "wire", "providers"],
         "host" | "extensions" => &["vocab", "wire", "engine"],
         "sessionfile" => &["vocab", "wire", "dialect-rpc"],
         "client" => &["vocab", "wire", "dialect-acp"],

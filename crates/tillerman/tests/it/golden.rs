@@ -8,7 +8,7 @@ use testkit::golden::{Opening, Scene};
 use vocab::Which;
 use wire::Dialect;
 
-use crate::loaf_stage;
+use crate::{acp_stage, loaf_stage};
 
 pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect> {
     Box::new(Serve::new(Options {
@@ -76,6 +76,11 @@ fn every_golden_conversation_is_what_rpc_says() {
 #[test]
 fn every_golden_conversation_is_what_loaf_says() {
     check_in("loaf", 20, loaf_stage::scene, loaf_stage::dialect);
+}
+
+#[test]
+fn every_golden_conversation_is_what_acp_says() {
+    check_in("acp", 30, acp_stage::scene, acp_stage::dialect);
 }
 
 fn check(dialect: &str, least: usize, make: impl Fn(&Opening) -> Box<dyn Dialect> + Copy) {

@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -15,21 +16,31 @@ const VERSION: &str = "0.73.1";
 /// The oldest Node the package runs on.
 const NODE_MAJOR_MIN: u32 = 20;
 /// A registry that does not answer for so long is not there.
-const INSTALL_PATIENCE: Duration = Duration::from_secs(240);
+pub(crate) const INSTALL_PATIENCE: Duration = Duration::from_secs(240);
 /// All checks together; a hanging one ends itself after 40 seconds.
-const CHECKS_PATIENCE: Duration = Duration::from_secs(300);
+pub(crate) const CHECKS_PATIENCE: Duration = Duration::from_secs(300);
 /// Fewer checks than this mean that a group was not run.
 const CHECKS_MIN: usize = 80;
 
 /// How a program ended, its lines on stdout, and all it said on stderr.
-struct Ending {
-    well: bool,
-    said: Vec<String>,
-    complaint: String,
+pub(crate) struct Ending {
+    pub(crate) well: bool,
+    pub(crate) said: Vec<String>,
+    pub(crate) complaint: String,
+}
+
+impl Ending {
+    /// Every check passed, and there were as many as there should be.
+    pub(crate) fn checked(&self, checks_min: usize) {
+        let failed: Vec<&str> = self.said.iter().map(String::as_str).filter(|line| !line.starts_with("ok ")).collect();
+        let passed = self.said.len() - failed.len();
+        let enough = self.well && passed >= checks_min;
+        assert!(enough, "{passed} checks passed; otherwise:\n{}\n{}", failed.join("\n"), self.complaint);
+    }
 }
 
 /// Runs a program to its end; `Err` says why that was not possible.
-fn run(command: &mut Command, patience: Duration) -> Result<Ending, String> {
+pub(crate) fn run(command: &mut Command, patience: Duration) -> Result<Ending, String> {
     let name = format!("{:?}", command.get_program());
     // A file never fills up, so that a talkative program needs no second reader.
     let mut log = tempfile::tempfile().map_err(|why| format!("no file for the log of {name}: {why}"))?;
@@ -58,41 +69,67 @@ fn run(command: &mut Command, patience: Duration) -> Result<Ending, String> {
     Ok(Ending { well: status.success(), said, complaint })
 }
 
-/// A Node that can run the package, or why there is none.
-fn node() -> Result<(), String> {
+/// The version of the Node that is installed, or why there is none.
+pub(crate) fn node_version() -> Result<(u32, u32), String> {
     let asked = run(Command::new("node").arg("--version"), INSTALL_PATIENCE)?;
     let version = asked.said.first().map_or("", String::as_str);
-    let major = version.trim_start_matches('v').split('.').next().and_then(|it| it.parse::<u32>().ok());
-    match major {
-        Some(major) if major >= NODE_MAJOR_MIN => Ok(()),
-        _ => Err(format!("node {version} is too old, {NODE_MAJOR_MIN} is needed")),
+    let mut numbers = version.trim_start_matches('v').split('.').map_while(|it| it.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) => Ok((major, minor)),
+        _ => Err(format!("node says that it is {version:?}")),
     }
 }
 
-/// Where the package is; installed on the first run and kept with the build output.
-fn package() -> Result<PathBuf, String> {
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers").join(format!("pi-{VERSION}"));
-    let package = cache.join("node_modules").join(PACKAGE);
+/// A Node that can run the packages, or why there is none.
+pub(crate) fn node() -> Result<(), String> {
+    match node_version()? {
+        (major, _) if major >= NODE_MAJOR_MIN => Ok(()),
+        (major, _) => Err(format!("node {major} is too old, {NODE_MAJOR_MIN} is needed")),
+    }
+}
+
+/// A directory beside the build output that `fill` fills on the first run.
+pub(crate) fn cached(name: &str, fill: impl FnOnce(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
+    // Tests of one process that want the same things wait for each other.
+    static FILLING: Mutex<()> = Mutex::new(());
+    let _alone = FILLING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers").join(name);
     let done = cache.join("installed");
-    if done.exists() {
-        return Ok(package);
+    if !done.exists() {
+        std::fs::create_dir_all(&cache).map_err(|why| format!("no cache directory: {why}"))?;
+        fill(&cache)?;
+        // Written last, so that an interrupted installation is repeated.
+        std::fs::write(&done, name).map_err(|why| format!("the cache cannot be written: {why}"))?;
     }
-    std::fs::create_dir_all(&cache).map_err(|why| format!("no cache directory: {why}"))?;
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--prefix"]);
-    npm.arg(&cache).arg(format!("{PACKAGE}@{VERSION}")).current_dir(&cache);
-    let ending = run(&mut npm, INSTALL_PATIENCE)?;
-    if !ending.well {
-        return Err(format!("npm could not install {PACKAGE}: {}", ending.complaint));
+    cache.canonicalize().map_err(|why| format!("the cache is not there: {why}"))
+}
+
+/// The `node_modules` with these packages.
+pub(crate) fn npm(name: &str, packages: &[String]) -> Result<PathBuf, String> {
+    let cache = cached(name, |cache| {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--prefix"]);
+        npm.arg(cache).args(packages).current_dir(cache);
+        installed(&run(&mut npm, INSTALL_PATIENCE)?, "npm", packages)
+    })?;
+    Ok(cache.join("node_modules"))
+}
+
+/// Where one package is.
+pub(crate) fn package(kept_as: &str, name: &str, version: &str) -> Result<PathBuf, String> {
+    Ok(npm(&format!("{kept_as}-{version}"), &[format!("{name}@{version}")])?.join(name))
+}
+
+pub(crate) fn installed(ending: &Ending, by: &str, packages: &[String]) -> Result<(), String> {
+    match ending.well {
+        true => Ok(()),
+        false => Err(format!("{by} could not install {}: {}", packages.join(" "), ending.complaint)),
     }
-    // Written last, so that an interrupted installation is repeated.
-    std::fs::write(&done, VERSION).map_err(|why| format!("the cache cannot be written: {why}"))?;
-    Ok(package)
 }
 
 #[test]
 fn the_npm_client_and_the_original_agent_work_with_the_binary() {
-    let package = match node().and_then(|()| package()) {
+    let package = match node().and_then(|()| package("pi", PACKAGE, VERSION)) {
         Ok(package) => package,
         Err(why) => {
             println!("SKIP {why}");
@@ -104,8 +141,5 @@ fn the_npm_client_and_the_original_agent_work_with_the_binary() {
     checks.arg(script).env("PEER_PACKAGE", &package).env("PEER_AGENT", env!("CARGO_BIN_EXE_tillerman"));
     // RpcClient waits 30 s for an answer without its id, as the older form of errors is.
     checks.env("PEER_AGENT_ARGS", "--rpc-errors=pi");
-    let Ending { well, said, complaint } = run(&mut checks, CHECKS_PATIENCE).expect("the checks end");
-    let failed: Vec<&str> = said.iter().map(String::as_str).filter(|line| !line.starts_with("ok ")).collect();
-    let passed = said.len() - failed.len();
-    assert!(well && passed >= CHECKS_MIN, "{passed} checks passed; otherwise:\n{}\n{complaint}", failed.join("\n"));
+    run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(CHECKS_MIN);
 }

@@ -1,6 +1,7 @@
-//! The stories of `testkit::stories`, told by the engine itself, by `serve`, by `rpc` and by `loaf`. `serve` must leave the log
+//! The stories of `testkit::stories`, told by the engine itself, by `serve`, by `rpc`, by `loaf` and by `acp`. `serve` must leave the log
 //! that the story's file shows; the others, which open sessions their own way, the log of the engine opened that way.
 
+mod acp_teller;
 mod alone;
 mod crashes;
 mod host_tools;
@@ -18,6 +19,7 @@ use vocab::Which;
 
 use crate::golden::paused;
 use crate::loaf_stage;
+use acp_teller::{AcpTeller, engine_as_acp};
 use loaf_teller::{LoafTeller, engine_as_loaf};
 use rpc_teller::{RpcTeller, open_as_rpc};
 use serve_teller::ServeTeller;
@@ -130,6 +132,50 @@ fn loaf_leaves_the_log_of_the_engine() {
         assert!(told == twin, "{name}: loaf tells it differently:\n{}", difference(&twin, &told));
     }
     assert_eq!(told_by_loaf + NOT_IN_LOAF.len(), files().len(), "the table names a story that is not there");
+}
+
+/// Stories that `acp` has no words for, or that are not the same story there.
+const NOT_IN_ACP: &[(&str, &str)] = &[
+    ("12_prompt_while_busy", "a second prompt waits: golden/acp/queue.talk"),
+    ("13_steer_in_stream", "this wire has no words for steering"),
+    ("14a_steer_waits_for_the_batch", "this wire has no words for steering"),
+    ("14b_steer_cuts_the_batch", "this wire has no words for steering"),
+    ("15a_follow_ups_one_at_a_time", "this wire has no words for steering"),
+    ("15b_follow_ups_all_at_once", "this wire has no words for steering"),
+    ("16b_all_taken_back", "prompts are taken back one by one: 16_taken_back"),
+    ("17d_retry_wait_aborted", "a wait ends with its turn: 17c_interrupt_in_retry_wait"),
+    ("23a_gone_with_a_question", "the end of the input stops what runs: golden/acp/eof_in_question.talk"),
+    ("23b_gone_in_stream", "the end of the input stops what runs: golden/acp/eof_in_turn.talk"),
+    ("34_changes_while_a_turn_runs", "`/clear` would put the client on another session: golden/acp/choosing.talk"),
+    ("39a_users_own_command", "a user has no commands of their own here"),
+    ("39b_users_own_command_aborted", "a user has no commands of their own here"),
+    ("40a_todo_list", "a client has no words for tasks; a model's list is golden/acp/plan.talk"),
+    ("40b_reminded", "a client has no words for tasks"),
+    ("40c_no_reminder_after_an_interrupt", "a client has no words for tasks"),
+];
+
+/// As above: the engine, opened as `acp` opens it, is the measure. A no has no reason on this wire, nobody is told that an
+/// answer came too late, and what is wrong with a slash command is said in words.
+#[test]
+fn acp_leaves_the_log_of_the_engine() {
+    let mut told_by_acp = 0;
+    for (file, story) in files() {
+        let name = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+        if NOT_IN_ACP.iter().any(|(it, _)| name == *it) {
+            continue;
+        }
+        let story: String = story
+            .lines()
+            .map(|line| if line.starts_with("deny ") { "deny\n".into() } else { format!("{line}\n") })
+            .collect();
+        let twin = paused(play(&story, engine_as_acp)).expect("the engine has words for everything");
+        let twin = twin.replace("! unknown_ask\n", "").replace("! unknown_model\n", "");
+        let told = paused(play(&story, async |stage| AcpTeller::new(stage).await));
+        let told = told.unwrap_or_else(|| panic!("{name}: acp has no words for it, and no table says why"));
+        told_by_acp += 1;
+        assert!(told == twin, "{name}: acp tells it differently:\n{}", difference(&twin, &told));
+    }
+    assert_eq!(told_by_acp + NOT_IN_ACP.len(), files().len(), "the table names a story that is not there");
 }
 
 fn difference(expected: &str, got: &str) -> String {

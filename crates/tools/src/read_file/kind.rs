@@ -1,7 +1,7 @@
 //! What a file is, by its first bytes. Pure.
 
 /// Media type of a picture that models take.
-pub(super) fn image(head: &[u8]) -> Option<&'static str> {
+pub(crate) fn image(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),

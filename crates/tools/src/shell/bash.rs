@@ -13,7 +13,7 @@ use super::background::{RUNNING_MAX, Start};
 use super::capture::{Capture, Shown};
 use super::classify::required;
 use super::follow::{End, follow};
-use super::{Shell, environment};
+use super::{Shell, environment, terminal};
 
 /// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
@@ -71,7 +71,14 @@ impl Tool for Bash {
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         let shell = Arc::clone(&self.shell);
         Box::pin(async move {
-            match start(&shell, &input, &context).await {
+            let args = match check(&shell, &input, &context) {
+                Ok(args) => args,
+                Err(message) => return Outcome::error(message),
+            };
+            if let Some(terminal) = terminal::of(&context).filter(|_| !args.in_background()) {
+                return terminal::run(&shell, &args, terminal, &context).await;
+            }
+            match start(&shell, args, &context).await {
                 Ok((args, held)) if args.in_background() => background(&shell, &args, held),
                 Ok((args, held)) => foreground(&shell, &args, held, &context).await,
                 Err(message) => Outcome::error(message),
@@ -98,8 +105,8 @@ fn inside(path: &Path, workspace: &Path) -> bool {
     }
 }
 
-/// Checks the call against what was granted and starts the command.
-async fn start(shell: &Shell, input: &Json, context: &CallContext) -> Result<(BashArgs, Held), String> {
+/// Checks the call against what was granted.
+fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<BashArgs, String> {
     let args = BashArgs::parse(input)?;
     let options = &shell.options;
     let needed = needs(&args, &options.workspace);
@@ -110,10 +117,21 @@ async fn start(shell: &Shell, input: &Json, context: &CallContext) -> Result<(Ba
             context.granted.as_str()
         ));
     }
-    let cwd: PathBuf = options.workspace.join(args.cwd.as_deref().unwrap_or("."));
+    let cwd = cwd(shell, &args);
     if !cwd.is_dir() {
         return Err(format!("bash: the directory {} does not exist", cwd.display()));
     }
+    Ok(args)
+}
+
+/// Where the command runs.
+pub(super) fn cwd(shell: &Shell, args: &BashArgs) -> PathBuf {
+    shell.options.workspace.join(args.cwd.as_deref().unwrap_or("."))
+}
+
+/// Starts a command that was checked.
+async fn start(shell: &Shell, args: BashArgs, context: &CallContext) -> Result<(BashArgs, Held), String> {
+    let options = &shell.options;
     if args.in_background() && !shell.background().has_room() {
         return Err(format!(
             "bash: {RUNNING_MAX} background processes are running, no more are allowed; end some with bash_stop \
@@ -125,6 +143,7 @@ async fn start(shell: &Shell, input: &Json, context: &CallContext) -> Result<(Ba
     if terminal.is_some() {
         environment::on_terminal(&mut env);
     }
+    let cwd = cwd(shell, &args);
     let request = Request { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
     let held = shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))?;
     Ok((args, held))
@@ -172,6 +191,18 @@ async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallCo
     outcome(&end, capture.finish().await, left_as, args.timeout())
 }
 
+/// What the model reads: the output, and what is to be said of it.
+pub(super) fn with_notes(shown: &Shown, notes: &[String]) -> String {
+    let mut text = if shown.total == 0 { "(no output)".to_owned() } else { shown.text.clone() };
+    for note in notes {
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(note);
+    }
+    text
+}
+
 fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Duration) -> Outcome {
     let mut notes = Vec::new();
     match &left_as {
@@ -193,13 +224,7 @@ fn outcome(end: &End, shown: Shown, left_as: Option<Option<String>>, timeout: Du
         }
         _ => notes.push("[the supervisor of the command was killed; what it had started was ended]".to_owned()),
     }
-    let mut text = if shown.total == 0 { "(no output)".to_owned() } else { shown.text };
-    for note in notes {
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(&note);
-    }
+    let text = with_notes(&shown, &notes);
     let details = serde_json::json!({
         "exitCode": match end.report { Some(Report::Exited { code, .. }) => Some(code), _ => None },
         "signal": match end.report { Some(Report::Killed { signal, .. }) => Some(signal), _ => None },

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use vocab::Required;
 
@@ -73,6 +74,15 @@ pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &
         harden_git(&mut vars);
     }
     vars
+}
+
+/// What a command in a controller's terminal gets on top of the controller's own variables: the same switches, and for a
+/// command that may only read the same fences.
+pub(super) fn on_top(options: &Options, granted: Required) -> Vec<(Arc<str>, Arc<str>)> {
+    let path = std::env::var_os("PATH").filter(|_| granted < Required::DangerFullAccess);
+    let ours = path.into_iter().map(|path| (OsString::from("PATH"), path));
+    let text = |text: OsString| text.into_string().ok().map(Arc::from);
+    clean(ours, options, granted).into_iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
 }
 
 /// What a command on a terminal gets instead: one that can move its cursor. Sizes in variables would hide a resize.

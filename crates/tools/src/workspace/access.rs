@@ -49,6 +49,10 @@ impl Spot {
         &self.rel
     }
 
+    pub(super) fn is_below(&self, root: &Arc<OwnedFd>) -> bool {
+        Arc::ptr_eq(&self.root, root)
+    }
+
     pub(crate) fn child(&self, name: &OsStr) -> Spot {
         let shown = match self.shown.as_str() {
             "." => name.to_string_lossy().into_owned(),

@@ -73,6 +73,13 @@ impl Drop for Staged {
     }
 }
 
+/// Everything that stands before a write by somebody else: the directory, and a name that may be taken.
+pub(crate) fn make_ready(spot: &Spot) -> io::Result<()> {
+    let name = spot.file_name().ok_or(Errno::ISDIR)?;
+    let dir = make_dirs(&spot.parent().ok_or(Errno::ISDIR)?)?;
+    check_replaceable(&dir, name).map(drop)
+}
+
 /// Takes a file away. Directories are refused.
 pub(crate) fn remove(spot: &Spot) -> io::Result<()> {
     let name = spot.file_name().ok_or(Errno::ISDIR)?;

@@ -3,8 +3,10 @@
 
 mod bench;
 mod changes;
+mod controlled;
 mod docs_page;
 mod edit;
+mod editor;
 mod escape;
 mod leash_entry;
 mod loaf_calls;
@@ -14,6 +16,7 @@ mod race;
 mod read;
 mod search;
 mod shell_background;
+mod shell_controlled;
 mod shell_ending;
 mod shell_family;
 mod shell_own;

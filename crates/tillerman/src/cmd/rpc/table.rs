@@ -65,7 +65,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["--permission-mode"], Value, Means::PermissionMode),
     none(&["--no-lsp"], Nothing, "no language servers"),
     none(&["--no-pty"], Nothing, "no terminals"),
-    none(&["--no-mcp"], Nothing, "no MCP servers"),
+    flag(&["--no-mcp"], Nothing, Means::NoServers),
     none(&["--no-rules"], Nothing, "no rules"),
     // ---- extensions
     flag(&["--extension", "-e"], Value, Means::Extension),

@@ -69,6 +69,7 @@ fn every_flag_of_a_usual_host_is_understood() {
         "off",
         "--api-key",
         "sk-canary",
+        "--no-mcp",
     ]);
     let want = Flags {
         provider: Some("lab".into()),
@@ -83,6 +84,7 @@ fn every_flag_of_a_usual_host_is_understood() {
         append_system_prompt: ["one", "two"].map(str::to_owned).to_vec(),
         extensions: vec!["/x".into(), "/y".into()],
         no_extensions: true,
+        no_servers: true,
         permission_mode: Some(Mode::ReadOnly),
         workspace: Some("/w".into()),
         config: Some("/c".into()),

@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// The next event that fits; the others wait for whoever wants them.
-    async fn until<T>(&mut self, mut fits: impl FnMut(&Event) -> Option<T>) -> T {
+    pub(super) async fn until<T>(&mut self, mut fits: impl FnMut(&Event) -> Option<T>) -> T {
         let mut seen = 0;
         loop {
             while seen < self.waiting.len() {

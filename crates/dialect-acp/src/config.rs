@@ -1,0 +1,102 @@
+//! What can be chosen in a session: mode, model, thinking. Told in three views at once, because clients of different ages know
+//! different ones.
+
+use serde_json::{Value, json};
+use vocab::{Mode, ModelInfo, State};
+
+pub(crate) const MODEL: &str = "model";
+pub(crate) const MODE: &str = "mode";
+pub(crate) const THOUGHT: &str = "thought_level";
+/// No thinking is asked for.
+pub(crate) const OFF: &str = "off";
+/// What a model is offered of which nothing is known.
+const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
+
+fn mode_name(mode: Mode) -> (&'static str, &'static str) {
+    match mode {
+        Mode::ReadOnly => ("Read only", "Nothing may be changed."),
+        Mode::WorkspaceWrite => {
+            ("Workspace write", "Files of the workspace may be changed; what else is needed is asked for.")
+        }
+        Mode::DangerFullAccess => ("Full access", "Everything runs without asking."),
+        Mode::Prompt => ("Ask", "Whatever is more than reading is asked for."),
+        Mode::Plan => ("Plan", "Look, think and propose; change nothing."),
+    }
+}
+
+/// What a session has now, and what it could have.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Chosen {
+    pub(crate) mode: Mode,
+    pub(crate) model: ModelInfo,
+    pub(crate) thinking: Option<String>,
+}
+
+impl Chosen {
+    pub(crate) fn of(state: &State) -> Self {
+        let thinking = state.thinking.as_ref().map(ToString::to_string);
+        Self { mode: state.mode, model: ModelInfo::clone(&state.model_info), thinking }
+    }
+
+    pub(crate) fn modes(&self) -> Value {
+        let one = |mode: Mode| {
+            let (name, description) = mode_name(mode);
+            json!({ "id": mode.as_str(), "name": name, "description": description })
+        };
+        json!({ "currentModeId": self.mode.as_str(), "availableModes": Mode::ALL.map(one) })
+    }
+
+    /// The model that is used comes with the others even where the list does not have it.
+    fn models<'a>(&'a self, known: &'a [ModelInfo]) -> Vec<&'a ModelInfo> {
+        let listed = known.iter().any(|info| info.slug == self.model.slug);
+        (!listed).then_some(&self.model).into_iter().chain(known).collect()
+    }
+
+    /// As clients know it from before there were options.
+    pub(crate) fn legacy_models(&self, known: &[ModelInfo]) -> Value {
+        let one = |info: &&ModelInfo| json!({ "modelId": info.slug, "name": info.name, "description": about(info) });
+        let all: Vec<Value> = self.models(known).iter().map(one).collect();
+        json!({ "currentModelId": self.model.slug, "availableModels": all })
+    }
+
+    pub(crate) fn levels(&self) -> Vec<String> {
+        let known = match &self.model.levels {
+            Some(levels) => levels.iter().map(ToString::to_string).collect(),
+            None if self.model.thinking => LEVELS.map(str::to_owned).to_vec(),
+            None => Vec::new(),
+        };
+        std::iter::once(OFF.to_owned()).chain(known).collect()
+    }
+
+    pub(crate) fn options(&self, known: &[ModelInfo]) -> Value {
+        let model = |info: &&ModelInfo| json!({ "value": info.slug, "name": info.name, "description": about(info) });
+        let mode = |mode: Mode| {
+            let (name, description) = mode_name(mode);
+            json!({ "value": mode.as_str(), "name": name, "description": description })
+        };
+        let models: Vec<Value> = self.models(known).iter().map(model).collect();
+        let mut options = vec![
+            select(MODE, "Mode", self.mode.as_str(), json!(Mode::ALL.map(mode))),
+            select(MODEL, "Model", &self.model.slug, json!(models)),
+        ];
+        let levels = self.levels();
+        if levels.len() > 1 {
+            let now = self.thinking.as_deref().unwrap_or(OFF);
+            let level = |level: &String| json!({ "value": level, "name": level });
+            let mut all: Vec<Value> = levels.iter().map(level).collect();
+            if !levels.iter().any(|level| level == now) {
+                all.push(json!({ "value": now, "name": now }));
+            }
+            options.push(select(THOUGHT, "Thinking", now, json!(all)));
+        }
+        json!(options)
+    }
+}
+
+fn about(info: &ModelInfo) -> String {
+    format!("{}, {} tokens of context", info.provider, info.context_window)
+}
+
+fn select(id: &str, name: &str, now: &str, options: Value) -> Value {
+    json!({ "id": id, "name": name, "category": id, "type": "select", "currentValue": now, "options": options })
+}

@@ -1,0 +1,65 @@
+//! What people send and see: blocks of a prompt, and blocks of a message.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vocab::{Image, Part};
+
+/// A prompt as the engine takes it, and what was left out of it.
+pub(crate) struct Said {
+    pub(crate) parts: Vec<Part>,
+    pub(crate) left_out: Vec<String>,
+}
+
+/// Mentions stand where they stood; what they bring along comes behind the text.
+pub(crate) fn read(blocks: &[Value]) -> Said {
+    let (mut text, mut context) = (String::new(), String::new());
+    let (mut images, mut left_out) = (Vec::new(), Vec::new());
+    for block in blocks {
+        let word = |name: &str| block[name].as_str().unwrap_or_default();
+        match word("type") {
+            "text" => text.push_str(word("text")),
+            "image" => images.push(Part::Image(Image { mime: word("mimeType").into(), base64: word("data").into() })),
+            "resource_link" => text.push_str(&format!("[@{}]({})", word("name"), word("uri"))),
+            "resource" => {
+                let resource = &block["resource"];
+                let uri = resource["uri"].as_str().unwrap_or_default();
+                match resource["text"].as_str() {
+                    Some(inside) => {
+                        text.push_str(&format!("[@{}]({uri})", uri.rsplit('/').next().unwrap_or(uri)));
+                        context.push_str(&format!("\n\n<context ref=\"{uri}\">\n{inside}\n</context>"));
+                    }
+                    None => left_out.push(format!("the content of {uri} is not text")),
+                }
+            }
+            "" => left_out.push("a block without a type".to_owned()),
+            other => left_out.push(format!("a block of type {other}")),
+        }
+    }
+    text.push_str(&context);
+    let mut parts = Vec::new();
+    if !text.trim().is_empty() {
+        parts.push(Part::text(text));
+    }
+    parts.extend(images);
+    Said { parts, left_out }
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+pub(crate) fn block(part: &Part) -> Value {
+    match part {
+        Part::Text(it) => text(it),
+        Part::Image(image) => json!({ "type": "image", "data": image.base64, "mimeType": image.mime }),
+    }
+}
+
+/// The first word of a prompt that is a slash command, and the rest.
+pub(crate) fn slash(parts: &[Part]) -> Option<(Arc<str>, Arc<str>)> {
+    let [Part::Text(text)] = parts else { return None };
+    let line = text.trim().strip_prefix('/')?;
+    let (name, args) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    Some((name.into(), args.trim().into()))
+}

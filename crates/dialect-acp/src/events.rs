@@ -1,0 +1,249 @@
+//! What the engine tells unasked. Everything of a turn is written before the answer to its prompt.
+
+use serde_json::{Value, json};
+use vocab::{
+    Body, Entry, Event, ItemEnd, ItemId, Notice, NoticeLevel, QueueVerb, SignInStep, TodoPhase, TodoStatus, TurnEnd,
+    Verb,
+};
+use wire::Out;
+
+use crate::asking::Asked;
+use crate::config::Chosen;
+use crate::frames::{Pen, invalid, text};
+use crate::replies::{Why, ended};
+use crate::seat::{Turn, call_id};
+use crate::{Acp, content, tools};
+
+impl Acp {
+    pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+        let mut pen = Pen { frames: &mut out.frames };
+        let seat = &mut self.seats[at];
+        match event {
+            Event::Text { delta, .. } => seat.said(&mut pen, &*self.options.ids, delta),
+            Event::Thinking { delta, .. } => seat.thought(&mut pen, &*self.options.ids, delta),
+            Event::Logged(entry) => self.logged(at, entry, out),
+            Event::CallProgress { turn, call, parts } => {
+                let update = json!({
+                    "sessionUpdate": "tool_call_update",
+                    "toolCallId": call_id(turn, call),
+                    "status": "in_progress",
+                    "content": [tools::output(&vocab::parts_text(parts))],
+                });
+                pen.update(&seat.session, update);
+            }
+            Event::State(state) => {
+                self.changed(at, state, out);
+                let seat = &mut self.seats[at];
+                if let Some(end) = seat.over.take() {
+                    let update = seat.usage_update();
+                    Pen { frames: &mut out.frames }.update(&seat.session, update);
+                    self.turn_over(at, &end, out);
+                }
+            }
+            Event::TurnLost(end) => self.lost(at, end, out),
+            Event::Notice(Notice::Say { text, level }) => self.notice(at, *level, text, out),
+            Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
+            Event::CompactionStarted { .. } => self.compaction(at, "in_progress", None, out),
+            Event::CompactionFailed { fault, .. } => {
+                self.compaction(at, "failed", Some(("error", json!(fault.message))), out);
+            }
+            Event::Errand(errand) => self.errand(at, errand, out),
+            Event::ErrandDropped { errand } => self.errand_dropped(at, *errand, out),
+            Event::Gone { fault } => self.gone(at, fault, out),
+            // A client sees these in the answers and updates that follow.
+            Event::Notice(_)
+            | Event::CallInput { .. }
+            | Event::ModelCalled { .. }
+            | Event::RetryStarted { .. }
+            | Event::RetryEnded { .. }
+            | Event::Settled
+            | Event::ShellProgress { .. }
+            | Event::Consult(_)
+            | Event::SignIn { .. }
+            | Event::Queue(_)
+            | Event::ItemEnded { .. }
+            | Event::Live { .. }
+            | Event::Reply { .. } => {}
+        }
+    }
+
+    fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let mut pen = Pen { frames: &mut out.frames };
+        match &entry.body {
+            Body::TurnStarted { turn } => seat.turn = Some(Turn::new(turn.clone())),
+            Body::Settled { item, .. } if seat.lost.contains(item) => self.found_again(at, item, out),
+            Body::Settled { item, end } => {
+                let Some(place) = seat.waiting.iter().position(|(waiting, _)| waiting == item) else { return };
+                let (_, call) = seat.waiting.remove(place);
+                match (end, &seat.turn) {
+                    (ItemEnd::Consumed, Some(turn)) => seat.prompts.push((turn.id.clone(), call)),
+                    _ => pen.result(&call, json!({ "stopReason": "cancelled" })),
+                }
+                self.close_if_due(at, out);
+            }
+            Body::Assistant { .. } => {
+                if let Some(turn) = &mut seat.turn {
+                    turn.next_message();
+                }
+            }
+            Body::CallStarted { turn, call, .. } => {
+                if let Some(turn) = &mut seat.turn {
+                    turn.calls.push(call.clone());
+                }
+                pen.update(&seat.session, tools::announced(turn, call, &seat.cwd, "pending"));
+            }
+            Body::CallEnded { turn, result } => {
+                // The log of a turn that was lost is completed later; its end was told.
+                if let Some(running) = seat.turn.as_mut().filter(|running| running.id == *turn) {
+                    running.calls.retain(|call| call.id != result.call);
+                    pen.update(&seat.session, tools::finished(turn, result, &seat.cwd));
+                }
+            }
+            Body::AskOpened(ask) => self.asked_by_engine(at, ask, out),
+            Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
+            Body::Todos { phases } => pen.update(&seat.session, plan(phases)),
+            Body::Title { title } => {
+                seat.title = Some(title.clone());
+                let update = json!({
+                    "sessionUpdate": "session_info_update",
+                    "title": title,
+                    "updatedAt": vocab::iso8601(entry.at_ms),
+                });
+                pen.update(&seat.session, update);
+            }
+            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+                let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
+                self.notice(at, NoticeLevel::Warning, &words, out);
+            }
+            Body::Compacted(done) => {
+                let summary = json!([content::text(&done.summary)]);
+                self.compaction(at, "completed", Some(("summary", summary)), out);
+            }
+            // Its answer waits for the state that follows: how full the context is now is told before it.
+            Body::TurnEnded(end) => seat.over = Some(end.clone()),
+            Body::User { .. }
+            | Body::Opened { .. }
+            | Body::Queued(_)
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Shell(_)
+            | Body::Imported { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
+            | Body::Recovered { .. } => {}
+        }
+    }
+
+    /// The store has failed, and with it the turn: nothing of it is logged any more, so its end is told here. Nobody knows
+    /// when what waits will run, so nobody is left waiting for it.
+    fn lost(&mut self, at: usize, end: &TurnEnd, out: &mut Out) {
+        self.forget_asked(at, |asked| matches!(asked, Asked::Permission { .. }), out);
+        let error = ended(end, true).err().unwrap_or_else(|| invalid("the turn was lost"));
+        let seat = &mut self.seats[at];
+        let mut pen = Pen { frames: &mut out.frames };
+        for call in seat.turn.iter_mut().flat_map(|turn| std::mem::take(&mut turn.calls)) {
+            let update = json!({
+                "sessionUpdate": "tool_call_update",
+                "toolCallId": call_id(&end.turn, &call.id),
+                "status": "failed",
+                "content": [tools::output(&error.message)],
+            });
+            pen.update(&seat.session, update);
+        }
+        for (item, call) in std::mem::take(&mut seat.waiting) {
+            pen.refuse(Some(&call), &error);
+            seat.lost.push(item);
+        }
+        self.turn_over(at, end, out);
+    }
+
+    /// What waited when a turn was lost is still in the store. Its prompt was answered, so it must not run behind the
+    /// client's back.
+    fn found_again(&mut self, at: usize, item: &ItemId, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let turn = seat.turn.as_ref().map(|turn| turn.id.clone());
+        let others = std::mem::take(&mut seat.lost);
+        for other in others.into_iter().filter(|other| other != item) {
+            self.tell_seat(at, Verb::Queue(QueueVerb::TakeBack(other)), Why::Nothing, out);
+        }
+        self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
+    }
+
+    /// All views of what can be chosen are told together.
+    fn changed(&mut self, at: usize, state: &vocab::State, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let chosen = Chosen::of(state);
+        seat.state = state.clone();
+        let before = std::mem::replace(&mut seat.chosen, chosen);
+        if before.mode != seat.chosen.mode {
+            let update = json!({ "sessionUpdate": "current_mode_update", "currentModeId": seat.chosen.mode.as_str() });
+            Pen { frames: &mut out.frames }.update(&seat.session, update);
+        }
+        if before != seat.chosen {
+            self.tell_options(at, out);
+        }
+    }
+
+    /// To clients that know notices; people find the others on stderr.
+    fn notice(&mut self, at: usize, level: NoticeLevel, text: &str, out: &mut Out) {
+        if !self.client.session.notices {
+            return out.notes.push(text.to_owned());
+        }
+        let severity = match level {
+            NoticeLevel::Info => "info",
+            NoticeLevel::Warning => "warning",
+            NoticeLevel::Error => "error",
+        };
+        let update = json!({ "sessionUpdate": "notice", "severity": severity, "title": text });
+        Pen { frames: &mut out.frames }.update(&self.seats[at].session, update);
+    }
+
+    /// To clients that know compactions.
+    fn compaction(&mut self, at: usize, status: &str, more: Option<(&str, Value)>, out: &mut Out) {
+        if !self.client.session.compaction {
+            return;
+        }
+        let seat = &mut self.seats[at];
+        seat.compactions += u64::from(status == "in_progress");
+        let id = format!("compaction-{}", seat.compactions);
+        let mut update = json!({ "sessionUpdate": "compaction_update", "compactionId": id, "status": status });
+        if let Some((name, value)) = more {
+            update[name] = value;
+        }
+        Pen { frames: &mut out.frames }.update(&seat.session, update);
+    }
+
+    /// The session is lost. Whoever waits for a turn is told.
+    fn gone(&mut self, at: usize, fault: &vocab::Fault, out: &mut Out) {
+        self.forget_asked(at, |_| true, out);
+        let seat = self.seats.remove(at);
+        let error = crate::frames::from_fault(fault, None);
+        let calls =
+            seat.prompts.into_iter().map(|(_, call)| call).chain(seat.waiting.into_iter().map(|(_, call)| call));
+        for call in calls.chain(seat.closing.into_iter().map(|closing| closing.call)) {
+            Pen { frames: &mut out.frames }.refuse(Some(&call), &error);
+        }
+        out.notes.push(text(fault));
+    }
+
+    /// Where a person has to go: as an elicitation where the client knows that, else on stderr.
+    pub(crate) fn sign_in_step(&mut self, step: &SignInStep, out: &mut Out) {
+        match step {
+            SignInStep::Url(url) => self.show_url(url, out),
+            SignInStep::DeviceCode { verification_url, user_code, .. } => {
+                out.notes.push(format!("type the code {user_code} at {verification_url}"));
+            }
+            SignInStep::Started | SignInStep::Completed(_) | SignInStep::Failed { .. } => {}
+        }
+    }
+}
+
+pub(crate) fn plan(phases: &[TodoPhase]) -> Value {
+    let entries = phases.iter().flat_map(|phase| &phase.tasks).filter(|task| task.status != TodoStatus::Abandoned);
+    let one = |task: &vocab::TodoTask| json!({ "content": task.content, "priority": "medium", "status": task.status.as_str() });
+    json!({ "sessionUpdate": "plan", "entries": entries.map(one).collect::<Vec<_>>() })
+}

@@ -1,0 +1,221 @@
+//! The `acp` dialect: the Agent Client Protocol, version 1, agent side. JSON-RPC 2.0 over NDJSON in both directions: clients
+//! call us, and we call them (permissions, files, terminals, forms). A pure state machine over [`wire::Dialect`]: no I/O, no
+//! clock, no runtime.
+//!
+//! * `params`, `content`, `frames`: the wire. `requests`: what each method wants from the engine.
+//! * `replies`: what the engine's answers mean. `events`: what it tells unasked. `replay`: a saved session told again.
+//! * `asking`, `errands`: what we want from the client. `tools`, `config`, `seat`: one session as its client sees it.
+//!
+//! `docs/dialects/acp.md` is the page for authors of clients.
+
+mod asking;
+mod config;
+mod content;
+mod errands;
+mod events;
+mod frames;
+mod params;
+mod replay;
+mod replies;
+mod requests;
+mod seat;
+mod tools;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use vocab::names::Family;
+use vocab::{Command, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, Tag, Target, Told, Verb, Which};
+use wire::jsonrpc::{self, Frame, RpcError, Version};
+use wire::{Dialect, Line, Out, Parting};
+
+use asking::Asked;
+use frames::Pen;
+use params::Client;
+use replies::Why;
+use seat::Seat;
+
+/// The version that is spoken here.
+pub const PROTOCOL: u64 = 1;
+/// Commands without a reply so far; at the bound lines stay in the pipe until the engine has caught up.
+const PENDING_MAX: usize = 1024;
+/// Sessions of one connection; one more is refused until another is closed.
+const SESSIONS_MAX: usize = 256;
+/// Sessions on one page of a list.
+const PAGE_ROWS: usize = 50;
+
+/// A slash command that clients can offer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlashInfo {
+    pub name: Arc<str>,
+    pub description: Arc<str>,
+    /// What its argument is, where it takes one.
+    pub hint: Option<Arc<str>>,
+}
+
+/// How a conversation starts.
+#[derive(Clone)]
+pub struct Options {
+    /// Told as `agentInfo.version`.
+    pub version: String,
+    /// Of every session that is opened, where it is not the engine's own; a client changes it session by session.
+    pub mode: Option<Mode>,
+    pub model: Option<Arc<str>>,
+    /// Commands that belong to a session and leave it where it is.
+    pub commands: Vec<SlashInfo>,
+    /// Leave out what only some clients know (`models`, `sessionId` where it is known, `usage`).
+    pub strict: bool,
+    /// Ids of messages.
+    pub ids: Arc<dyn Ids>,
+}
+
+impl Options {
+    pub fn new(version: impl Into<String>, ids: Arc<dyn Ids>) -> Self {
+        Self {
+            version: version.into(),
+            mode: Some(Mode::Prompt),
+            model: None,
+            commands: Vec::new(),
+            strict: false,
+            ids,
+        }
+    }
+}
+
+/// One client speaking `acp`.
+pub struct Acp {
+    options: Options,
+    client: Client,
+    seats: Vec<Seat>,
+    pending: HashMap<Tag, Why>,
+    tags_made: u64,
+    /// What the client was asked and has not answered, by our own numbers.
+    asked: HashMap<u64, Asked>,
+    asked_made: u64,
+    /// The list that was asked for last.
+    models: Vec<ModelInfo>,
+    ending: bool,
+    /// Nothing is waited for any more.
+    now: bool,
+}
+
+impl Acp {
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            client: Client::default(),
+            seats: Vec::new(),
+            pending: HashMap::new(),
+            tags_made: 0,
+            asked: HashMap::new(),
+            asked_made: 0,
+            models: Vec::new(),
+            ending: false,
+            now: false,
+        }
+    }
+
+    fn seat_of(&self, session: &SessionId) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.session == *session)
+    }
+    fn seat_named(&self, id: &str) -> Result<usize, RpcError> {
+        let found = self.seats.iter().position(|seat| seat.session.as_str() == id);
+        found.ok_or_else(|| frames::unknown_session(id))
+    }
+
+    fn submit(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
+        self.tags_made += 1;
+        let tag = Tag(self.tags_made);
+        out.commands.push(Command { tag, target, verb });
+        self.pending.insert(tag, why);
+    }
+    /// To the engine itself.
+    fn want(&mut self, verb: Verb, why: Why, out: &mut Out) {
+        self.submit(Target::Current, verb, why, out);
+    }
+    fn tell_seat(&mut self, at: usize, verb: Verb, why: Why, out: &mut Out) {
+        let target = Target::Session(self.seats[at].session.clone());
+        self.submit(target, verb, why, out);
+    }
+
+    fn open(&self, which: Which) -> Open {
+        Open { mode: self.options.mode, gate: Some(Gate::Ladder), family: Some(Family::Canonical), ..Open::new(which) }
+    }
+
+    /// No new work; what runs is stopped.
+    fn wind_down(&mut self, out: &mut Out) {
+        if std::mem::replace(&mut self.ending, true) {
+            return;
+        }
+        self.want(Verb::CancelSignIns, Why::Nothing, out);
+        for at in 0..self.seats.len() {
+            self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+        }
+    }
+
+    /// Closes when everything has stopped and everybody was answered.
+    fn settle(&mut self, out: &mut Out) {
+        if self.ending {
+            let stopped = self.seats.iter().all(|seat| !seat.is_busy());
+            out.close |= self.now || (stopped && self.pending.is_empty());
+        }
+    }
+}
+
+impl Dialect for Acp {
+    fn greet(&mut self, out: &mut Out) {
+        // Known by the time somebody wants to choose; until then the model that is used is the list.
+        self.want(Verb::Models, Why::Models, out);
+    }
+
+    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+        let mut pen = Pen { frames: &mut out.frames };
+        let line = match frame {
+            Line::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
+            Line::Whole(line) => line,
+            Line::TooLong { limit } => {
+                let message = format!("the line is longer than {limit} bytes; it was skipped");
+                return pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, message));
+            }
+        };
+        let text = match wire::check(line) {
+            Ok(text) => wire::replace_lone_surrogates(text),
+            Err(error) => {
+                return pen.refuse(None, &RpcError::new(jsonrpc::PARSE_ERROR, format!("parse error: {error}")));
+            }
+        };
+        match jsonrpc::read(&text, Version::Optional) {
+            Frame::Request { id, method, params } => self.request(id, &method, params, out),
+            Frame::Notification { method, params } => self.notified(&method, params, out),
+            Frame::Response { id, outcome } => self.answered(id, outcome, out),
+            Frame::Batch => {
+                pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, "batch requests are not supported"));
+            }
+            Frame::Invalid => pen.refuse(None, &RpcError::new(jsonrpc::INVALID_REQUEST, "invalid request")),
+        }
+        self.settle(out);
+    }
+
+    fn tell(&mut self, told: &Told, out: &mut Out) {
+        match &told.event {
+            Event::Reply { tag, result } => self.replied(*tag, result, out),
+            Event::SignIn { step, .. } => self.sign_in_step(step, out),
+            event => {
+                if let Some(at) = self.seat_of(&told.session) {
+                    self.event(at, event, out);
+                }
+            }
+        }
+        self.settle(out);
+    }
+
+    fn part(&mut self, why: Parting, out: &mut Out) {
+        self.now |= why == Parting::GraceOver || (self.ending && matches!(why, Parting::Signal(_)));
+        self.wind_down(out);
+        self.settle(out);
+    }
+
+    fn listening(&self) -> bool {
+        self.pending.len() < PENDING_MAX
+    }
+}

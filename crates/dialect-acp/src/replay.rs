@@ -1,0 +1,45 @@
+//! A saved session told again, in the order it happened.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vocab::{Block, Body, Entry, TurnId, UserFrom};
+
+use crate::content;
+use crate::events::plan;
+use crate::frames::Pen;
+use crate::seat::Seat;
+use crate::tools;
+
+pub(crate) fn tell(pen: &mut Pen<'_>, seat: &Seat, entries: &[Arc<Entry>]) {
+    for entry in entries {
+        updates(seat, entry).into_iter().for_each(|update| pen.update(&seat.session, update));
+    }
+}
+
+fn updates(seat: &Seat, entry: &Entry) -> Vec<Value> {
+    // Messages of the past are named by their places in the log.
+    let message = format!("{}-{}", seat.session, entry.seq);
+    let chunk = |tag: &str, content| json!({ "sessionUpdate": tag, "content": content, "messageId": message });
+    match &entry.body {
+        Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Companion) => {
+            parts.iter().map(|part| chunk("user_message_chunk", content::block(part))).collect()
+        }
+        Body::Assistant { turn, message: said } => {
+            let block = |block: &Block| match (block, turn) {
+                (Block::Thinking { text, .. }, _) if text.is_empty() => None,
+                (Block::Thinking { text, .. }, _) => Some(chunk("agent_thought_chunk", content::text(text))),
+                (Block::Text(text), _) => Some(chunk("agent_message_chunk", content::text(text))),
+                (Block::Call(call), turn) => {
+                    let none = TurnId::from("");
+                    let turn = turn.as_ref().unwrap_or(&none);
+                    Some(tools::announced(turn, call, &seat.cwd, "in_progress"))
+                }
+            };
+            said.blocks.iter().filter_map(block).collect()
+        }
+        Body::CallEnded { turn, result } => vec![tools::finished(turn, result, &seat.cwd)],
+        Body::Todos { phases } => vec![plan(phases)],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,120 @@
+//! One session as its client sees it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, SessionId, State, TurnEnd, TurnId};
+
+use crate::config::Chosen;
+use crate::frames::{self, Chunks, Pen};
+
+pub(crate) struct Seat {
+    pub(crate) session: SessionId,
+    pub(crate) cwd: PathBuf,
+    pub(crate) chosen: Chosen,
+    pub(crate) state: State,
+    pub(crate) title: Option<Arc<str>>,
+    pub(crate) turn: Option<Turn>,
+    /// Prompts of this client by the turns they became.
+    pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
+    /// Prompts that wait for the turn before them.
+    pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
+    /// Items whose prompts were told as lost: they do not run when the session is found again.
+    pub(crate) lost: Vec<ItemId>,
+    /// What this session has cost so far, where the prices are known.
+    pub(crate) cost: f64,
+    /// A turn that has ended and is not answered yet.
+    pub(crate) over: Option<TurnEnd>,
+    /// Compactions so far.
+    pub(crate) compactions: u64,
+    /// To be answered when what runs has ended.
+    pub(crate) closing: Vec<Closing>,
+}
+
+/// A session that is being left.
+#[derive(Clone)]
+pub(crate) struct Closing {
+    pub(crate) call: frames::CallId,
+    pub(crate) delete: bool,
+}
+
+pub(crate) struct Turn {
+    pub(crate) id: TurnId,
+    text: Option<Chunks>,
+    thought: Option<Chunks>,
+    /// Calls that were announced and have no result yet.
+    pub(crate) calls: Vec<Call>,
+}
+
+impl Turn {
+    pub(crate) fn new(id: TurnId) -> Self {
+        Self { id, text: None, thought: None, calls: Vec::new() }
+    }
+
+    /// A message is complete: the next delta begins another.
+    pub(crate) fn next_message(&mut self) {
+        self.text = None;
+        self.thought = None;
+    }
+}
+
+/// Unique in its session: models number their calls anew in every turn.
+pub(crate) fn call_id(turn: &TurnId, call: &CallId) -> String {
+    format!("{turn}-{call}")
+}
+
+impl Seat {
+    pub(crate) fn new(opened: &Opened) -> Self {
+        let state = opened.state.clone();
+        Self {
+            session: opened.session.clone(),
+            cwd: state.workspace.clone(),
+            chosen: Chosen::of(&state),
+            title: state.title.clone(),
+            // One that somebody else has begun is watched to its end.
+            turn: state.turn.clone().map(Turn::new),
+            prompts: Vec::new(),
+            waiting: Vec::new(),
+            lost: Vec::new(),
+            cost: 0.0,
+            over: None,
+            compactions: 0,
+            closing: Vec::new(),
+            state,
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.turn.is_some() || !self.prompts.is_empty() || !self.waiting.is_empty()
+    }
+
+    pub(crate) fn said(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {
+        let Some(turn) = &mut self.turn else { return };
+        let session = &self.session;
+        let chunks =
+            turn.text.get_or_insert_with(|| Chunks::new(session, "agent_message_chunk", &ids.mint(IdKind::Session)));
+        chunks.write(pen, delta);
+    }
+
+    pub(crate) fn thought(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {
+        let Some(turn) = &mut self.turn else { return };
+        let session = &self.session;
+        let chunks =
+            turn.thought.get_or_insert_with(|| Chunks::new(session, "agent_thought_chunk", &ids.mint(IdKind::Session)));
+        chunks.write(pen, delta);
+    }
+
+    /// How full the context is.
+    pub(crate) fn usage_update(&self) -> Value {
+        let mut update = json!({
+            "sessionUpdate": "usage_update",
+            "used": self.state.context_tokens,
+            "size": self.state.context_window,
+        });
+        if self.chosen.model.prices.is_some() {
+            update["cost"] = json!({ "amount": self.cost, "currency": "USD" });
+        }
+        update
+    }
+}

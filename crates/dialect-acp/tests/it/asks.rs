@@ -1,0 +1,142 @@
+//! Questions to the client: answered, withdrawn, overtaken.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use vocab::{Answer, Ask, AskEnd, AskKind, Body, Fault, FaultKind, Json, Mode, PermissionAsk, Required, Scope};
+use vocab::{Event, Reply, Stop};
+
+use crate::talk::Talk;
+
+fn permission(id: &str) -> Body {
+    let ask = PermissionAsk {
+        call: "k1".into(),
+        tool: "write_file".into(),
+        input: Json::empty_object(),
+        active: Mode::Prompt,
+        required: Required::WorkspaceWrite,
+        reason: None,
+        summary: "write a.txt".into(),
+        preview: None,
+    };
+    Body::AskOpened(Ask { id: id.into(), turn: Some("t1".into()), kind: AskKind::Permission(ask), timeout_ms: None })
+}
+fn asked(id: &str, kind: AskKind) -> Body {
+    Body::AskOpened(Ask { id: id.into(), turn: None, kind, timeout_ms: None })
+}
+fn closed(id: &str, end: AskEnd) -> Body {
+    Body::AskClosed { ask: id.into(), end }
+}
+fn client(what: Value) -> Talk {
+    let mut talk = Talk::with(what);
+    talk.begin("t1");
+    talk
+}
+
+#[test]
+fn a_question_that_is_withdrawn_is_taken_back_and_its_late_answer_is_nothing() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).logged(closed("a1", AskEnd::Withdrawn));
+    talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    talk.check(expect![[r#"
+        < 0 session/request_permission {"options":[{"kind":"allow_once","name":"Allow once","optionId":"allow_once"},{"kind":"allow_always","name":"Allow for this session","optionId":"allow_session"},{"kind":"allow_always","name":"Always allow","optionId":"allow_always"},{"kind":"reject_once","name":"Deny","optionId":"deny"}],"sessionId":"c1","toolCall":{"content":[],"kind":"edit","locations":[],"rawInput":{},"status":"pending","title":"write_file: write a.txt","toolCallId":"t1-k1"}}
+        < $/cancel_request {"requestId":0}
+        > answer 0 {"outcome":{"optionId":"allow_once","outcome":"selected"}}
+    "#]]);
+}
+
+#[test]
+fn a_question_that_somebody_else_has_answered_is_taken_back() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).logged(permission("a2")).log.clear();
+    let end = AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: None };
+    talk.logged(closed("a2", end)).answer(1, json!({ "outcome": { "outcome": "selected", "optionId": "deny" } }));
+    talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "deny" } }));
+    talk.check(expect![[r#"
+        < $/cancel_request {"requestId":1}
+        > answer 1 {"outcome":{"optionId":"deny","outcome":"selected"}}
+        > answer 0 {"outcome":{"optionId":"deny","outcome":"selected"}}
+        ! Answer { ask: "a1", answer: Deny(None) }
+    "#]]);
+}
+
+#[test]
+fn a_question_that_is_told_again_is_asked_once() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).log.clear();
+    talk.logged(permission("a1")).logged(closed("a1", AskEnd::Withdrawn));
+    talk.check(expect![[r#"
+        < $/cancel_request {"requestId":0}
+    "#]]);
+}
+
+#[test]
+fn one_answer_counts() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).log.clear();
+    talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "deny" } }));
+    talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
+    talk.check(expect![[r#"
+        > answer 0 {"outcome":{"optionId":"deny","outcome":"selected"}}
+        ! Answer { ask: "a1", answer: Deny(None) }
+        > answer 0 {"outcome":{"optionId":"allow_once","outcome":"selected"}}
+    "#]]);
+}
+
+#[test]
+fn a_session_that_is_lost_takes_its_questions_back() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).log.clear();
+    talk.tell("c1", Event::Gone { fault: Fault::new(FaultKind::Store, "the disk is full") });
+    talk.check(expect![[r#"
+        < $/cancel_request {"requestId":0}
+        < {"error":{"code":-32603,"message":"the disk is full"},"id":3}
+    "#]]);
+}
+
+#[test]
+fn dialogs_are_forms_where_the_client_knows_forms() {
+    let mut talk = client(json!({ "elicitation": { "form": {} } }));
+    talk.logged(asked("a1", AskKind::Select { title: "Which?".into(), options: vec!["a".into(), "b".into()] }));
+    talk.answer(0, json!({ "action": "accept", "content": { "value": "b" } }));
+    talk.logged(asked("a2", AskKind::Confirm { title: "Sure?".into(), message: "It is gone then.".into() }));
+    talk.answer(1, json!({ "action": "accept", "content": { "value": true } }));
+    talk.logged(asked("a3", AskKind::Input { title: "Name".into(), placeholder: Some("yours".into()) }));
+    talk.answer(2, json!({ "action": "decline" }));
+    talk.logged(asked("a4", AskKind::Editor { title: "Text".into(), prefill: Some("old".into()) }));
+    talk.fail(3, -32601);
+    talk.check(expect![[r#"
+        < 0 elicitation/create {"message":"Which?","mode":"form","requestedSchema":{"properties":{"value":{"enum":["a","b"],"type":"string"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        > answer 0 {"action":"accept","content":{"value":"b"}}
+        ! Answer { ask: "a1", answer: Text("b") }
+        < 1 elicitation/create {"message":"Sure?\nIt is gone then.","mode":"form","requestedSchema":{"properties":{"value":{"type":"boolean"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        > answer 1 {"action":"accept","content":{"value":true}}
+        ! Answer { ask: "a2", answer: Confirmed(true) }
+        < 2 elicitation/create {"message":"Name","mode":"form","requestedSchema":{"properties":{"value":{"description":"yours","type":"string"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        > answer 2 {"action":"decline"}
+        ! Answer { ask: "a3", answer: Dismissed }
+        < 3 elicitation/create {"message":"Text","mode":"form","requestedSchema":{"properties":{"value":{"default":"old","type":"string"}},"required":["value"],"type":"object"},"sessionId":"c1"}
+        > answer 3 error -32601
+        ! Answer { ask: "a4", answer: Dismissed }
+    "#]]);
+}
+
+#[test]
+fn a_dialog_is_dismissed_where_the_client_knows_no_forms() {
+    let mut talk = client(json!({ "elicitation": {} }));
+    talk.logged(asked("a1", AskKind::Confirm { title: "Sure?".into(), message: "Really".into() }));
+    talk.check(expect![[r#"
+        ! Answer { ask: "a1", answer: Dismissed }
+    "#]]);
+}
+
+#[test]
+fn the_prompt_is_answered_after_everything_of_its_turn() {
+    let mut talk = client(json!({}));
+    talk.logged(permission("a1")).notify("session/cancel", json!({ "sessionId": "c1" })).log.clear();
+    talk.reply(Ok(Reply::Done)).logged(closed("a1", AskEnd::Withdrawn)).end("t1", Stop::Interrupted);
+    talk.check(expect![[r#"
+        < $/cancel_request {"requestId":0}
+        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
+        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+    "#]]);
+}

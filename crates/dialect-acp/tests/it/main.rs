@@ -1,0 +1,12 @@
+//! The dialect as its clients meet it: without an engine where the order of events matters (`talk`), over a pipe with the real
+//! engine where anything may happen at any time (`chaos`). Whole conversations stand in `golden/acp`.
+#![allow(clippy::unwrap_used)] // Test helpers outside of #[test] functions: a panic is the report.
+
+mod asks;
+mod chaos;
+mod errands;
+mod garbage;
+mod races;
+mod talk;
+mod tools;
+mod watch;

@@ -1,0 +1,150 @@
+//! Replies that come when nobody is left, and requests that come before a reply.
+
+use expect_test::expect;
+use serde_json::json;
+use vocab::{Body, Event, Fault, FaultKind, ItemEnd, Reply, Stop, Verb};
+use wire::Parting;
+
+use crate::talk::Talk;
+
+fn fault() -> Fault {
+    Fault::new(FaultKind::Internal, "it broke")
+}
+fn is_prompt(verb: &Verb) -> bool {
+    matches!(verb, Verb::Prompt { .. })
+}
+
+#[test]
+fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken_it() {
+    let mut talk = Talk::with(json!({}));
+    talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" }));
+    talk.logged(Body::TurnStarted { turn: "t1".into() });
+    talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() })).end("t1", Stop::Interrupted);
+    talk.reply_to(|verb| matches!(verb, Verb::Leave), Ok(Reply::Done));
+    talk.check(expect![[r#"
+        > 3 session/prompt
+        ! Prompt { parts: [Text("x")], delivery: Queue }
+        > 4 session/close
+        ! Interrupt { turn: None }
+        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
+        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        ! Leave
+        < {"id":4,"result":{}}
+    "#]]);
+}
+
+#[test]
+fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
+    let mut talk = Talk::with(json!({}));
+    talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" })).reply_to(is_prompt, Err(fault()));
+    talk.check(expect![[r#"
+        > 3 session/prompt
+        ! Prompt { parts: [Text("x")], delivery: Queue }
+        > 4 session/close
+        ! Interrupt { turn: None }
+        < {"error":{"code":-32603,"message":"it broke"},"id":3}
+        ! Leave
+    "#]]);
+}
+
+#[test]
+fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
+    let mut talk = Talk::with(json!({}));
+    talk.prompt("x").notify("$/cancel_request", json!({ "requestId": 3 }));
+    talk.logged(Body::TurnStarted { turn: "t1".into() });
+    talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
+    talk.prompt("y").notify("$/cancel_request", json!({ "requestId": 4 }));
+    talk.reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
+    talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Dropped }).end("t1", Stop::Interrupted);
+    talk.check(expect![[r#"
+        > 3 session/prompt
+        ! Prompt { parts: [Text("x")], delivery: Queue }
+        > $/cancel_request {"requestId":3}
+        ! Interrupt { turn: Some("t1") }
+        > 4 session/prompt
+        ! Prompt { parts: [Text("y")], delivery: Queue }
+        > $/cancel_request {"requestId":4}
+        ! Queue(TakeBack("i1"))
+        < {"id":4,"result":{"stopReason":"cancelled"}}
+        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
+        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+    "#]]);
+}
+
+#[test]
+fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
+    let mut talk = Talk::with(json!({}));
+    talk.ask("session/set_mode", json!({ "sessionId": "c1", "modeId": "plan" })).prompt("x");
+    talk.tell("c1", Event::Gone { fault: fault() });
+    talk.reply(Ok(Reply::Done)).reply(Ok(Reply::Started { turn: "t1".into() }));
+    talk.check(expect![[r#"
+        > 3 session/set_mode
+        ! Set(Mode(Plan))
+        > 4 session/prompt
+        ! Prompt { parts: [Text("x")], delivery: Queue }
+        < {"error":{"code":-32002,"data":{"sessionId":"c1"},"message":"session not found: c1"},"id":3}
+        < {"error":{"code":-32002,"data":{"sessionId":"c1"},"message":"session not found: c1"},"id":4}
+    "#]]);
+}
+
+#[test]
+fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
+    let mut talk = Talk::with(json!({}));
+    talk.ask("session/load", json!({ "sessionId": "c1", "cwd": "/w" })).reply(Ok(crate::talk::opened("c1")));
+    talk.ask("session/close", json!({ "sessionId": "c1" }));
+    talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Err(Fault::new(FaultKind::NotFound, "nothing")));
+    let answered: Vec<&str> = talk.log.lines().filter(|line| line.starts_with("< {\"id\":3,\"result\"")).collect();
+    assert_eq!(answered.len(), 1, "{}", talk.log);
+    talk.log.clear();
+    talk.reply_to(|verb| matches!(verb, Verb::Leave), Ok(Reply::Done));
+    talk.check(expect![[r#"
+        < {"id":4,"result":{}}
+    "#]]);
+}
+
+#[test]
+fn a_list_that_was_taken_back_is_answered_once() {
+    let mut talk = Talk::new();
+    talk.ask("session/list", json!({})).notify("$/cancel_request", json!({ "requestId": 1 })).reply(Err(fault()));
+    talk.check(expect![[r#"
+        > 1 session/list
+        ! Sessions(Query { workspace: None, id_prefix: None, non_empty: true, limit: Some(50), offset: 0 })
+        > $/cancel_request {"requestId":1}
+        < {"error":{"code":-32800,"message":"request cancelled"},"id":1}
+    "#]]);
+}
+
+#[test]
+fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
+    let mut talk = Talk::with(json!({}));
+    talk.begin("t1").part(Parting::Eof);
+    assert!(!talk.out.close);
+    talk.end("t1", Stop::Interrupted).reply(Ok(Reply::Done)).reply(Ok(Reply::Done));
+    talk.check(expect![[r#"
+        - Eof
+        ! CancelSignIns
+        ! Interrupt { turn: None }
+        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
+        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        - close
+    "#]]);
+    let mut talk = Talk::with(json!({}));
+    talk.begin("t1").part(Parting::Signal(wire::Signal::Terminate)).part(Parting::Signal(wire::Signal::Terminate));
+    assert!(talk.out.close);
+}
+
+#[test]
+fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
+    let mut talk = Talk::with(json!({}));
+    talk.begin("t1").prompt("y").reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
+    talk.log.clear();
+    talk.tell("c1", Event::TurnLost(crate::talk::ended("t1", Stop::Error)));
+    // What the client was told is lost does not run when the session is found again.
+    talk.logged(Body::TurnStarted { turn: "t2".into() });
+    talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Consumed });
+    talk.check(expect![[r#"
+        < {"error":{"code":-32603,"message":"it broke"},"id":4}
+        < {"error":{"code":-32603,"message":"it broke"},"id":3}
+        ! Interrupt { turn: Some("t2") }
+    "#]]);
+}

@@ -1,0 +1,174 @@
+//! What a controller does for the tools of its session. A running call asks through [`vocab::Errands`]; the one peer that
+//! serves is told, and its word is the answer. Nothing of it is in the log: an errand lives as long as its call.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Duration, Instant, timeout};
+use vocab::{
+    CallId, Errand, ErrandKind, ErrandResult, Errands, Event, Fault, FaultKind, Later, PeerId, Reply, Services,
+};
+
+use super::{Session, Work};
+
+/// How long a controller may take to show or to take a text; then the tool goes on as if it had failed. A command has
+/// no limit but its tool's.
+const TEXT_LIMIT: Duration = Duration::from_secs(30);
+/// Errands that wait to be told; a call that asks faster waits.
+const ORDERS_MAX: usize = 16;
+/// What a tool reads when nobody will answer any more.
+const GONE: &str = "the controller went away";
+
+/// Who serves, and what is under way.
+pub(super) struct Serving {
+    /// In the order of the offers; the last one serves.
+    offers: Vec<(PeerId, Services)>,
+    next: u64,
+    order: mpsc::Sender<Order>,
+    orders: mpsc::Receiver<Order>,
+    open: Vec<OpenErrand>,
+}
+
+/// Something that a call wants to be done.
+pub(super) struct Order {
+    peer: PeerId,
+    call: CallId,
+    kind: ErrandKind,
+    /// Closed when nobody waits any more.
+    done: oneshot::Sender<ErrandResult>,
+}
+
+struct OpenErrand {
+    id: u64,
+    peer: PeerId,
+    kind: ErrandKind,
+    done: oneshot::Sender<ErrandResult>,
+}
+
+impl Default for Serving {
+    fn default() -> Self {
+        let (order, orders) = mpsc::channel(ORDERS_MAX);
+        Self { offers: Vec::new(), next: 0, order, orders, open: Vec::new() }
+    }
+}
+
+impl Serving {
+    /// Ready when there is an order, or when nobody waits for some errand any more.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Order>> {
+        if let Poll::Ready(order) = self.orders.poll_recv(context) {
+            return Poll::Ready(order);
+        }
+        let given_up = self.open.iter_mut().any(|errand| errand.done.poll_closed(context).is_ready());
+        if given_up { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+/// One call's way to the controller that served when it began.
+struct Way {
+    peer: PeerId,
+    call: CallId,
+    offered: Services,
+    order: mpsc::Sender<Order>,
+}
+
+impl Errands for Way {
+    fn offered(&self) -> Services {
+        self.offered
+    }
+
+    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult> {
+        let (offered, limit) = match kind {
+            ErrandKind::ReadText { .. } => (self.offered.read_text, Some(TEXT_LIMIT)),
+            ErrandKind::WriteText { .. } => (self.offered.write_text, Some(TEXT_LIMIT)),
+            ErrandKind::Run { .. } => (self.offered.terminal, None),
+        };
+        if !offered {
+            return Box::pin(async { ErrandResult::Failed("the controller does not offer this".into()) });
+        }
+        let (done, answer) = oneshot::channel();
+        let (way, order) = (self.order.clone(), Order { peer: self.peer, call: self.call.clone(), kind, done });
+        let answer = async move {
+            let sent = way.send(order).await.is_ok();
+            let gone = || ErrandResult::Failed(GONE.into());
+            if sent { answer.await.unwrap_or_else(|_| gone()) } else { gone() }
+        };
+        match limit {
+            None => Box::pin(answer),
+            Some(limit) => Box::pin(async move {
+                timeout(limit, answer).await.unwrap_or_else(|_| {
+                    ErrandResult::Failed(format!("the controller did not answer within {} s", limit.as_secs()).into())
+                })
+            }),
+        }
+    }
+}
+
+impl Session {
+    pub(super) fn offer_services(&mut self, peer: PeerId, services: Services) {
+        self.serving.offers.retain(|(owner, _)| *owner != peer);
+        if services != Services::default() {
+            self.serving.offers.push((peer, services));
+        }
+    }
+
+    /// For one call; `None` where nobody serves.
+    pub(super) fn errands_for(&self, call: &CallId) -> Option<Arc<dyn Errands>> {
+        let (peer, offered) = *self.serving.offers.last()?;
+        Some(Arc::new(Way { peer, call: call.clone(), offered, order: self.serving.order.clone() }))
+    }
+
+    /// Tells the one who serves. An order that comes after its call, or whose peer went, is dropped, and that is its answer.
+    pub(super) fn tell_errand(&mut self, order: Order) {
+        let Order { peer, call, kind, done } = order;
+        let runs = matches!(&self.work, Work::Tool { call: running, .. } if *running == call);
+        let Some(outbox) = self.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else { return };
+        self.serving.next += 1;
+        let id = self.serving.next;
+        self.serving.open.push(OpenErrand { id, peer, kind: kind.clone(), done });
+        self.ledger.reply(outbox, Event::Errand(Errand { id, call, kind }));
+    }
+
+    /// Withdraws what nobody waits for any more: its call was interrupted, or its time was over.
+    pub(super) fn drop_errands(&mut self) {
+        let dropped: Vec<_> = self.serving.open.extract_if(.., |errand| errand.done.is_closed()).collect();
+        for errand in dropped {
+            if let Some(outbox) = self.outbox_of(errand.peer).cloned() {
+                self.ledger.reply(outbox, Event::ErrandDropped { errand: errand.id });
+            }
+        }
+    }
+
+    pub(super) fn errand_done(&mut self, peer: PeerId, id: u64, result: ErrandResult) -> Result<Reply, Fault> {
+        let open = &mut self.serving.open;
+        let Some(at) = open.iter().position(|it| it.id == id && it.peer == peer && !it.done.is_closed()) else {
+            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open errand {id}"))
+                .hint("it was done, withdrawn, or never yours"));
+        };
+        if !fits(&open[at].kind, &result) {
+            return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to errand {id}")));
+        }
+        let _ = open.swap_remove(at).done.send(result);
+        self.moved_at = Instant::now();
+        Ok(Reply::Done)
+    }
+
+    /// The peer left, and with it what it offered.
+    pub(super) fn server_left(&mut self, peer: PeerId) {
+        self.serving.offers.retain(|(owner, _)| *owner != peer);
+        for errand in self.serving.open.extract_if(.., |errand| errand.peer == peer) {
+            let _ = errand.done.send(ErrandResult::Failed(GONE.into()));
+        }
+    }
+}
+
+/// An errand can always fail; otherwise the result must be of its kind.
+fn fits(kind: &ErrandKind, result: &ErrandResult) -> bool {
+    match (kind, result) {
+        (_, ErrandResult::Failed(_)) => true,
+        (ErrandKind::ReadText { .. }, ErrandResult::Text(_) | ErrandResult::NotFound) => true,
+        (ErrandKind::WriteText { .. }, ErrandResult::Written | ErrandResult::NotFound) => true,
+        (ErrandKind::Run { .. }, ErrandResult::Ran { .. }) => true,
+        (_, _) => false,
+    }
+}

@@ -1,0 +1,239 @@
+//! Tools of servers that a controller brought along, and of the user's own (MCP). They start beside the session; opening it
+//! does not wait. A turn's first model call does, for a while; what is ready later joins the next call. The servers end with the session,
+//! because their tools do.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::time::Duration;
+use vocab::{
+    CallContext, Event, Fault, FaultKind, Json, Later, Notice, NoticeLevel, Outcome, PeerId, Plan, Required, Served,
+    Tool, ToolServer, ToolSpec,
+};
+
+use super::{Session, Work, guarded};
+use crate::turn::Effect;
+
+/// How long a turn's first model call waits for servers that are still starting.
+const START_WAIT: Duration = Duration::from_secs(10);
+/// Servers one controller may bring to a session; those beyond are not started, and that is said.
+const SERVERS_MAX: usize = 32;
+/// Tools taken from one server; the rest is left out, and that is said.
+const TOOLS_MAX: usize = 256;
+/// Model APIs take no longer name of a tool.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The servers of one session.
+#[derive(Default)]
+pub(super) struct Servers {
+    starting: Vec<Starting>,
+    /// The user's own were brought by nobody.
+    ready: Vec<(Option<PeerId>, Arc<dyn Tool>)>,
+    /// The user's own are started, which happens once.
+    has_own: bool,
+    /// What went wrong and was told to nobody yet.
+    untold: Vec<Event>,
+    /// The running turn has not called its model yet.
+    first_call: bool,
+}
+
+struct Starting {
+    peer: Option<PeerId>,
+    name: Arc<str>,
+    started: Later<'static, Vec<Served>>,
+}
+
+impl Servers {
+    /// Ready when a server has started, or has not.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Option<PeerId>, Vec<Served>)> {
+        for at in 0..self.starting.len() {
+            let starting = &mut self.starting[at];
+            let served = match guarded(|| starting.started.as_mut().poll(context)) {
+                Ok(Poll::Pending) => continue,
+                Ok(Poll::Ready(served)) => served,
+                Err(text) => {
+                    let fault = Fault::new(FaultKind::Internal, format!("its client failed: {text}"));
+                    vec![Served { name: starting.name.clone(), tools: Err(fault) }]
+                }
+            };
+            return Poll::Ready((self.starting.swap_remove(at).peer, served));
+        }
+        Poll::Pending
+    }
+
+    /// All that were brought, and those of the user's own that are wanted.
+    pub(super) fn tools(&self, wanted: impl Fn(&Arc<dyn Tool>) -> bool) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.ready.iter().filter(move |(owner, tool)| owner.is_some() || wanted(tool)).map(|(_, tool)| tool)
+    }
+
+    fn warn(&mut self, text: String) {
+        let notice = Notice::Say { text: text.into(), level: NoticeLevel::Warning };
+        self.untold.push(Event::Notice(notice));
+    }
+}
+
+impl Session {
+    /// Starts them. They take the place of what this peer brought before, and of what peers brought that are gone. With the
+    /// first peer the user's own are started, too.
+    pub(super) fn start_servers(&mut self, peer: PeerId, servers: Vec<ToolServer>) {
+        if !std::mem::replace(&mut self.servers.has_own, true) {
+            let port = self.shared.ports.servers.clone();
+            match guarded(|| port.own()) {
+                Ok(own) => self.launch_servers(None, own),
+                Err(text) => self.servers.warn(format!("your own tool servers could not be started: {text}")),
+            }
+        }
+        if servers.is_empty() {
+            return;
+        }
+        let owners = self.servers.ready.iter().map(|(owner, _)| *owner);
+        let owners = owners.chain(self.servers.starting.iter().map(|starting| starting.peer));
+        let stays = |owner: &Option<PeerId>| owner.is_none_or(|owner| owner != peer && self.is_here(owner));
+        let kept: HashSet<Option<PeerId>> = owners.filter(stays).collect();
+        self.servers.ready.retain(|(owner, _)| kept.contains(owner));
+        self.servers.starting.retain(|starting| kept.contains(&starting.peer));
+        self.launch_servers(Some(peer), servers);
+    }
+
+    fn launch_servers(&mut self, peer: Option<PeerId>, servers: Vec<ToolServer>) {
+        for (at, server) in servers.into_iter().enumerate() {
+            let name = server.name.clone();
+            if at >= SERVERS_MAX {
+                self.servers.warn(format!("the tool server {name} is not started: {SERVERS_MAX} are the limit"));
+                continue;
+            }
+            // One by one, so that a slow one costs the others nothing.
+            let port = self.shared.ports.servers.clone();
+            match guarded(|| port.start(&self.id, &self.settings.workspace, vec![server])) {
+                Ok(started) => self.servers.starting.push(Starting { peer, name, started }),
+                Err(text) => self.servers.warn(format!("the tool server {name} could not be started: {text}")),
+            }
+        }
+        self.spec = None;
+    }
+
+    pub(super) fn served(&mut self, peer: Option<PeerId>, served: Vec<Served>) {
+        for Served { name: server, tools } in served {
+            let tools = match tools {
+                Ok(tools) => tools,
+                Err(fault) => {
+                    self.servers.warn(format!("the tool server {server} could not be started: {fault}"));
+                    continue;
+                }
+            };
+            if tools.len() > TOOLS_MAX {
+                let count = tools.len();
+                self.servers.warn(format!("the tool server {server} has {count} tools; {TOOLS_MAX} are offered"));
+            }
+            for inner in tools.into_iter().take(TOOLS_MAX) {
+                let name = free_name(&server, &inner.spec().name, |name| self.is_tool(name));
+                let spec = ToolSpec { name: name.into(), ..inner.spec().clone() };
+                self.servers.ready.push((peer, Arc::new(ServedTool { spec, inner })));
+            }
+        }
+        self.spec = None;
+        self.tell_conflicts();
+        if matches!(self.work, Work::Servers(_)) && self.servers.starting.is_empty() {
+            self.servers_awaited();
+        }
+    }
+
+    fn is_tool(&self, name: &str) -> bool {
+        self.offered_tools().any(|tool| &*tool.spec().name == name) || self.owner_of(name).is_some()
+    }
+
+    /// As soon as somebody is there to read it.
+    pub(super) fn tell_servers(&mut self) {
+        if !self.ledger.peers().is_empty() {
+            for event in std::mem::take(&mut self.servers.untold) {
+                self.ledger.emit(event);
+            }
+        }
+    }
+
+    pub(super) fn expect_first_call(&mut self) {
+        self.servers.first_call = true;
+    }
+
+    /// Whether the model call has to wait. It comes again when the waiting is over.
+    pub(super) fn await_servers(&mut self) -> bool {
+        let waits = std::mem::take(&mut self.servers.first_call) && !self.servers.starting.is_empty();
+        if waits {
+            self.work = Work::Servers(Box::pin(tokio::time::sleep(START_WAIT)));
+        }
+        waits
+    }
+
+    pub(super) fn servers_awaited(&mut self) {
+        self.work = Work::Nothing;
+        self.fx.push(Effect::CallModel);
+    }
+}
+
+/// A server's tool under the name it has in the session.
+struct ServedTool {
+    spec: ToolSpec,
+    inner: Arc<dyn Tool>,
+}
+
+/// What a server's tool does is known to its server alone: unless it only reads, it may do anything.
+fn least(said: Required) -> Required {
+    match said {
+        Required::ReadOnly => Required::ReadOnly,
+        Required::WorkspaceWrite | Required::DangerFullAccess => Required::DangerFullAccess,
+    }
+}
+
+impl Tool for ServedTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+    fn required(&self) -> Required {
+        least(self.inner.required())
+    }
+    fn plan(&self, input: &Json) -> Result<Plan, String> {
+        let plan = self.inner.plan(input)?;
+        let required = least(plan.required.max(self.inner.required()));
+        // What changes something has to be shown as a change.
+        let changes = (required > Required::ReadOnly).then(|| self.spec.name.clone());
+        Ok(Plan { required, mutation: plan.mutation.or(changes), ..plan })
+    }
+    fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
+        self.inner.run(input, context)
+    }
+}
+
+/// `mcp__SERVER__TOOL` as model APIs take it, and as nobody else is called.
+fn free_name(server: &str, tool: &str, is_taken: impl Fn(&str) -> bool) -> String {
+    let clean = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let name: String = format!("mcp__{server}__{tool}").chars().map(clean).collect();
+    let cut = |room: usize| &name[..name.len().min(room)];
+    let first = cut(NAME_CHARS_MAX).to_owned();
+    if !is_taken(&first) {
+        return first;
+    }
+    let numbered = (2u64..).map(|n| {
+        let end = format!("_{n}");
+        format!("{}{end}", cut(NAME_CHARS_MAX - end.len()))
+    });
+    numbered.into_iter().find(|name| !is_taken(name)).unwrap_or(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_clean_short_and_free() {
+        assert_eq!(free_name("git hub", "issues/list", |_| false), "mcp__git_hub__issues_list");
+        assert_eq!(free_name("grüße", "é", |_| false), "mcp__gr__e___");
+        let long = free_name("s", &"x".repeat(100), |_| false);
+        assert_eq!((long.len(), &long[..10]), (64, "mcp__s__xx"));
+        let taken = long.clone();
+        let next = free_name("s", &"x".repeat(100), |name| name == taken);
+        assert_eq!((next.len(), &next[60..]), (64, "xx_2"));
+        let both = free_name("s", "t", |name| ["mcp__s__t", "mcp__s__t_2"].contains(&name));
+        assert_eq!(both, "mcp__s__t_3");
+    }
+}

@@ -1,0 +1,80 @@
+//! The built-in tools and a controller that holds the files: one turn through the whole engine.
+
+use testkit::Stage;
+use testkit::stage::Actor;
+use vocab::*;
+
+use crate::support::*;
+
+const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
+
+fn with_files(plays: impl IntoIterator<Item = Play>) -> Stage {
+    let stage = stage_with(&Player::new(plays), |options| {
+        options.toolbox = None;
+        options.tune = Box::new(|settings| settings.compaction.auto = false);
+    });
+    stage.write("a.txt", "disk\n");
+    stage
+}
+
+async fn controller(stage: &Stage) -> Actor {
+    let mut actor = stage.open().await;
+    ask_for(&mut actor, Verb::OfferServices(TEXTS)).await.unwrap();
+    actor
+}
+
+async fn errand(actor: &mut Actor) -> (u64, ErrandKind) {
+    match actor.until(|event| matches!(event, Event::Errand(_))).await {
+        Event::Errand(errand) => (errand.id, errand.kind),
+        other => panic!("no errand: {other:?}"),
+    }
+}
+
+async fn done(actor: &mut Actor, errand: u64, result: ErrandResult) {
+    actor.forget();
+    actor.send(Verb::ErrandDone { errand, result }).await;
+}
+
+#[tokio::test]
+async fn an_edit_reads_the_buffer_and_hands_the_new_text_over() {
+    let edit = r#"{"path":"a.txt","old_string":"buffer","new_string":"new"}"#;
+    let stage = with_files([calls(&[("edit_file", edit)]), say("ok"), calls(&[("read_file", r#"{"path":"a.txt"}"#)])]);
+    let path = stage.workspace().canonicalize().unwrap().join("a.txt");
+    let mut actor = controller(&stage).await;
+    actor.prompt("edit").await;
+    let (id, kind) = errand(&mut actor).await;
+    assert_eq!(kind, ErrandKind::ReadText { path: path.clone() });
+    done(&mut actor, id, ErrandResult::Text("buffer\n".into())).await;
+    let (id, kind) = errand(&mut actor).await;
+    assert_eq!(kind, ErrandKind::WriteText { path: path.clone(), content: "new\n".into() });
+    // This controller is an editor that saves.
+    stage.write("a.txt", "new\n");
+    done(&mut actor, id, ErrandResult::Written).await;
+    assert_eq!(actor.turn_end().await.mutations.len(), 1);
+    // The user's own undo goes back to what the buffer had.
+    let Ok(Reply::Slash(undone)) = ask_for(&mut actor, slash("undo", "")).await else { panic!("no undo") };
+    assert!(undone.text.contains("a.txt"), "{}", undone.text);
+    assert_eq!(stage.read("a.txt").as_deref(), Some("buffer\n"));
+    actor.forget();
+    actor.prompt("read").await;
+    let (id, _) = errand(&mut actor).await;
+    done(&mut actor, id, ErrandResult::NotFound).await;
+    actor.turn_end().await;
+    assert!(log(&stage).await.contains("c1 Ran: buffer"), "{}", log(&stage).await);
+}
+
+#[tokio::test]
+async fn an_interrupt_withdraws_the_write_and_the_disk_is_as_it_was() {
+    let write = r#"{"path":"a.txt","content":"new\n"}"#;
+    let stage = with_files([calls(&[("write_file", write)])]);
+    let mut actor = controller(&stage).await;
+    actor.prompt("write").await;
+    let (id, _) = errand(&mut actor).await;
+    done(&mut actor, id, ErrandResult::Text("buffer\n".into())).await;
+    let (id, kind) = errand(&mut actor).await;
+    assert!(matches!(kind, ErrandKind::WriteText { .. }));
+    actor.send(Verb::Interrupt { turn: None }).await;
+    actor.until(|event| *event == Event::ErrandDropped { errand: id }).await;
+    assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
+    assert_eq!(stage.read("a.txt").as_deref(), Some("disk\n"));
+}

@@ -1,0 +1,156 @@
+//! One server of one session: how it is reached, whether it lives, and calls of its tools.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use providers::{Proxy, Secret};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout, timeout_at};
+use vocab::{Fault, FaultKind, Json, Outcome, Progress, ServerWay, ToolServer};
+
+use crate::content;
+use crate::frames::{Request, ToolInfo, ToolResult, Us};
+use crate::handshake;
+use crate::launch::{Launcher, Program};
+use crate::link::{Link, Trouble};
+use crate::pipe::Pipe;
+use crate::tail::masked;
+use crate::web::Web;
+use crate::{CALL_LIMIT, Place, START_LIMIT};
+
+/// What every server of a session is started with.
+pub(crate) struct Ground {
+    pub(crate) launcher: Arc<dyn Launcher>,
+    pub(crate) place: Place,
+    pub(crate) us: Arc<Us>,
+    pub(crate) version: String,
+}
+
+pub(crate) struct Server {
+    pub(crate) name: Arc<str>,
+    way: ServerWay,
+    ground: Arc<Ground>,
+    /// The connection that calls go through. One that is over is replaced by the next call.
+    link: Mutex<Option<Arc<dyn Link>>>,
+}
+
+/// What is asked for once a server knows us.
+enum Wanted {
+    Tools,
+    /// Its tools are known already.
+    Nothing,
+}
+
+impl Server {
+    /// Starts it and asks for its tools. A failure reads like the rest of a sentence about the server.
+    pub(crate) async fn start(server: ToolServer, ground: Arc<Ground>) -> Result<(Arc<Server>, Vec<ToolInfo>), Fault> {
+        let server = Server { name: server.name, way: server.way, ground, link: Mutex::default() };
+        let (link, tools) = server.connect(Wanted::Tools).await?;
+        *server.link.lock().await = Some(link);
+        Ok((Arc::new(server), tools))
+    }
+
+    /// Calls a tool. Dropping the future cancels the call.
+    pub(crate) async fn call(&self, tool: &str, arguments: Json, progress: Progress) -> Outcome {
+        match timeout(CALL_LIMIT, self.try_call(tool, arguments, progress)).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(text)) => Outcome::error(text),
+            Err(_) => {
+                let minutes = CALL_LIMIT.as_secs() / 60;
+                Outcome::error(self.said(&format!("gave no result within {minutes} minutes")))
+            }
+        }
+    }
+
+    async fn try_call(&self, tool: &str, arguments: Json, progress: Progress) -> Result<Outcome, String> {
+        let request = || Request::CallTool { name: tool.to_owned(), arguments: arguments.clone() };
+        let mut answer = self.living().await?.ask(request(), Some(progress.clone())).await;
+        if matches!(answer, Err(Trouble::Forgotten)) {
+            answer = self.living().await?.ask(request(), Some(progress)).await;
+        }
+        let raw = answer.map_err(|trouble| match trouble {
+            Trouble::Refused(error) => format!("{} (error {})", error.message, error.code),
+            Trouble::Failed(text) => self.said(&text),
+            Trouble::Forgotten => self.said("keeps forgetting the connection"),
+        })?;
+        let result = serde_json::from_str::<ToolResult>(raw.get());
+        let result =
+            result.map_err(|error| format!("the server `{}` gave a result that cannot be read: {error}", self.name))?;
+        Ok(content::outcome(result))
+    }
+
+    fn said(&self, what: &str) -> String {
+        format!("the server `{}` {what}", self.name)
+    }
+
+    /// The connection, or a new one where it is over: tried once per call. Tools stay as they were listed.
+    async fn living(&self) -> Result<Arc<dyn Link>, String> {
+        let mut link = self.link.lock().await;
+        if let Some(link) = link.as_ref().filter(|link| !link.is_over()) {
+            return Ok(link.clone());
+        }
+        let (fresh, _) = self.connect(Wanted::Nothing).await.map_err(|fault| self.said(&fault.message))?;
+        Ok(link.insert(fresh).clone())
+    }
+
+    /// Connects, introduces us, and asks for what is wanted, all within [`START_LIMIT`].
+    async fn connect(&self, wanted: Wanted) -> Result<(Arc<dyn Link>, Vec<ToolInfo>), Fault> {
+        let sealed = |fault: Fault| Fault { message: masked(&self.secrets(), &fault.message), ..fault };
+        let late = |last_words: String| {
+            let text = format!("was not ready within {} s{last_words}", START_LIMIT.as_secs());
+            Fault::new(FaultKind::Network, text)
+        };
+        let until = Instant::now() + START_LIMIT;
+        let opened = timeout_at(until, self.open()).await;
+        let link = opened.unwrap_or_else(|_| Err(late(String::new()))).map_err(sealed)?;
+        let talk = async {
+            let has_tools = handshake::introduce(&*link, &self.ground.version).await?;
+            match wanted {
+                Wanted::Tools if has_tools => handshake::list(&*link).await,
+                Wanted::Tools | Wanted::Nothing => Ok(Vec::new()),
+            }
+        };
+        let talked = timeout_at(until, talk).await.unwrap_or_else(|_| Err(late(link.last_words())));
+        talked.map(|tools| (link, tools)).map_err(sealed)
+    }
+
+    async fn open(&self) -> Result<Arc<dyn Link>, Fault> {
+        match &self.way {
+            ServerWay::Process { command, args, .. } => {
+                let program = self.program();
+                let started = self.ground.launcher.launch(&program).await.map_err(|error| {
+                    let text = format!("cannot be started: {command}: {error}");
+                    let fault = Fault::new(FaultKind::NotFound, text);
+                    if args.is_empty() && command.contains(' ') {
+                        return fault.hint("the command is one program; its arguments go into a list of their own");
+                    }
+                    fault.hint("a full path to the program always works")
+                })?;
+                Ok(Arc::new(Pipe::new(started, self.ground.us.clone(), self.secrets())))
+            }
+            ServerWay::Http { url, headers } => {
+                let headers = headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+                let proxy = Proxy::from_env(url, |name| std::env::var(name).ok());
+                Ok(Arc::new(Web::new(url, headers, proxy, self.ground.us.clone())?))
+            }
+        }
+    }
+
+    fn program(&self) -> Program {
+        let Place { workspace, env } = &self.ground.place;
+        let mut env = env.clone();
+        let mut argv: Vec<OsString> = Vec::new();
+        if let ServerWay::Process { command, args, env: given } = &self.way {
+            argv.push((**command).into());
+            argv.extend(args.iter().map(|arg| OsString::from(&**arg)));
+            // Behind the others: what is given wins.
+            env.extend(given.iter().map(|(name, value)| ((**name).into(), value.expose().into())));
+        }
+        Program { argv, cwd: workspace.clone(), env }
+    }
+
+    fn secrets(&self) -> Vec<Secret> {
+        let (ServerWay::Process { env: pairs, .. } | ServerWay::Http { headers: pairs, .. }) = &self.way;
+        pairs.iter().map(|(_, value)| value.clone()).collect()
+    }
+}

@@ -1,0 +1,73 @@
+//! `[servers.NAME]`: servers of tools that every session gets. A process (`command`, `args`, `env`) or an address (`url`, `headers`).
+
+use std::sync::Arc;
+
+use vocab::{Secret, ServerWay, ToolServer};
+
+use super::models::Problem;
+use super::tree::{Node, Value};
+
+const KEYS: [&str; 5] = ["command", "args", "env", "url", "headers"];
+
+/// All of them in the order of the file. A wrong value ends it; values of `env` and `headers` are never repeated in what is said.
+pub(super) fn read(node: &Node) -> Result<Vec<ToolServer>, Problem> {
+    let Value::Map(servers) = &node.value else { return Err(wrong("servers", node, "a table of servers")) };
+    servers.iter().map(|(name, node)| server(name, node)).collect()
+}
+
+fn server(name: &str, node: &Node) -> Result<ToolServer, Problem> {
+    let at = format!("servers.{name}");
+    let Value::Map(pairs) = &node.value else { return Err(wrong(&at, node, "a table with command or url")) };
+    if let Some((key, value)) = pairs.iter().find(|(key, _)| !KEYS.contains(&key.as_str())) {
+        let what = format!("is unknown; a server has {}", KEYS.join(", "));
+        return Err(Problem { key: format!("{at}.{key}"), line: value.line, what });
+    }
+    let (command, url) = (text(&at, node, "command")?, text(&at, node, "url")?);
+    let way = match (command, url) {
+        (Some(command), None) => {
+            ServerWay::Process { command, args: texts(&at, node, "args")?, env: secrets(&at, node, "env")? }
+        }
+        (None, Some(url)) => ServerWay::Http { url, headers: secrets(&at, node, "headers")? },
+        _ => {
+            let what = "wants either command or url".to_owned();
+            return Err(Problem { key: at, line: node.line, what });
+        }
+    };
+    Ok(ToolServer { name: name.into(), way })
+}
+
+fn text(at: &str, node: &Node, key: &str) -> Result<Option<Arc<str>>, Problem> {
+    match node.get(key).map(|node| (node, &node.value)) {
+        None => Ok(None),
+        Some((_, Value::Text(text))) if !text.trim().is_empty() => Ok(Some(text.trim().into())),
+        Some((node, _)) => Err(wrong(&format!("{at}.{key}"), node, "text")),
+    }
+}
+
+fn texts(at: &str, node: &Node, key: &str) -> Result<Vec<Arc<str>>, Problem> {
+    let Some(node) = node.get(key) else { return Ok(Vec::new()) };
+    let wrong = || wrong(&format!("{at}.{key}"), node, "a list of texts");
+    let Value::List(items) = &node.value else { return Err(wrong()) };
+    let text = |item: &Node| match &item.value {
+        Value::Text(text) => Ok(text.as_str().into()),
+        _ => Err(wrong()),
+    };
+    items.iter().map(text).collect()
+}
+
+/// A table of texts. An empty one is as good as none.
+fn secrets(at: &str, node: &Node, key: &str) -> Result<Vec<(Arc<str>, Secret)>, Problem> {
+    let Some(node) = node.get(key) else { return Ok(Vec::new()) };
+    let wrong = || wrong(&format!("{at}.{key}"), node, "a table of texts");
+    let Value::Map(pairs) = &node.value else { return Err(wrong()) };
+    let mut found = Vec::new();
+    for (name, value) in pairs {
+        let Value::Text(text) = &value.value else { return Err(wrong()) };
+        found.extend(Secret::new(text).map(|secret| (name.as_str().into(), secret)));
+    }
+    Ok(found)
+}
+
+fn wrong(key: &str, node: &Node, wants: &str) -> Problem {
+    Problem { key: key.to_owned(), line: node.line, what: format!("wants {wants}, has {}", node.value.kind()) }
+}

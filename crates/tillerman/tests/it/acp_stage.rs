@@ -1,0 +1,50 @@
+//! What tests of the `acp` dialect share: the dialect on a stage, and a client's lines.
+
+use std::sync::Arc;
+
+use dialect_acp::{Acp, Options, SlashInfo};
+use testkit::fakes::CountedIds;
+use testkit::golden::{Opening, Scene};
+use vocab::IdKind;
+use wire::Dialect;
+
+/// As `cmd/acp.rs` has it: these would put the client on another session.
+const MOVING: [&str; 4] = ["clear", "resume", "sessions", "exit"];
+
+/// Messages are `m1`, `m2` ... on the wire.
+fn ids() -> CountedIds {
+    CountedIds::with_names((1..500).map(|number| (IdKind::Session, format!("m{number}"))).collect())
+}
+
+pub(crate) fn options() -> Options {
+    let stays = engine::COMMANDS.iter().filter(|command| !MOVING.contains(&command.name));
+    let info = |command: &engine::SlashCommand| SlashInfo {
+        name: command.name.into(),
+        description: command.summary.into(),
+        hint: (!command.args.is_empty()).then(|| command.args.into()),
+    };
+    Options { commands: stays.map(info).collect(), ..Options::new(testkit::stage::VERSION, Arc::new(ids())) }
+}
+
+pub(crate) fn scene() -> Scene {
+    Scene { steady, ..Scene::default() }
+}
+
+/// What a turn that was cut short has used is an estimate, which changes with every word of the system prompt.
+fn steady(line: &str) -> String {
+    let mut line = line.to_owned();
+    if line.contains("\"stopReason\":\"cancelled\"") {
+        for name in ["inputTokens", "totalTokens"] {
+            let lead = format!("\"{name}\":");
+            let Some(at) = line.find(&lead) else { continue };
+            let start = at + lead.len();
+            let end = line[start..].find(|c: char| !c.is_ascii_digit()).map_or(line.len(), |offset| start + offset);
+            line.replace_range(start..end, "\"$INT\"");
+        }
+    }
+    line
+}
+
+pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect> {
+    Box::new(Acp::new(Options { mode: Some(opening.mode), strict: opening.arg("--strict").is_some(), ..options() }))
+}

@@ -1,0 +1,147 @@
+//! The official clients of the Agent Client Protocol against the real binary: the SDK of the npm registry, the SDK of PyPI in a
+//! new and an old version, and acpx. The checks themselves are in `tests/peers`. Whatever the agent says there is validated
+//! against the official schema.
+//!
+//! Needs `node` and `npm`, or `python3`, and the registries once: without them a test says `SKIP` and why.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::peers::{CHECKS_PATIENCE, INSTALL_PATIENCE, cached, installed, node, node_version, npm, run};
+
+const SDK: &str = "@agentclientprotocol/sdk";
+const SDK_VERSION: &str = "2.4.0";
+/// The SDK wants one and does not say which.
+const ZOD: &str = "zod@4";
+const ACPX_VERSION: &str = "0.19.1";
+/// The oldest Node that acpx runs on, and the one it gets where only an older one is installed.
+const ACPX_NODE_MIN: (u32, u32) = (22, 13);
+const ACPX_NODE: &str = "22.23.3";
+/// The newest, and the one that many agents and clients in use were built with.
+const PYTHON_SDKS: [&str; 2] = ["0.12.1", "0.9.0"];
+const JSONSCHEMA: &str = "jsonschema==4.26.0";
+/// What is said on top of the schema, for clients that need it; nothing with `--strict`.
+const ADDITIONS: [&str; 2] = ["models", "sessionId"];
+
+/// Whether tools use the files and terminals of a client that offers them.
+const ERRANDS: bool = true;
+/// Fewer checks than these mean that some were not run.
+const SDK_CHECKS_MIN: usize = 43;
+const PYTHON_CHECKS_MIN: usize = 22;
+const ACPX_CHECKS_MIN: usize = 12;
+
+fn sdk() -> Result<PathBuf, String> {
+    node()?;
+    let modules = npm(&format!("acp-sdk-{SDK_VERSION}"), &[format!("{SDK}@{SDK_VERSION}"), ZOD.to_owned()])?;
+    Ok(modules.join(SDK))
+}
+
+/// The interpreter of an environment with these packages.
+fn python(name: &str, packages: &[String]) -> Result<PathBuf, String> {
+    let cache = cached(name, |cache| {
+        let made = run(Command::new("python3").args(["-m", "venv"]).arg(cache), INSTALL_PATIENCE)?;
+        if !made.well {
+            return Err(format!("python3 makes no environment: {} {}", made.said.join(" "), made.complaint));
+        }
+        let mut pip = Command::new(cache.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]).args(packages);
+        installed(&run(&mut pip, INSTALL_PATIENCE)?, "pip", packages)
+    })?;
+    Ok(cache.join("bin/python"))
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
+}
+
+/// The program with its settings; the agents it starts leave their frames in `logs`.
+fn checks(program: impl AsRef<std::ffi::OsStr>, name: &str, logs: &Path) -> Command {
+    let mut checks = Command::new(program);
+    checks.arg(script(name)).env("PEER_AGENT", env!("CARGO_BIN_EXE_tillerman")).env("PEER_LOGS", logs);
+    checks.env("PEER_ERRANDS", if ERRANDS { "yes" } else { "no" });
+    checks
+}
+
+/// Every frame in `logs` against the schema of the SDK; skipped where that cannot be had.
+fn validate(logs: &Path, strict: bool) {
+    let tools = sdk().and_then(|sdk| Ok((sdk, python("acp-schema", &[JSONSCHEMA.to_owned()])?)));
+    let (sdk, python) = match tools {
+        Ok(tools) => tools,
+        Err(why) => return println!("SKIP the schema: {why}"),
+    };
+    let mut judge = Command::new(python);
+    judge.arg(script("acp_schema.py"));
+    judge.arg(sdk.join("schema/v1").join(if strict { "schema.json" } else { "schema.unstable.json" }));
+    judge.args(std::fs::read_dir(logs).unwrap().map(|entry| entry.unwrap().path()));
+    if !strict {
+        judge.args(ADDITIONS.iter().flat_map(|name| ["--allow", name]));
+    }
+    run(&mut judge, CHECKS_PATIENCE).expect("the validation ends").checked(1);
+}
+
+fn npm_sdk(strict: bool) {
+    let sdk = match sdk() {
+        Ok(sdk) => sdk,
+        Err(why) => return println!("SKIP {why}"),
+    };
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks("node", "acp_sdk.mjs", logs.path());
+    checks.env("PEER_PACKAGE", sdk).env("PEER_AGENT_ARGS", if strict { "--strict" } else { "" });
+    // What is not in the published protocol is not offered then, and not checked.
+    let fewer = usize::from(strict);
+    run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(SDK_CHECKS_MIN - fewer);
+    validate(logs.path(), strict);
+}
+
+#[test]
+fn the_npm_sdk_works_with_the_binary() {
+    npm_sdk(false);
+}
+
+#[test]
+fn the_npm_sdk_works_with_a_strict_binary() {
+    npm_sdk(true);
+}
+
+#[test]
+fn the_python_sdks_work_with_the_binary() {
+    for version in PYTHON_SDKS {
+        let package = format!("agent-client-protocol=={version}");
+        let python = match python(&format!("acp-python-{version}"), &[package]) {
+            Ok(python) => python,
+            Err(why) => return println!("SKIP {why}"),
+        };
+        let logs = tempfile::tempdir().unwrap();
+        let mut checks = checks(python, "acp_sdk.py", logs.path());
+        run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(PYTHON_CHECKS_MIN);
+        validate(logs.path(), false);
+    }
+}
+
+/// acpx and a Node that runs it.
+fn acpx() -> Result<(PathBuf, PathBuf), String> {
+    let mut packages = vec![format!("acpx@{ACPX_VERSION}")];
+    let own = node_version()? >= ACPX_NODE_MIN;
+    let system = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
+    let machine = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
+    let other = format!("node-{system}-{machine}");
+    if !own {
+        packages.push(format!("{other}@{ACPX_NODE}"));
+    }
+    let modules = npm(&format!("acpx-{ACPX_VERSION}-{}", if own { "own" } else { ACPX_NODE }), &packages)?;
+    let node = if own { PathBuf::from("node") } else { modules.join(other).join("bin/node") };
+    Ok((modules.join("acpx"), node))
+}
+
+#[test]
+fn acpx_works_with_the_binary() {
+    let (package, node) = match acpx() {
+        Ok(both) => both,
+        Err(why) => return println!("SKIP {why}"),
+    };
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks(node, "acpx.mjs", logs.path());
+    checks.env("PEER_PACKAGE", package);
+    run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(ACPX_CHECKS_MIN);
+    validate(logs.path(), false);
+}

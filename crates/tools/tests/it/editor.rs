@@ -1,0 +1,106 @@
+//! A controller that shows, takes and runs, as a test wants it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use vocab::*;
+
+/// An editor: buffers that may differ from the disk, and a note of everything that was asked of it.
+#[derive(Default)]
+pub(crate) struct Editor {
+    pub(crate) offers: Services,
+    pub(crate) buffers: Mutex<HashMap<PathBuf, String>>,
+    pub(crate) noted: Mutex<Vec<String>>,
+    /// The n-th write from now fails.
+    pub(crate) failing_write: Mutex<Option<usize>>,
+    /// It keeps what it takes in its buffer.
+    pub(crate) keeps: bool,
+    /// It ends every line with CR LF when it saves.
+    pub(crate) crlf: bool,
+    /// Done just before a write.
+    pub(crate) before_write: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    pub(crate) runs: Mutex<Option<ErrandResult>>,
+}
+
+pub(crate) const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
+
+impl Editor {
+    pub(crate) fn new(offers: Services) -> Self {
+        Self { offers, ..Self::default() }
+    }
+    pub(crate) fn with(self, path: &Path, text: &str) -> Self {
+        self.buffers.lock().unwrap().insert(path.to_owned(), text.to_owned());
+        self
+    }
+    pub(crate) fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.noted.lock().unwrap())
+    }
+    fn note(&self, what: &str, path: &Path) {
+        let name = path.file_name().unwrap().to_string_lossy();
+        self.noted.lock().unwrap().push(format!("{what} {name}"));
+    }
+
+    fn read(&self, path: &Path) -> ErrandResult {
+        self.note("read", path);
+        match self.buffers.lock().unwrap().get(path) {
+            Some(text) if text == "locked" => ErrandResult::Failed("it is locked".into()),
+            Some(text) => ErrandResult::Text(text.as_str().into()),
+            None => ErrandResult::NotFound,
+        }
+    }
+
+    fn write(&self, path: &Path, content: &str) -> ErrandResult {
+        self.note("write", path);
+        if let Some(left) = self.failing_write.lock().unwrap().as_mut() {
+            *left = left.wrapping_sub(1);
+            if *left == 0 {
+                return ErrandResult::Failed("the disk is full".into());
+            }
+        }
+        if let Some(step) = self.before_write.lock().unwrap().take() {
+            step();
+        }
+        self.buffers.lock().unwrap().insert(path.to_owned(), content.to_owned());
+        let saved = if self.crlf { content.replace('\n', "\r\n") } else { content.to_owned() };
+        if !self.keeps {
+            std::fs::write(path, saved).unwrap();
+        }
+        ErrandResult::Written
+    }
+}
+
+/// The way to an editor.
+pub(crate) struct Way(pub(crate) Arc<Editor>);
+
+impl Errands for Way {
+    fn offered(&self) -> Services {
+        self.0.offers
+    }
+    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult> {
+        let editor = self.0.clone();
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            match kind {
+                ErrandKind::ReadText { path } => editor.read(&path),
+                ErrandKind::WriteText { path, content } => editor.write(&path, &content),
+                ErrandKind::Run { command, cwd, env, output_bytes_max } => {
+                    let env = env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+                    let cwd = cwd.file_name().unwrap().to_string_lossy().into_owned();
+                    editor.noted.lock().unwrap().push(format!("run {command} in {cwd}, {output_bytes_max}: {env}"));
+                    let result = editor.runs.lock().unwrap().take();
+                    match result {
+                        Some(result) => result,
+                        None => std::future::pending().await,
+                    }
+                }
+            }
+        })
+    }
+}
+
+/// The answer as one text, errors marked.
+pub(crate) fn text(outcome: &Outcome) -> String {
+    let text = parts_text(&outcome.parts);
+    if outcome.is_error { format!("ERROR {text}") } else { text }
+}
