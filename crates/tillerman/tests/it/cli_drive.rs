@@ -272,6 +272,25 @@ fn no_agent_survives_us() {
     }
 }
 
+#[test]
+fn without_a_command_we_drive_ourselves() {
+    let place = Place::new().env("SHELL", "/bin/false");
+    let ran = place.run(&["drive", "-p", "list the rust files"]);
+    assert!(ran.err.contains("● glob: **/*.rs"), "{}", ran.err);
+    assert_eq!(ran.ok(), "I'll glob for *.rs.\nFound two: one.rs and two.rs.\n");
+    place.run(&["drive", "-p", "tour"]).fails(3, "denied: write_file: tour.txt");
+    assert!(!place.file("tour.txt").exists());
+    place.run(&["drive", "--yes", "--files", "-p", "tour"]).ok();
+    assert!(place.file("tour.txt").exists());
+    place.run(&["drive", "-p", "fail 401"]).fails(1, "error: ");
+    place.run(&["drive", "--resume", "nobody", "-p", "x"]).fails(2, "cannot go on with session nobody");
+    let shown = place.run(&["drive", "--json", "-p", "list the rust files"]).ok();
+    let first: Value = serde_json::from_str(shown.lines().next().unwrap()).unwrap();
+    let again = place.run(&["drive", "--resume", first["session_id"].as_str().unwrap(), "-p", "list the rust files"]);
+    assert!(again.err.contains("(resumed)"), "{}", again.err);
+    again.ok();
+}
+
 /// The examples on the page run, and print what it says.
 #[test]
 fn the_examples_on_the_page_are_what_drive_says() {

@@ -108,6 +108,8 @@ impl People {
         self.titled = None;
         if !self.inline {
             shown.side.extend(lines);
+            // Words behind it begin a line of their own, as they do on a terminal.
+            self.last = Last::Block;
             return;
         }
         self.end_flow(shown);
@@ -330,7 +332,11 @@ impl View for People {
 
     fn notice(&mut self, text: &str, shown: &mut Shown) {
         let line = self.paint.dim(&format!("({})", show::line(text).trim_start()));
-        self.block([line], shown);
+        match self.inline {
+            true => self.block([line], shown),
+            // Not part of the conversation: the words go on as they were.
+            false => shown.side.push(line),
+        }
     }
 
     fn list(&mut self, lines: &[String], shown: &mut Shown) {
