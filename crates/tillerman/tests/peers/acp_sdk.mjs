@@ -601,6 +601,8 @@ const checks = {
     const id = await full.open();
     await full.prompt(id, 'call bash {"command":"echo from the terminal; exit 3"} then say done');
     assert.equal(full.asked.find((it) => it.method === "terminal/create").params.cwd, workspace);
+    // The SDK takes requests up in their order, but not before a response that came behind them.
+    await full.until("the release", () => full.methods().includes("terminal/release"));
     const methods = full.methods().filter((it) => it.startsWith("terminal/"));
     assert.deepEqual(methods, ["terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"]);
     const updates = full.of(id, "tool_call_update");
