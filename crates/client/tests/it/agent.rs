@@ -7,6 +7,9 @@ use client::{Client, Event, Events, Options, Peer, connect, memory};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 
+/// Longer than the longest pause of any test.
+const PATIENCE: Duration = Duration::from_secs(200_000);
+
 pub(crate) struct Agent {
     heard: BufReader<DuplexStream>,
     pub(crate) output: DuplexStream,
@@ -32,7 +35,9 @@ impl Agent {
 
     pub(crate) async fn hear_or_end(&mut self) -> Option<Value> {
         let mut line = String::new();
-        let count = self.heard.read_line(&mut line).await.unwrap();
+        // With time paused this passes only when nothing can come any more.
+        let reading = tokio::time::timeout(PATIENCE, self.heard.read_line(&mut line));
+        let count = reading.await.expect("the client says something").unwrap();
         (count > 0).then(|| serde_json::from_str(&line).unwrap())
     }
 
