@@ -18,6 +18,7 @@ mod cli_servers;
 mod cli_sessions;
 mod cli_skills;
 mod docs;
+mod drive_foreign;
 mod golden;
 mod leash_entry;
 mod loaf_limits;
