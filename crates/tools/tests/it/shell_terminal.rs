@@ -41,7 +41,11 @@ async fn python_asks_echoes_and_answers() {
     write(&session, json!({ "id": id, "key": ["ctrl+c"] })).await;
     read_until(&session, &id, "KeyboardInterrupt").await;
     write(&session, json!({ "id": id, "input": "print('still', 'here')\n" })).await;
-    read_until(&session, &id, "still here").await;
+    let text = read_until(&session, &id, "still here").await;
+    // Between two lines the terminal is not Python's: an end of input that comes then is lost.
+    if !text.rsplit("still here").next().is_some_and(|rest| rest.contains(">>> ")) {
+        read_until(&session, &id, ">>> ").await;
+    }
     write(&session, json!({ "id": id, "eof": true })).await;
     read_until(&session, &id, "exit code 0").await;
 }
