@@ -27,6 +27,7 @@ fn updates(seat: &Seat, entry: &Entry) -> Vec<Value> {
         }
         Body::Assistant { turn, message: said } => {
             let block = |block: &Block| match (block, turn) {
+                (Block::Redacted(_), _) => None,
                 (Block::Thinking { text, .. }, _) if text.is_empty() => None,
                 (Block::Thinking { text, .. }, _) => Some(chunk("agent_thought_chunk", content::text(text))),
                 (Block::Text(text), _) => Some(chunk("agent_message_chunk", content::text(text))),

@@ -198,13 +198,13 @@ pub fn branch_summary(out: &mut Vec<u8>, summary: &str, from: &str, at_ms: i64) 
 
 // ---- pieces -----------------------------------------------------------------------------------------------------
 
-/// One block of an assistant message. Thinking of which only the provider's sealed form is left is `redactedThinking`.
+/// One block of an assistant message.
 pub fn block(out: &mut Vec<u8>, block: &Block) {
     match block {
         Block::Text(text) => text_block(out, text),
-        Block::Thinking { text, opaque: Some(opaque) } if text.is_empty() => {
+        Block::Redacted(sealed) => {
             out.extend_from_slice(b"{\"type\":\"redactedThinking\"");
-            member(out, "data", opaque);
+            member(out, "data", sealed);
             out.push(b'}');
         }
         Block::Thinking { text, opaque } => {
@@ -221,6 +221,9 @@ pub fn block(out: &mut Vec<u8>, block: &Block) {
             member(out, "name", tool_name(&call.name));
             out.extend_from_slice(b",\"arguments\":");
             object(out, &call.input.json());
+            if let Some(seal) = &call.seal {
+                member(out, "thoughtSignature", seal);
+            }
             out.push(b'}');
         }
     }

@@ -194,6 +194,7 @@ impl Stream {
             match block {
                 Block::Text(text) => self.text(text, frames),
                 Block::Thinking { text, .. } => self.thinking(text, frames),
+                Block::Redacted(_) => self.thinking("", frames),
                 Block::Call(call) => {
                     let index = self.blocks_done as u32;
                     let input = call.input.json();

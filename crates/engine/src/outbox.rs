@@ -200,7 +200,7 @@ fn parts_bytes(parts: &[vocab::Part]) -> usize {
 
 fn block_bytes(block: &vocab::Block) -> usize {
     match block {
-        vocab::Block::Text(text) | vocab::Block::Thinking { text, .. } => text.len(),
+        vocab::Block::Text(text) | vocab::Block::Thinking { text, .. } | vocab::Block::Redacted(text) => text.len(),
         vocab::Block::Call(call) => call.input.json().as_str().len(),
     }
 }

@@ -27,7 +27,8 @@ pub(crate) struct ReplyBuilder {
 enum Growing {
     Text(String),
     Thinking { text: String, seal: Option<String> },
-    Call { index: u32, id: String, name: String, input: String },
+    Redacted(String),
+    Call { index: u32, id: String, name: String, input: String, seal: Option<String> },
 }
 
 impl ReplyBuilder {
@@ -88,9 +89,15 @@ impl ReplyBuilder {
 
     pub(crate) fn seal(&mut self, opaque: String) {
         match self.blocks.last_mut() {
-            Some(Growing::Thinking { seal, .. }) => *seal = Some(opaque),
+            Some(Growing::Thinking { seal: seal @ None, .. } | Growing::Call { seal: seal @ None, .. }) => {
+                *seal = Some(opaque);
+            }
             _ => self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) }),
         }
+    }
+
+    pub(crate) fn redacted(&mut self, sealed: String) {
+        self.blocks.push(Growing::Redacted(sealed));
     }
 
     pub(crate) fn call(
@@ -101,7 +108,7 @@ impl ReplyBuilder {
         fragment: &str,
     ) -> Result<(), ModelFault> {
         let known = self.blocks.iter_mut().rev().find_map(|block| match block {
-            Growing::Call { index: at, id, name, input } if *at == index => Some((id, name, input)),
+            Growing::Call { index: at, id, name, input, .. } if *at == index => Some((id, name, input)),
             _ => None,
         });
         let Some((call_id, call_name, input)) = known else {
@@ -113,6 +120,7 @@ impl ReplyBuilder {
                 id: id.unwrap_or_default().to_owned(),
                 name: name.unwrap_or_default().to_owned(),
                 input: fragment.to_owned(),
+                seal: None,
             });
             return Ok(());
         };
@@ -150,9 +158,15 @@ impl ReplyBuilder {
                     said_bytes += text.len();
                     Block::Thinking { text: text.into(), opaque: seal.map(Arc::from) }
                 }
-                Growing::Call { id, name, input, .. } => {
+                Growing::Redacted(sealed) => Block::Redacted(sealed.into()),
+                Growing::Call { id, name, input, seal, .. } => {
                     said_bytes += name.len() + input.len();
-                    Block::Call(Call { id: unique(id, taken), name: name.into(), input: read_input(input, read) })
+                    Block::Call(Call {
+                        id: unique(id, taken),
+                        name: name.into(),
+                        input: read_input(input, read),
+                        seal: seal.map(Arc::from),
+                    })
                 }
             })
             .collect();

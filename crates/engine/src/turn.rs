@@ -183,7 +183,9 @@ impl Turn {
                 self.reply.thinking(&delta);
                 fx.push(Effect::Thinking(delta));
             }
-            ModelEvent::ThinkingSeal(seal) => self.reply.seal(seal),
+            ModelEvent::Sent { .. } => {}
+            ModelEvent::Seal(seal) => self.reply.seal(seal),
+            ModelEvent::Redacted(sealed) => self.reply.redacted(sealed),
             ModelEvent::Call { index, id, name, input } => {
                 *visible = true;
                 if let Err(fault) = self.reply.call(index, id.as_deref(), name.as_deref(), &input) {

@@ -23,6 +23,15 @@ pub struct Known {
     pub headers: Vec<(String, Secret)>,
 }
 
+/// How a server wants its key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer KEY`
+    Bearer,
+    /// The bare key under this name.
+    Named(&'static str),
+}
+
 /// A source of credentials that takes its time: a command, a keychain, an account.
 pub trait Credentials: Send + Sync {
     /// Asked again after a failure, and after a success only where the source [is live](Credentials::is_live).
@@ -59,13 +68,17 @@ pub(crate) struct Pass {
 
 impl Pass {
     /// Fails on what no HTTP head can carry; the error names the header, never its value.
-    pub(crate) fn new(known: &Known) -> Result<Self, Fault> {
+    pub(crate) fn new(known: &Known, key_header: KeyHeader) -> Result<Self, Fault> {
         let invalid = |what: String| Fault::new(FaultKind::Invalid, what);
         let mut headers = Vec::with_capacity(known.headers.len() + 1);
         if let Some(key) = &known.key {
-            let value = sensitive(&format!("Bearer {}", key.expose()))
-                .ok_or_else(|| invalid("the API key has characters that no HTTP header can carry".into()))?;
-            headers.push((AUTHORIZATION, value));
+            let (name, value) = match key_header {
+                KeyHeader::Bearer => (AUTHORIZATION, sensitive(&format!("Bearer {}", key.expose()))),
+                KeyHeader::Named(name) => (HeaderName::from_static(name), sensitive(key.expose())),
+            };
+            let value =
+                value.ok_or_else(|| invalid("the API key has characters that no HTTP header can carry".into()))?;
+            headers.push((name, value));
         }
         for (name, value) in &known.headers {
             let header: HeaderName =
@@ -92,12 +105,12 @@ pub(crate) struct Passes(Mutex<Vec<(Known, Arc<Pass>)>>);
 
 impl Passes {
     /// The pass for these, made once for as long as they stay the same.
-    pub(crate) fn of(&self, known: &Known) -> Result<Arc<Pass>, Fault> {
+    pub(crate) fn of(&self, known: &Known, key_header: KeyHeader) -> Result<Arc<Pass>, Fault> {
         let mut passes = self.0.lock().expect("nothing panics while holding it");
         if let Some((_, pass)) = passes.iter().find(|(have, _)| have == known) {
             return Ok(pass.clone());
         }
-        let pass = Arc::new(Pass::new(known)?);
+        let pass = Arc::new(Pass::new(known, key_header)?);
         if passes.len() == PASSES_MAX {
             passes.remove(0);
         }
@@ -135,14 +148,15 @@ mod tests {
             known("", &[("Host", "canary")]),
             known("", &[("Content-Length", "canary-0")]),
         ] {
-            let Err(fault) = Pass::new(&bad) else { panic!("{bad:?} was taken") };
+            let Err(fault) = Pass::new(&bad, KeyHeader::Bearer) else { panic!("{bad:?} was taken") };
             assert!(!format!("{fault:?}{bad:?}").contains("canary"), "{fault:?}");
         }
     }
 
     #[test]
     fn short_values_are_sent_but_masked_nowhere() {
-        let pass = Pass::new(&known("ollama", &[("X-Flag", "1"), ("X-Token", "long-enough")])).unwrap();
+        let pass =
+            Pass::new(&known("ollama", &[("X-Flag", "1"), ("X-Token", "long-enough")]), KeyHeader::Bearer).unwrap();
         assert_eq!(pass.headers.len(), 3);
         assert_eq!(pass.secrets, [Secret::new("long-enough").unwrap()]);
     }

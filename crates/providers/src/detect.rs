@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::http::Http;
-use crate::{Known, Secret, openai};
+use crate::http::{Http, Reach};
+use crate::{Api, Known, Secret, client};
 
 /// All probes together; a server that needs longer is not found.
 pub const PROBE_TIME_MAX: Duration = Duration::from_millis(200);
@@ -145,8 +145,8 @@ pub async fn detect(env: &Env, candidates: &[Candidate]) -> Choice {
 
 /// Anything may listen on these ports: only a list of models counts.
 async fn probe(candidate: Candidate) -> Option<Found> {
-    let http = Http::new(&candidate.base_url(), &Known::default(), None, PROBE_TIME_MAX, None).ok()?;
-    let models = openai::list(&http, 0).await.ok()?;
+    let http = Http::new(Reach::new(&candidate.base_url(), &Known::default(), PROBE_TIME_MAX, None)).ok()?;
+    let models = client::list(&http, Api::Completions, 0).await.ok()?;
     Some(Found { candidate, models: models.into_iter().map(|model| model.slug.to_string()).collect() })
 }
 

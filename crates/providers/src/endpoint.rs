@@ -15,7 +15,7 @@ use vocab::{Fault, FaultKind, ModelFault};
 
 use crate::body::Pieces;
 use crate::credentials::{Known, Late};
-use crate::http::{Http, Reply};
+use crate::http::{Ask, Http, Reach, Reply};
 use crate::{Proxy, faults};
 
 /// Where to ask, and with what.
@@ -38,7 +38,10 @@ impl Endpoint {
         let authority = uri.authority().map_or("", |it| it.as_str());
         let origin = format!("{}://{authority}", uri.scheme_str().unwrap_or_default());
         let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        let http = Http::new(&origin, &Known::default(), Some(credentials), connect_timeout, proxy)?;
+        let http = Http::new(Reach {
+            late: Some(credentials),
+            ..Reach::new(&origin, &Known::default(), connect_timeout, proxy)
+        })?;
         Ok(Self { http, path })
     }
 
@@ -66,7 +69,7 @@ impl Endpoint {
         accept: &'static str,
         body: impl FnMut() -> Pieces,
     ) -> Result<Incoming<'_>, Fault> {
-        match self.http.send(method, &self.path, accept, body).await {
+        match self.http.send(Ask { method: &method, path: &self.path, accept, headers: &[] }, body).await {
             Ok((head, reply)) => {
                 let (head, ()) = head.into_parts();
                 Ok(Incoming { status: head.status.as_u16(), headers: head.headers, reply, http: &self.http })

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
@@ -27,7 +27,7 @@ use tokio::sync::OnceCell;
 use vocab::{Fault, FaultKind, ModelFault};
 
 use crate::body::Pieces;
-use crate::credentials::{Known, Late, Pass, Passes};
+use crate::credentials::{KeyHeader, Known, Late, Pass, Passes};
 use crate::faults;
 use crate::proxy::Proxy;
 
@@ -56,6 +56,8 @@ pub(crate) struct Http {
     /// Of a live source; empty for every other.
     passes: Passes,
     live: bool,
+    key_header: KeyHeader,
+    key_name: Option<Arc<str>>,
     connect_timeout: Duration,
     plain: TowerToHyperService<HttpConnector>,
     /// Made by the first https call: reading the system's roots costs more than anything else here.
@@ -64,23 +66,46 @@ pub(crate) struct Http {
     idle: Mutex<Vec<(Wire, Instant)>>,
 }
 
+/// One server and how to get to it.
+pub(crate) struct Reach<'a> {
+    pub(crate) base_url: &'a str,
+    pub(crate) known: &'a Known,
+    /// Asked before the first request, or before each where it is live; then it counts instead of `known`.
+    pub(crate) late: Option<Late>,
+    pub(crate) key_header: KeyHeader,
+    /// Where people set the key, for hints: the name of a variable.
+    pub(crate) key_name: Option<Arc<str>>,
+    pub(crate) connect_timeout: Duration,
+    /// Used for https only: through a tunnel the key stays between us and the server, while a plain request would show
+    /// it to the proxy.
+    pub(crate) proxy: Option<Proxy>,
+}
+
+impl<'a> Reach<'a> {
+    pub(crate) fn new(base_url: &'a str, known: &'a Known, connect_timeout: Duration, proxy: Option<Proxy>) -> Self {
+        let key_header = KeyHeader::Bearer;
+        Self { base_url, known, late: None, key_header, key_name: None, connect_timeout, proxy }
+    }
+}
+
+/// What is asked for, apart from its body.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) path: &'a str,
+    pub(crate) accept: &'static str,
+    pub(crate) headers: &'a [(&'static str, String)],
+}
+
 enum Tls {
     Direct(TowerToHyperService<HttpsConnector<HttpConnector>>),
     Proxied(TowerToHyperService<HttpsConnector<Tunnel<HttpConnector>>>),
 }
 
 impl Http {
-    /// Fails on a base URL or key that could never work. `late` is asked before the first request, or before each where it
-    /// is live, and then counts instead of `known`.
-    /// `proxy` is used for https only: through a tunnel the key stays between us and the server, while a plain request
-    /// would show it to the proxy.
-    pub(crate) fn new(
-        base_url: &str,
-        known: &Known,
-        late: Option<Late>,
-        connect_timeout: Duration,
-        proxy: Option<Proxy>,
-    ) -> Result<Self, Fault> {
+    /// Fails on a base URL or key that could never work.
+    pub(crate) fn new(reach: Reach<'_>) -> Result<Self, Fault> {
+        let Reach { base_url, known, late, key_header, key_name, connect_timeout, proxy } = reach;
         let invalid = |why: &str| {
             let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
             Fault::new(FaultKind::Invalid, format!("the base URL {shown:?} {why}"))
@@ -97,8 +122,10 @@ impl Http {
             return Err(invalid("contains credentials; give the key separately"));
         }
         let path = uri.path().trim_end_matches('/').to_owned();
-        let pass = Pass::new(known)?;
+        let pass = Pass::new(known, key_header)?;
         Ok(Self {
+            key_header,
+            key_name,
             server: format!("{scheme}://{authority}{path}").into(),
             origin: format!("{scheme}://{authority}/").parse().map_err(|_| invalid("is not a URL"))?,
             host: HeaderValue::try_from(authority.as_str()).map_err(|_| invalid("has no usable host"))?,
@@ -120,15 +147,13 @@ impl Http {
     /// to have been closed before it answered.
     pub(crate) async fn send(
         &self,
-        method: Method,
-        path: &str,
-        accept: &'static str,
+        ask: Ask<'_>,
         mut body: impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, Reply), ModelFault> {
         match &self.late {
             // On the heap: nobody else's request grows by what only accounts need.
-            Some(late) if self.live => Box::pin(self.send_live(late, &method, path, accept, &mut body)).await,
-            _ => self.send_with(self.pass().await?, &method, path, accept, &mut body).await,
+            Some(late) if self.live => Box::pin(self.send_live(late, ask, &mut body)).await,
+            _ => self.send_with(self.pass().await?, ask, &mut body).await,
         }
     }
 
@@ -136,21 +161,19 @@ impl Http {
     async fn send_live(
         &self,
         late: &Late,
-        method: &Method,
-        path: &str,
-        accept: &'static str,
+        ask: Ask<'_>,
         body: &mut impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, Reply), ModelFault> {
         let used = late.0.fetch().await.map_err(unsent)?;
-        let pass = self.passes.of(&used).map_err(unsent)?;
-        let refused = self.send_with(&pass, method, path, accept, body).await?;
+        let pass = self.passes.of(&used, self.key_header).map_err(unsent)?;
+        let refused = self.send_with(&pass, ask, body).await?;
         if refused.0.status() != StatusCode::UNAUTHORIZED {
             return Ok(refused);
         }
         match late.0.renewed(&used).await.map_err(unsent)?.filter(|fresh| *fresh != used) {
             Some(fresh) => {
-                let pass = self.passes.of(&fresh).map_err(unsent)?;
-                self.send_with(&pass, method, path, accept, body).await
+                let pass = self.passes.of(&fresh, self.key_header).map_err(unsent)?;
+                self.send_with(&pass, ask, body).await
             }
             None => Ok(refused),
         }
@@ -159,20 +182,18 @@ impl Http {
     async fn send_with(
         &self,
         pass: &Pass,
-        method: &Method,
-        path: &str,
-        accept: &'static str,
+        ask: Ask<'_>,
         body: &mut impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, Reply), ModelFault> {
         if let Some(mut wire) = self.kept().await {
-            match wire.exchange(self.request(pass, method, path, accept, body())?).await {
+            match wire.exchange(self.request(pass, ask, body())?).await {
                 Ok(response) => return Ok(split(response, wire)),
                 Err(error) if stale(&error) => {}
                 Err(error) => return Err(faults::unanswered(&self.server, &error)),
             }
         }
         let mut wire = self.connect().await?;
-        match wire.exchange(self.request(pass, method, path, accept, body())?).await {
+        match wire.exchange(self.request(pass, ask, body())?).await {
             Ok(response) => Ok(split(response, wire)),
             Err(error) => Err(faults::unanswered(&self.server, &error)),
         }
@@ -181,12 +202,12 @@ impl Http {
     /// The last step before a fault leaves the crate: says what may help, and masks what a server may have echoed.
     pub(crate) fn seal(&self, mut fault: ModelFault) -> ModelFault {
         if fault.fault.kind == FaultKind::Auth && fault.fault.hints.is_empty() {
-            let advice = match &self.late {
-                None => "check OPENAI_API_KEY",
-                Some(_) if self.live => "check the account or its key",
-                Some(_) => "check the key of this provider",
+            let advice = match (&self.key_name, &self.late) {
+                (Some(name), _) => format!("check {name}"),
+                (None, Some(_)) if self.live => "check the account or its key".to_owned(),
+                (None, _) => "check the key of this provider".to_owned(),
             };
-            faults::hint(&mut fault, advice);
+            faults::hint(&mut fault, &advice);
         }
         match self.live {
             true => faults::seal(fault, &self.passes.secrets()),
@@ -196,8 +217,8 @@ impl Http {
 
     async fn pass(&self) -> Result<&Pass, ModelFault> {
         let fetch = || async {
-            let Some(late) = &self.late else { return Pass::new(&Known::default()) };
-            Pass::new(&late.0.fetch().await?)
+            let Some(late) = &self.late else { return Pass::new(&Known::default(), self.key_header) };
+            Pass::new(&late.0.fetch().await?, self.key_header)
         };
         self.pass.get_or_try_init(fetch).await.map_err(|fault| {
             // Nothing was sent, and the same key will not come by itself.
@@ -205,28 +226,41 @@ impl Http {
         })
     }
 
-    fn request(
-        &self,
-        pass: &Pass,
-        method: &Method,
-        path: &str,
-        accept: &'static str,
-        body: Pieces,
-    ) -> Result<Request<Pieces>, ModelFault> {
-        let mut headers = HeaderMap::with_capacity(pass.headers.len() + 4);
+    fn request(&self, pass: &Pass, ask: Ask<'_>, body: Pieces) -> Result<Request<Pieces>, ModelFault> {
+        let Ask { method, path, accept, headers: more } = ask;
+        let mut headers = HeaderMap::with_capacity(pass.headers.len() + more.len() + 4);
         headers.insert(HOST, self.host.clone());
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("tillerman/", env!("CARGO_PKG_VERSION"))));
         if method == Method::POST {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
+        for (name, value) in more {
+            let value = HeaderValue::try_from(value).map_err(|error| faults::unreachable(&self.server, &error))?;
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        // What somebody configured wins.
         for (name, value) in &pass.headers {
             headers.insert(name.clone(), value.clone());
         }
-        let request = Request::builder().method(method).uri(format!("{}{path}{}", self.path, self.query)).body(body);
+        let request = Request::builder().method(method).uri(self.target(path)).body(body);
         let mut request = request.map_err(|error| faults::unreachable(&self.server, &error))?;
         *request.headers_mut() = headers;
         Ok(request)
+    }
+
+    /// Path and query, with that of the base URL.
+    fn target(&self, path: &str) -> String {
+        let query = match (path.contains('?'), self.query.strip_prefix('?')) {
+            (true, Some(query)) => format!("&{query}"),
+            _ => self.query.clone(),
+        };
+        format!("{}{path}{query}", self.path)
+    }
+
+    /// Where a request goes, as people may see it. The query of the base URL is left out: it may hold a key.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.server)
     }
 
     /// Keeps a connection whose answer has been read to its end.

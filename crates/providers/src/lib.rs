@@ -1,25 +1,44 @@
-//! Model APIs as [`vocab::Provider`]. HTTP, TLS and every provider's own format stay in here; the readers are pure.
+//! Model APIs as [`vocab::Provider`]. HTTP, TLS and every provider's own format stay in here; the formats are pure.
 //!
-//! * [`openai`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
+//! * [`Client`]: one server, in one of the wire formats of [`Api`].
+//! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
 //! * [`openrouter`]: what OpenRouter says beyond that.
 //! * [`detect`]: which server to talk to when nobody said so.
+//! * [`Replay`]: requests written again from a log.
 
+mod api;
 mod body;
+mod call;
+mod calls;
+mod catalogue;
+mod client;
+pub mod completions;
 mod credentials;
 mod date;
 pub mod detect;
 mod endpoint;
 mod faults;
+mod format;
 mod http;
+mod json;
 mod once;
-pub mod openai;
 pub mod openrouter;
+mod pairs;
 mod proxy;
+mod reader;
+mod replay;
+mod ribbon;
 pub mod sse;
 
-pub use credentials::{Credentials, Known, Late};
+pub use api::Api;
+pub use call::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
+pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
+pub use client::{Client, Config, Loaded};
+pub use completions::{Compat, Routing, TokensField};
+pub use credentials::{Credentials, KeyHeader, Known, Late};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
 pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;
+pub use replay::Replay;
 pub use vocab::Secret;

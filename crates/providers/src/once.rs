@@ -11,7 +11,7 @@ use vocab::{Fault, FaultKind, Secret};
 
 use crate::body::Pieces;
 use crate::credentials::Known;
-use crate::http::Http;
+use crate::http::{Ask, Http, Reach};
 use crate::{Proxy, faults};
 
 /// What is asked. The body may hold secrets and is never shown.
@@ -64,13 +64,13 @@ impl Once<'_> {
         let headers = kind.iter().map(|kind| ("content-type", *kind)).chain(self.headers.iter().copied());
         let headers = headers.filter_map(|(name, value)| Some((name.to_owned(), Secret::new(value)?))).collect();
         let known = Known { key: self.bearer.cloned(), headers };
-        let http = Http::new(&origin, &known, None, self.timeout, self.proxy)?;
+        let http = Http::new(Reach::new(&origin, &known, self.timeout, self.proxy))?;
         let body = body.map(|text| Bytes::copy_from_slice(text.as_bytes()));
         let pieces = || body.clone().map_or_else(Pieces::empty, |body| Pieces::new(vec![body]));
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let ask = Ask { method: &method, path, accept: "application/json", headers: &[] };
         let exchange = async {
-            let (head, mut reply) =
-                http.send(method, path, "application/json", pieces).await.map_err(|fault| fault.fault)?;
+            let (head, mut reply) = http.send(ask, pieces).await.map_err(|fault| fault.fault)?;
             let read = reply.collect(self.answer_bytes_max).await;
             let (body, whole) = read
                 .map_err(|error| faults::cut(Some(&error)).fault)

@@ -94,9 +94,16 @@ fn block(fields: &Fields<'_>) -> Option<Block> {
     let text = |key| fields.text(key).map(Arc::<str>::from);
     Some(match fields.text("type")?.as_str() {
         "text" => Block::Text(text("text")?),
+        // As newer versions write what older ones called `redactedThinking`.
+        "thinking" if fields.flag("redacted") => Block::Redacted(text("thinkingSignature")?),
         "thinking" => Block::Thinking { text: text("thinking")?, opaque: text("thinkingSignature") },
-        "redactedThinking" => Block::Thinking { text: "".into(), opaque: Some(text("data")?) },
-        "toolCall" => Block::Call(Call { id: fields.text("id")?.into(), name: text("name")?, input: input(fields) }),
+        "redactedThinking" => Block::Redacted(text("data")?),
+        "toolCall" => Block::Call(Call {
+            id: fields.text("id")?.into(),
+            name: text("name")?,
+            input: input(fields),
+            seal: text("thoughtSignature"),
+        }),
         _ => return None,
     })
 }

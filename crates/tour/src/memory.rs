@@ -110,6 +110,7 @@ impl Memory {
     fn count_block(&mut self, block: &Block) {
         match block {
             Block::Text(text) | Block::Thinking { text, .. } => self.count(text),
+            Block::Redacted(_) => {}
             Block::Call(call) => {
                 self.count(&call.name);
                 match &call.input {

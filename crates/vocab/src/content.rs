@@ -61,6 +61,8 @@ pub enum Block {
         text: Arc<str>,
         opaque: Option<Arc<str>>,
     },
+    /// Reasoning whose words the provider keeps to itself: sealed, and replayed byte for byte.
+    Redacted(Arc<str>),
     Call(Call),
 }
 
@@ -71,6 +73,8 @@ pub struct Call {
     /// The name as the model spelled it; [`crate::names`] resolves it.
     pub name: Arc<str>,
     pub input: CallInput,
+    /// The provider's own signature of this call, replayed byte for byte.
+    pub seal: Option<Arc<str>>,
 }
 
 /// Tool arguments: a JSON object, or text that is none (kept to show it to the model again).

@@ -37,6 +37,8 @@ pub struct ModelInfo {
     pub thinking: bool,
     /// Thinking levels it is known to take, weakest first; `None` = nothing is known.
     pub levels: Option<Arc<[Arc<str>]>>,
+    /// Slugs to ask instead, in order, when this one cannot answer.
+    pub fallbacks: Arc<[Arc<str>]>,
 }
 
 impl ModelInfo {
@@ -57,6 +59,7 @@ impl ModelInfo {
             images: true,
             thinking: true,
             levels: None,
+            fallbacks: Arc::from([]),
         }
     }
 }
@@ -97,10 +100,18 @@ pub type ModelStream = Pin<Box<dyn Stream<Item = ModelEvent> + Send>>;
 /// What a model call yields. Exactly one of `Finished` and `Failed` comes last.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ModelEvent {
+    /// The request is on its way. Comes first, and again where another one was sent instead.
+    Sent {
+        sent: Arc<Sent>,
+        /// Size of the whole body.
+        bytes: u64,
+    },
     Text(String),
     Thinking(String),
-    /// The provider's sealed form of the thinking that just ended.
-    ThinkingSeal(String),
+    /// The provider's signature of the thinking or the call that came last; behind anything else it stands alone.
+    Seal(String),
+    /// Thinking that came sealed, without words.
+    Redacted(String),
     /// A call begins or continues; `index` tells parallel calls apart. `id` and `name` come once, with the start.
     Call {
         index: u32,
@@ -111,6 +122,21 @@ pub enum ModelEvent {
     Usage(Usage),
     Finished(Finish),
     Failed(ModelFault),
+}
+
+/// A request to a model, as far as the log has it not already: without secrets and without the messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// The wire format, as in [`ModelInfo::api`].
+    pub api: Arc<str>,
+    pub url: Arc<str>,
+    /// Beyond those that every request has and those that prove who we are.
+    pub headers: Vec<(Arc<str>, Arc<str>)>,
+    /// How messages are written, for whoever writes them again; the provider's own words.
+    pub manner: Arc<str>,
+    /// The body before the messages, and behind them.
+    pub head: Arc<str>,
+    pub tail: Arc<str>,
 }
 
 /// A failed model call.

@@ -47,7 +47,12 @@ impl Print {
                     self.text(text);
                     self.text(opaque.as_deref().unwrap_or_default());
                 }
+                Block::Redacted(sealed) => self.text(sealed),
                 Block::Call(call) => {
+                    // Without one it is named as it was before there were any.
+                    if let Some(seal) = &call.seal {
+                        self.text(seal);
+                    }
                     self.text(call.id.as_str());
                     self.text(&call.name);
                     match &call.input {

@@ -50,7 +50,7 @@ fn says(text: &str) -> Body {
 }
 
 fn calls(id: &str, name: &str, input: &str) -> Body {
-    let call = Call { id: id.into(), name: name.into(), input: CallInput::Object(Json::trusted(input)) };
+    let call = Call { id: id.into(), name: name.into(), input: CallInput::Object(Json::trusted(input)), seal: None };
     reply(vec![Block::Call(call)], MessageEnd::Finished(Finish::ToolUse))
 }
 
@@ -202,12 +202,13 @@ fn blocks_keep_their_order_and_their_seals() {
     let blocks = vec![
         Block::Thinking { text: "hm".into(), opaque: None },
         Block::Thinking { text: "hm".into(), opaque: Some("seal".into()) },
-        Block::Thinking { text: "".into(), opaque: Some("only the seal".into()) },
+        Block::Redacted("only the seal".into()),
         Block::Text("a".into()),
         Block::Call(Call {
             id: "c1".into(),
             name: "glob_search".into(),
             input: CallInput::Broken { text: "{\"a".into(), detail: "cut".into() },
+            seal: Some("signed".into()),
         }),
     ];
     let mut out = Vec::new();
@@ -220,7 +221,7 @@ fn blocks_keep_their_order_and_their_seals() {
         {"type":"thinking","thinking":"hm","thinkingSignature":"seal"}
         {"type":"redactedThinking","data":"only the seal"}
         {"type":"text","text":"a"}
-        {"type":"toolCall","id":"c1","name":"find","arguments":{}}
+        {"type":"toolCall","id":"c1","name":"find","arguments":{},"thoughtSignature":"signed"}
     "#]]
     .assert_eq(&String::from_utf8(out).unwrap());
 }

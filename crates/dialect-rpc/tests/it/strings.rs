@@ -101,7 +101,7 @@ fn message(blocks: Vec<Block>, model: &str) -> Body {
 fn bodies(s: &str) -> Vec<Body> {
     let arc: Arc<str> = s.into();
     let object = Json::trusted(json!({ s: s }).to_string());
-    let call = Call { id: s.into(), name: arc.clone(), input: CallInput::Object(object.clone()) };
+    let call = Call { id: s.into(), name: arc.clone(), input: CallInput::Object(object.clone()), seal: None };
     let broken = CallInput::Broken { text: arc.clone(), detail: arc.clone() };
     let parts = vec![Part::text(s), Part::Image(Image { mime: arc.clone(), base64: arc.clone() })];
     let result = CallResult {
@@ -308,7 +308,7 @@ fn answers_read_back_equal() {
 #[test]
 fn half_a_pair_in_carried_json_becomes_a_mark() {
     let carried = Json::trusted("{\"k\":\"\\ud800 \\udc00x\",\r\n \"n\":1}");
-    let call = Call { id: "c1".into(), name: "x".into(), input: CallInput::Object(carried.clone()) };
+    let call = Call { id: "c1".into(), name: "x".into(), input: CallInput::Object(carried.clone()), seal: None };
     let mut talk = Talk::open();
     let mut said = Vec::new();
     for body in bodies("s") {

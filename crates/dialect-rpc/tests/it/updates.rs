@@ -107,6 +107,7 @@ impl Twin {
                 id: block["id"].as_str().unwrap().into(),
                 name: block["name"].as_str().unwrap().into(),
                 input: CallInput::Object(Json::empty_object()),
+                seal: None,
             }),
         });
         AssistantMessage {

@@ -218,7 +218,11 @@ pub(crate) fn text(turn: &str, delta: &str) -> Event {
 
 pub(crate) fn call_started(turn: &str, call: &str, tool: &str, input: &str) -> Body {
     let input = CallInput::Object(Json::trusted(input));
-    Body::CallStarted { turn: turn.into(), call: Call { id: call.into(), name: tool.into(), input }, tool: tool.into() }
+    Body::CallStarted {
+        turn: turn.into(),
+        call: Call { id: call.into(), name: tool.into(), input, seal: None },
+        tool: tool.into(),
+    }
 }
 
 pub(crate) fn result(call: &str, parts: Vec<Part>) -> CallResult {

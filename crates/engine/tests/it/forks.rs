@@ -50,7 +50,12 @@ fn user(turn: &str, text: &str, from: UserFrom) -> Body {
 }
 fn assistant(turn: &str, text: &str, calls: &[&str]) -> Body {
     let call = |id: &&str| {
-        Block::Call(Call { id: (*id).into(), name: "look".into(), input: CallInput::Object(Json::empty_object()) })
+        Block::Call(Call {
+            id: (*id).into(),
+            name: "look".into(),
+            input: CallInput::Object(Json::empty_object()),
+            seal: None,
+        })
     };
     let finish = if calls.is_empty() { Finish::Stop } else { Finish::ToolUse };
     let message = AssistantMessage {

@@ -49,6 +49,7 @@ async fn the_request_says_what_the_spec_says() {
             id: "call_0_0".into(),
             name: "bash".into(),
             input: CallInput::Object(Json::trusted(r#"{"command":"ls"}"#)),
+            seal: None,
         })],
         model: "mock/alpha".into(),
         end: MessageEnd::Finished(Finish::ToolUse),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use providers::openai::{Config, Loaded, OpenAi};
+use providers::{Client, Config, Loaded};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::{FaultKind, ModelInfo, Provider};
 
@@ -47,13 +47,13 @@ async fn a_later_start_knows_windows_without_the_network() {
 
     let mut config = Config::new(&url);
     config.cache_file = Some(file.clone());
-    let later = OpenAi::new(config.clone()).unwrap();
+    let later = Client::new(config.clone()).unwrap();
     assert_eq!(later.resolve("mock/beta").unwrap().context_window, 200_000);
     assert_eq!(later.load_catalogue(SECOND).await, Ok(Loaded::Remembered));
     assert_eq!(later.models().await.unwrap().len(), 2, "what is remembered, when nobody answers");
 
     config.base_url = "http://127.0.0.1:9/other/v1".into();
-    let other = OpenAi::new(config).unwrap();
+    let other = Client::new(config).unwrap();
     assert_eq!(other.resolve("mock/beta").unwrap().context_window, 128_000, "another server's list");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("canary"));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use providers::openai::{Compat, Config, OpenAi, TokensField};
+use providers::{Client, Compat, Config, TokensField};
 use providers::{Credentials, Known, Late, Secret};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{CallSpec, Fault, FaultKind, Later, ModelInfo, Provider};
@@ -50,7 +50,7 @@ async fn a_late_key_is_fetched_by_the_first_request_and_once() {
     let mut config = Config::new(&mock.base_url);
     config.late = Some(Late(vault.clone()));
     assert_eq!(format!("{:?}", config.late), "Some(Late(***))");
-    let provider = OpenAi::new(config).unwrap();
+    let provider = Client::new(config).unwrap();
     assert_eq!(vault.asked.load(Ordering::Relaxed), 0, "nothing is fetched before it is needed");
 
     let fault = failure(&ask(&provider, "say hi").await).clone();

@@ -115,7 +115,7 @@ async fn an_error_in_the_stream_has_its_kind() {
 async fn limits_end_the_answer_with_an_error() {
     let calls = (0..1000).map(|n| Step::call(n, &format!("c{n}"), "f", "{}")).collect::<Vec<_>>();
     let events = answer(reply(calls)).await;
-    assert_eq!(events.len(), providers::openai::CALLS_MAX + 1);
+    assert_eq!(events.len(), providers::CALLS_MAX + 1);
     assert!(failure(&events).fault.message.starts_with("too many parallel tool calls"));
 
     let big = "x".repeat(1024 * 1024);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use providers::openai::{Config, OpenAi, Routing};
+use providers::{Client, Config, Routing};
 use providers::{Credentials, Known, Late, Secret};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{Fault, FaultKind, Later, Provider};
@@ -52,12 +52,12 @@ fn account(
     mock: &MockModel,
     token: &str,
     next: impl IntoIterator<Item = Result<Option<&'static str>, Fault>>,
-) -> (Arc<Account>, OpenAi) {
+) -> (Arc<Account>, Client) {
     let account = Arc::new(Account { token: Mutex::new(token.into()), ..Account::default() });
     account.next.lock().unwrap().extend(next);
     let mut config = Config::new(&mock.base_url);
     config.late = Some(Late(account.clone()));
-    (account, OpenAi::new(config).unwrap())
+    (account, Client::new(config).unwrap())
 }
 
 fn bearers(mock: &MockModel) -> Vec<String> {

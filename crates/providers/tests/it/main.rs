@@ -12,6 +12,7 @@ mod live;
 mod once;
 mod refusals;
 mod secrets;
+mod sent;
 mod silence;
 mod support;
 mod timing;

@@ -1,6 +1,6 @@
 //! What a server refuses becomes a typed fault.
 
-use providers::openai::{Config, OpenAi};
+use providers::{Client, Config};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::FaultKind::*;
 use vocab::Provider;
@@ -47,7 +47,7 @@ async fn a_refusal_keeps_status_kind_and_the_time_to_wait() {
 async fn refusals_come_with_a_hint_and_short() {
     let events = answer(Reply::error(401, "who are you")).await;
     assert_eq!(failure(&events).fault.message, "401 who are you");
-    assert_eq!(failure(&events).fault.hints, ["check OPENAI_API_KEY"]);
+    assert_eq!(failure(&events).fault.hints, ["check MOCK_API_KEY"]);
     let events = answer(Reply::plain(500, "text/plain", "\u{e9}".repeat(200_000))).await;
     assert_eq!(failure(&events).fault.message.chars().count(), providers::MESSAGE_CHARS_MAX + 1);
 }
@@ -92,7 +92,7 @@ async fn no_connection_is_a_retryable_network_fault_with_a_hint() {
     let mock = MockModel::start().await;
     let refused = mock.base_url.clone();
     drop(mock);
-    let provider = OpenAi::new(Config::new(&refused)).unwrap();
+    let provider = Client::new(Config::new(&refused)).unwrap();
     let events = ask(&provider, "x").await;
     let fault = failure(&events);
     assert_eq!((fault.fault.kind, fault.retryable), (Network, true));
@@ -103,7 +103,7 @@ async fn no_connection_is_a_retryable_network_fault_with_a_hint() {
 #[tokio::test]
 async fn a_broken_tls_handshake_is_a_network_fault() {
     let mock = MockModel::start().await;
-    let provider = OpenAi::new(Config::new(mock.base_url.replace("http:", "https:"))).unwrap();
+    let provider = Client::new(Config::new(mock.base_url.replace("http:", "https:"))).unwrap();
     let events = ask(&provider, "x").await;
     assert_eq!(failure_kind(&events), Network);
     assert!(failure(&events).retryable);
@@ -112,11 +112,11 @@ async fn a_broken_tls_handshake_is_a_network_fault() {
 #[test]
 fn a_base_url_that_cannot_work_is_refused_at_once() {
     for url in ["", "localhost:11434/v1", "ftp://x/v1", "not a url", "http://", "https://user:hunter2@host/v1"] {
-        let Err(fault) = OpenAi::new(Config::new(url)) else { panic!("{url:?} was taken") };
+        let Err(fault) = Client::new(Config::new(url)) else { panic!("{url:?} was taken") };
         assert_eq!(fault.kind, Invalid, "{url}");
         assert!(!fault.message.contains("hunter2"));
     }
     for url in ["http://127.0.0.1:1/v1/", "https://api.example/v1", "http://[::1]:8080", "http://h/v1?api-version=1"] {
-        assert!(OpenAi::new(Config::new(url)).is_ok(), "{url}");
+        assert!(Client::new(Config::new(url)).is_ok(), "{url}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use providers::openai::{Config, OpenAi};
+use providers::{Client, Config};
 use providers::{Proxy, Secret};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::{FaultKind, Provider};
@@ -48,7 +48,7 @@ fn a_secret_shows_as_stars() {
     assert!(Secret::new(" \n").is_none());
 
     config.api_key = Secret::new("sk-canary\r\nx-evil: 1");
-    let Err(fault) = OpenAi::new(config) else { panic!("it was taken") };
+    let Err(fault) = Client::new(config) else { panic!("it was taken") };
     assert!(!format!("{fault:?}").contains("canary"));
 }
 
@@ -74,7 +74,7 @@ async fn a_proxy_sees_a_tunnel_and_no_key() {
     let mut config = Config::new("https://model.example/v1");
     config.api_key = Secret::new(KEY);
     config.proxy = Proxy::new(&format!("http://me:word@{place}"));
-    let provider = OpenAi::new(config.clone()).unwrap();
+    let provider = Client::new(config.clone()).unwrap();
     assert_eq!(failure_kind(&ask(&provider, "x").await), FaultKind::Network);
     let (tunnel, inside) = proxy.join().unwrap();
     assert!(tunnel.starts_with("CONNECT model.example:443 "), "{tunnel}");
@@ -85,5 +85,5 @@ async fn a_proxy_sees_a_tunnel_and_no_key() {
     // Plain http does not go near it.
     let mock = MockModel::start().await;
     config.base_url = mock.base_url.clone();
-    assert_eq!(text(&ask(&OpenAi::new(config).unwrap(), "say direct").await), "direct");
+    assert_eq!(text(&ask(&Client::new(config).unwrap(), "say direct").await), "direct");
 }

@@ -4,24 +4,25 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use providers::Secret;
-use providers::openai::{Config, OpenAi};
+use providers::{Client, Config};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{CallSpec, Chat, FaultKind, Message, ModelEvent, ModelFault, ModelStream, Part, Provider};
 
 pub(crate) const KEY: &str = "sk-canary-7f3a91d2c4";
 
-pub(crate) fn provider(mock: &MockModel) -> OpenAi {
+pub(crate) fn provider(mock: &MockModel) -> Client {
     provider_with(mock, |_| {})
 }
 
-pub(crate) fn provider_with(mock: &MockModel, change: impl FnOnce(&mut Config)) -> OpenAi {
+pub(crate) fn provider_with(mock: &MockModel, change: impl FnOnce(&mut Config)) -> Client {
     let mut config = Config::new(&mock.base_url);
     config.api_key = Secret::new(KEY);
+    config.key_name = Some("MOCK_API_KEY".into());
     change(&mut config);
-    OpenAi::new(config).unwrap()
+    Client::new(config).unwrap()
 }
 
-pub(crate) fn chat(provider: &OpenAi) -> Box<dyn Chat> {
+pub(crate) fn chat(provider: &Client) -> Box<dyn Chat> {
     provider.chat(&provider.resolve("mock/alpha").unwrap()).unwrap()
 }
 
@@ -33,8 +34,14 @@ pub(crate) fn user(text: &str) -> Message {
     Message::User(vec![Part::text(text)])
 }
 
+/// What is said; what was sent is looked at where it matters.
 pub(crate) async fn next(stream: &mut ModelStream) -> Option<ModelEvent> {
-    poll_fn(|cx| stream.as_mut().poll_next(cx)).await
+    loop {
+        match poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+            Some(ModelEvent::Sent { .. }) => {}
+            other => return other,
+        }
+    }
 }
 
 /// Reads to the end and checks what every stream promises: exactly one last word, and it comes last.
@@ -51,7 +58,7 @@ pub(crate) async fn all(mut stream: ModelStream) -> Vec<ModelEvent> {
 }
 
 /// One prompt in a fresh conversation.
-pub(crate) async fn ask(provider: &OpenAi, prompt: &str) -> Vec<ModelEvent> {
+pub(crate) async fn ask(provider: &Client, prompt: &str) -> Vec<ModelEvent> {
     let mut chat = chat(provider);
     chat.push(&user(prompt));
     all(chat.call(&spec())).await

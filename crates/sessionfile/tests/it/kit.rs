@@ -186,7 +186,7 @@ pub(crate) fn calls(id: &str) -> Body {
         Block::Thinking { text: "hm".into(), opaque: Some("seal".into()) },
         Block::Thinking { text: "".into(), opaque: Some("sealed".into()) },
         Block::Text("Calling.".into()),
-        Block::Call(Call { id: id.into(), name: "read".into(), input }),
+        Block::Call(Call { id: id.into(), name: "read".into(), input, seal: None }),
     ];
     reply(blocks, MessageEnd::Finished(Finish::ToolUse))
 }

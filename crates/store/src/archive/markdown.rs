@@ -39,7 +39,7 @@ fn write_entry(page: &mut String, body: &Body) {
                     Block::Thinking { text, .. } if !text.is_empty() => {
                         let _ = writeln!(page, "> {}\n", text.replace('\n', "\n> "));
                     }
-                    Block::Thinking { .. } => {}
+                    Block::Thinking { .. } | Block::Redacted(_) => {}
                     Block::Call(call) => {
                         let _ = writeln!(page, "**{}** `{}`\n", call.name, one_line(call.input.json().as_str()));
                     }

@@ -71,6 +71,7 @@ impl From<Part> for vocab::Part {
 pub(super) enum Block {
     Text(Arc<str>),
     Thinking { text: Arc<str>, opaque: Option<Arc<str>> },
+    Redacted(Arc<str>),
     Call(Call),
 }
 impl From<&vocab::Block> for Block {
@@ -78,6 +79,7 @@ impl From<&vocab::Block> for Block {
         match block {
             vocab::Block::Text(text) => Block::Text(text.clone()),
             vocab::Block::Thinking { text, opaque } => Block::Thinking { text: text.clone(), opaque: opaque.clone() },
+            vocab::Block::Redacted(sealed) => Block::Redacted(sealed.clone()),
             vocab::Block::Call(call) => Block::Call(call.into()),
         }
     }
@@ -87,6 +89,7 @@ impl From<Block> for vocab::Block {
         match block {
             Block::Text(text) => Self::Text(text),
             Block::Thinking { text, opaque } => Self::Thinking { text, opaque },
+            Block::Redacted(sealed) => Self::Redacted(sealed),
             Block::Call(call) => Self::Call(call.into()),
         }
     }
@@ -97,6 +100,8 @@ pub(super) struct Call {
     id: Arc<str>,
     name: Arc<str>,
     input: CallInput,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seal: Option<Arc<str>>,
 }
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -112,7 +117,7 @@ impl From<&vocab::Call> for Call {
                 CallInput::Broken { text: text.clone(), detail: detail.clone() }
             }
         };
-        Self { id: call.id.as_str().into(), name: call.name.clone(), input }
+        Self { id: call.id.as_str().into(), name: call.name.clone(), input, seal: call.seal.clone() }
     }
 }
 impl From<Call> for vocab::Call {
@@ -121,7 +126,7 @@ impl From<Call> for vocab::Call {
             CallInput::Object(text) => vocab::CallInput::Object(Json::trusted(text)),
             CallInput::Broken { text, detail } => vocab::CallInput::Broken { text, detail },
         };
-        Self { id: vocab::CallId::new(call.id), name: call.name, input }
+        Self { id: vocab::CallId::new(call.id), name: call.name, input, seal: call.seal }
     }
 }
 

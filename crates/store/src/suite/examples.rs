@@ -157,6 +157,7 @@ fn messages() -> Vec<Body> {
             Block::Text(ODD.into()),
             Block::Thinking { text: ODD.into(), opaque: Some("c2VhbA==".into()) },
             Block::Thinking { text: "".into(), opaque: None },
+            Block::Redacted(ODD.into()),
             Block::Call(call()),
             Block::Call(broken()),
         ];
@@ -169,12 +170,12 @@ fn messages() -> Vec<Body> {
 fn call() -> Call {
     // Spaces, key order and escapes belong to whoever wrote it.
     let input = CallInput::Object(Json::trusted(" {\"b\" : 1e3,\"a\":\"\\u00e9\", \"n\":12345678901234567890} "));
-    Call { id: CallId::from("c1"), name: "read".into(), input }
+    Call { id: CallId::from("c1"), name: "read".into(), input, seal: Some(ODD.into()) }
 }
 
 fn broken() -> Call {
     let input = CallInput::Broken { text: "{\"path\": ".into(), detail: ODD.into() };
-    Call { id: CallId::from("c2"), name: "nope".into(), input }
+    Call { id: CallId::from("c2"), name: "nope".into(), input, seal: None }
 }
 
 fn calls() -> Vec<Body> {

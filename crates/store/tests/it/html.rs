@@ -54,7 +54,7 @@ fn reply(blocks: Vec<Block>) -> Body {
 }
 
 fn call(id: &str, name: &str, input: &str) -> Block {
-    Block::Call(Call { id: id.into(), name: name.into(), input: CallInput::Object(Json::trusted(input)) })
+    Block::Call(Call { id: id.into(), name: name.into(), input: CallInput::Object(Json::trusted(input)), seal: None })
 }
 
 fn result(id: &str, tool: &str, text: &str) -> CallResult {

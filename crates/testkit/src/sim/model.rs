@@ -167,7 +167,7 @@ fn words(dice: &mut Dice, into: &mut Vec<Beat>) {
         let kind = if dice.chance(15) { ModelEvent::Thinking } else { ModelEvent::Text };
         into.push(Beat::Event(kind(format!("w{n} "))));
         if dice.chance(3) {
-            into.push(Beat::Event(ModelEvent::ThinkingSeal("seal".into())));
+            into.push(Beat::Event(ModelEvent::Seal("seal".into())));
         }
     }
 }

@@ -31,6 +31,7 @@ pub(super) fn shown_blocks(blocks: &[Block]) -> String {
         .map(|block| match block {
             Block::Text(text) => format!("{text:?}"),
             Block::Thinking { text, .. } => format!("thinking {text:?}"),
+            Block::Redacted(_) => "thinking, redacted".to_owned(),
             Block::Call(call) => match &call.input {
                 CallInput::Object(json) => format!("{}{}", call.name, json.as_str()),
                 CallInput::Broken { text, .. } => format!("{} broken {text:?}", call.name),

@@ -61,7 +61,7 @@ fn opened() -> Step {
 
 fn call(id: &str, tool: &str, input: &str) -> Step {
     let input = CallInput::Object(Json::trusted(input));
-    let call = Call { id: CallId::from(id), name: tool.into(), input };
+    let call = Call { id: CallId::from(id), name: tool.into(), input, seal: None };
     told(Body::CallStarted { turn: turn(), call, tool: tool.into() })
 }
 

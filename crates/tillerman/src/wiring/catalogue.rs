@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dialect_rpc::messages::{Face, Faces};
-use providers::openai::OpenAi;
+use providers::Client;
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
 
@@ -26,7 +26,7 @@ pub(super) fn is_built_in(slug: &str) -> bool {
 
 pub(crate) struct Catalogue {
     custom: Custom,
-    remote: Option<OpenAi>,
+    remote: Option<Client>,
     links: Links,
     tour: Tour,
     /// Whether the tour stands in the list beside real models.
@@ -34,7 +34,7 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    pub(super) fn new(custom: Custom, remote: Option<OpenAi>, linked: Arc<Linked>, lists_tour: bool) -> Self {
+    pub(super) fn new(custom: Custom, remote: Option<Client>, linked: Arc<Linked>, lists_tour: bool) -> Self {
         let server = remote.as_ref().map(|remote| &**remote.provider());
         let links = Links::new(linked, server, |name| custom.providers().any(|(taken, _)| **taken == *name));
         Self { custom, remote, links, tour: Tour::default(), lists_tour }
@@ -43,7 +43,7 @@ impl Catalogue {
     pub(super) fn custom(&self) -> &Custom {
         &self.custom
     }
-    pub(super) fn remote(&self) -> Option<&OpenAi> {
+    pub(super) fn remote(&self) -> Option<&Client> {
         self.remote.as_ref()
     }
     pub(super) fn links(&self) -> &Links {
@@ -52,7 +52,7 @@ impl Catalogue {
 
     /// What is known without asking anybody.
     pub(super) fn known(&self) -> Vec<ModelInfo> {
-        let remote = self.remote.as_ref().map(OpenAi::known).unwrap_or_default();
+        let remote = self.remote.as_ref().map(Client::known).unwrap_or_default();
         self.custom.models().iter().cloned().chain(remote).chain(self.links.known()).collect()
     }
 
@@ -63,7 +63,7 @@ impl Catalogue {
     }
 
     /// The server's own name for a model. `openai/gpt-5` is its `gpt-5`, unless it lists that very name.
-    fn remote_id<'s>(remote: &OpenAi, slug: &'s str) -> Result<&'s str, Fault> {
+    fn remote_id<'s>(remote: &Client, slug: &'s str) -> Result<&'s str, Fault> {
         let prefixed = slug.split_once('/').filter(|(name, _)| *name == &**remote.provider());
         let Some((provider, rest)) = prefixed else { return Ok(slug) };
         let known = remote.known();

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use providers::detect::{Candidate, Choice, Env, Server, detect, provider_name, settled};
-use providers::openai::OpenAi;
-use providers::{Secret, openai};
+use providers::{Client, Config, Secret};
 use vocab::{Fault, FaultKind, ModelInfo, Provider};
 
 use super::Setup;
@@ -329,7 +328,7 @@ fn first_of(name: &str, listed: Vec<ModelInfo>) -> Result<Found, Fault> {
 }
 
 /// A model of a server that may have more than it lists.
-fn by_name(remote: &OpenAi, text: &str, loose: bool) -> Result<(String, Option<Arc<str>>), Fault> {
+fn by_name(remote: &Client, text: &str, loose: bool) -> Result<(String, Option<Arc<str>>), Fault> {
     if !loose {
         return Ok((text.to_owned(), None));
     }
@@ -343,7 +342,7 @@ fn by_name(remote: &OpenAi, text: &str, loose: bool) -> Result<(String, Option<A
     }
 }
 
-async fn first_listed(remote: &OpenAi, listed: Result<(), Fault>) -> Result<String, Fault> {
+async fn first_listed(remote: &Client, listed: Result<(), Fault>) -> Result<String, Fault> {
     match listed.and(remote.models().await)?.first() {
         Some(first) => Ok(first.slug.to_string()),
         None => {
@@ -383,9 +382,10 @@ fn unknown_provider(provider: &str, infos: &[ModelInfo], others: &[Arc<str>]) ->
     Fault::new(FaultKind::UnknownModel, format!("unknown provider `{provider}`; there is: {}", names.join(", ")))
 }
 
-fn remote(setup: &Setup, server: &Server) -> Result<OpenAi, Fault> {
-    let mut config = openai::Config::new(&server.base_url);
+fn remote(setup: &Setup, server: &Server) -> Result<Client, Fault> {
+    let mut config = Config::new(&server.base_url);
     config.api_key = server.api_key.clone();
+    config.key_name = Some("OPENAI_API_KEY".into());
     config.models = setup.known_models.clone();
     config.cache_file = (!setup.settings.ephemeral).then(|| setup.data.join("cache").join("models.json"));
     config.proxy = providers::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
@@ -395,5 +395,5 @@ fn remote(setup: &Setup, server: &Server) -> Result<OpenAi, Fault> {
     if let Some(ms) = setup.idle_timeout_ms {
         config.idle_timeout_ms = ms;
     }
-    OpenAi::new(config)
+    Client::new(config)
 }

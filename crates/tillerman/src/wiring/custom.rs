@@ -3,8 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use providers::openai::{Compat, Config, OpenAi};
-use providers::{Late, Secret};
+use providers::{Compat, Config, Late, Secret};
 use vocab::{Chat, Fault, ModelInfo};
 
 use super::keys::{Held, Purse};
@@ -21,17 +20,17 @@ pub(super) struct Custom {
 /// How a model is reached.
 struct Way {
     compat: Compat,
-    client: Arc<Client>,
+    client: Arc<Address>,
 }
 
 /// One address with one set of headers.
-struct Client {
+struct Address {
     provider: Arc<str>,
     base_url: Arc<str>,
     headers: Vec<(String, Word)>,
     purse: Arc<Purse>,
     idle_timeout_ms: Option<u64>,
-    made: OnceLock<Result<OpenAi, Fault>>,
+    made: OnceLock<Result<providers::Client, Fault>>,
 }
 
 impl Custom {
@@ -47,16 +46,16 @@ impl Custom {
             let given = key.filter(|(whose, _)| *whose == &**name).map(|(_, key)| Word::Plain(key.clone()));
             let word = given.or_else(|| provider.key.clone());
             let key = word.map(|word| Held::new(format!("the API key of {name}"), word));
-            let mut clients: Vec<Arc<Client>> = Vec::new();
+            let mut clients: Vec<Arc<Address>> = Vec::new();
             for model in &provider.models {
                 let same =
-                    |client: &&Arc<Client>| client.base_url == model.info.base_url && client.headers == model.headers;
+                    |client: &&Arc<Address>| client.base_url == model.info.base_url && client.headers == model.headers;
                 let client = clients.iter().find(same).cloned().unwrap_or_else(|| {
                     let held = |(header, word): &(String, Word)| {
                         (header.clone(), Held::new(format!("the header {header} of {name}"), word.clone()))
                     };
                     let headers = model.headers.iter().map(held).collect();
-                    let client = Arc::new(Client {
+                    let client = Arc::new(Address {
                         provider: name.clone(),
                         base_url: model.info.base_url.clone(),
                         headers: model.headers.clone(),
@@ -91,12 +90,12 @@ impl Custom {
     }
 }
 
-impl Client {
-    fn get(&self) -> Result<&OpenAi, Fault> {
+impl Address {
+    fn get(&self) -> Result<&providers::Client, Fault> {
         self.made.get_or_init(|| self.make()).as_ref().map_err(Fault::clone)
     }
 
-    fn make(&self) -> Result<OpenAi, Fault> {
+    fn make(&self) -> Result<providers::Client, Fault> {
         let mut config = Config::new(&*self.base_url);
         config.provider = Some(self.provider.clone());
         config.proxy = providers::Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
@@ -110,7 +109,8 @@ impl Client {
             }
             None => config.late = Some(Late(self.purse.clone())),
         }
-        OpenAi::new(config).map_err(|fault| Fault { message: format!("{}: {}", self.provider, fault.message), ..fault })
+        providers::Client::new(config)
+            .map_err(|fault| Fault { message: format!("{}: {}", self.provider, fault.message), ..fault })
     }
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use auth::Auth;
 use providers::detect::OPENAI_URL;
-use providers::openai::{Config, Loaded, OpenAi, Routing};
-use providers::{Late, Proxy, Secret, openrouter};
+use providers::{Client, Config, Late, Loaded, Proxy, Routing, Secret, openrouter};
 use vocab::{Account, Chat, Fault, FaultKind, Key, KeySet, ModelInfo, ModelSource, Provider};
 
 use super::accounts::{UserKey, UserToken, checked};
@@ -20,9 +19,9 @@ pub(crate) struct Linked {
     key: Arc<UserKey>,
     routing: Routing,
     openrouter_url: String,
-    openrouter: OpenAi,
+    openrouter: Client,
     /// `None`: a server or key of the environment stands for it.
-    openai: Option<OpenAi>,
+    openai: Option<Client>,
 }
 
 impl Linked {
@@ -39,7 +38,7 @@ impl Linked {
         let openrouter_url = checked(openrouter::NAME, settings.openrouter_url.as_deref().unwrap_or(openrouter::URL))?;
         let mut config = config(setup, openrouter::NAME, &openrouter_url, Late(key.clone()));
         config.routing = Some(routing.clone());
-        let openrouter = OpenAi::new(config)?;
+        let openrouter = Client::new(config)?;
         let openai = match stands {
             true => None,
             false => {
@@ -47,7 +46,7 @@ impl Linked {
                 let token = UserToken { auth: auth.clone(), account: Account::OpenAi };
                 let mut config = self::config(setup, OPENAI, &url, Late(Arc::new(token)));
                 config.models = setup.known_models.clone();
-                Some(OpenAi::new(config)?)
+                Some(Client::new(config)?)
             }
         };
         Ok(Self { auth, key, routing, openrouter_url, openrouter, openai })
@@ -136,14 +135,14 @@ impl Links {
     }
 
     /// Those whose credential is there now.
-    fn active(&self) -> impl Iterator<Item = &OpenAi> {
+    fn active(&self) -> impl Iterator<Item = &Client> {
         let [openai, openrouter] = self.clients();
         let openai = openai.filter(|_| self.linked.auth.present().openai);
         openai.into_iter().chain(openrouter.filter(|_| self.linked.has_openrouter()))
     }
 
     /// Those whose names are free.
-    fn clients(&self) -> [Option<&OpenAi>; 2] {
+    fn clients(&self) -> [Option<&Client>; 2] {
         let openai = self.linked.openai.as_ref().filter(|_| self.openai);
         [openai, Some(&self.linked.openrouter).filter(|_| self.openrouter)]
     }
@@ -152,7 +151,7 @@ impl Links {
         self.active().map(|client| client.provider().clone()).collect()
     }
 
-    fn find(&self, name: &str) -> Option<&OpenAi> {
+    fn find(&self, name: &str) -> Option<&Client> {
         self.active().find(|client| client.provider().eq_ignore_ascii_case(name))
     }
 
@@ -168,7 +167,7 @@ impl Links {
         model
     }
 
-    fn known_of(&self, client: &OpenAi) -> Vec<ModelInfo> {
+    fn known_of(&self, client: &Client) -> Vec<ModelInfo> {
         client.known().into_iter().map(|model| self.shown(model)).collect()
     }
 
@@ -179,7 +178,7 @@ impl Links {
 
     /// Asks each; one that is down gives what is known of it.
     pub(super) async fn models(&self) -> Vec<ModelInfo> {
-        let ask = async |client: Option<&OpenAi>| match client {
+        let ask = async |client: Option<&Client>| match client {
             Some(client) => client.models().await.unwrap_or_else(|_| client.known()),
             None => Vec::new(),
         };
@@ -214,7 +213,7 @@ impl Links {
 
     /// Also where the credential has gone meanwhile: then the request says what is missing.
     pub(super) fn chat(&self, model: &ModelInfo) -> Option<Result<Box<dyn Chat>, Fault>> {
-        let ours = |client: &&OpenAi| *client.provider() == model.provider && client.server() == &*model.base_url;
+        let ours = |client: &&Client| *client.provider() == model.provider && client.server() == &*model.base_url;
         let client = self.clients().into_iter().flatten().find(ours)?;
         Some(client.chat(model))
     }

@@ -18,7 +18,8 @@ fn show(event: &ModelEvent) -> String {
     match event {
         ModelEvent::Text(text) => format!("text {text:?}"),
         ModelEvent::Thinking(text) => format!("thinking {text:?}"),
-        ModelEvent::ThinkingSeal(text) => format!("seal {text:?}"),
+        ModelEvent::Sent { .. } => "sent".to_owned(),
+        ModelEvent::Seal(text) | ModelEvent::Redacted(text) => format!("seal {text:?}"),
         ModelEvent::Call { index, id: Some(id), name: Some(name), input } => {
             format!("call {index} {id} {name} {input}")
         }

@@ -164,7 +164,7 @@ pub(crate) fn message(heard: &Heard, finish: Finish) -> AssistantMessage {
     let mut blocks = vec![Block::Text(heard.text().into())];
     blocks.extend(heard.calls().into_iter().map(|(id, name, input)| {
         let input = CallInput::Object(Json::trusted(input));
-        Block::Call(Call { id: id.as_str().into(), name: name.into(), input })
+        Block::Call(Call { id: id.as_str().into(), name: name.into(), input, seal: None })
     }));
     AssistantMessage {
         blocks,

@@ -148,6 +148,7 @@ impl<'o, 'a> Talk<'o, 'a> {
         for block in &message.blocks {
             match block {
                 Block::Text(text) => prose::write(self.out, text, Breaks::Flow),
+                Block::Redacted(_) => {}
                 Block::Thinking { text, .. } if text.trim().is_empty() => {}
                 Block::Thinking { text, .. } => self.thinking(text),
                 Block::Call(call) => {

@@ -63,7 +63,7 @@ fn everywhere(text: &str) -> Vec<Body> {
             Block::Thinking { text: text.into(), opaque: Some(text.into()) },
             call("c1", text, &args),
             call("c2", "bash", &format!("{{\"command\": {}}}", quoted(text))),
-            Block::Call(Call { id: text.into(), name: text.into(), input: broken }),
+            Block::Call(Call { id: text.into(), name: text.into(), input: broken, seal: None }),
             call("c3", "write_file", &args),
             call("c4", "read_file", &format!("{{\"path\": \"x.html\", \"q\": {}}}", quoted(text))),
         ]),

@@ -61,7 +61,7 @@ fn as_text(entry: &Entry) -> Option<String> {
                     Block::Call(call) => {
                         lines.push(format!("-> {} {}", clean(&call.name), clean(call.input.json().as_str())));
                     }
-                    Block::Text(_) | Block::Thinking { .. } => {}
+                    Block::Text(_) | Block::Thinking { .. } | Block::Redacted(_) => {}
                 }
             }
             format!("assistant\n{}", lines.join("\n"))

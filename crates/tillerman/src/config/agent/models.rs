@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use providers::openai::{self, Compat, TokensField};
+use providers::{Api, Compat, TokensField};
 use vocab::{ModelInfo, Prices};
 
 use super::word::Word;
@@ -46,7 +46,10 @@ impl Unspoken {
     /// For hosts, who may look for these models; people who never meant to use them here need not read it every time.
     pub(crate) fn note(&self) -> String {
         let Unspoken { provider, api } = self;
-        format!("models of `{provider}` with the api `{api}` are left out: only {} is spoken", openai::API)
+        format!(
+            "models of `{provider}` with the api `{api}` are left out: only {} is spoken",
+            Api::Completions.as_str()
+        )
     }
 }
 
@@ -151,7 +154,7 @@ impl Reader<'_> {
         let api = text(node, at, "api")?
             .or(shared.api)
             .ok_or_else(|| format!("{at} has no api, and neither has the provider"))?;
-        if api != openai::API {
+        if api != Api::Completions.as_str() {
             let unspoken = Unspoken { provider: shared.name.clone(), api: api.into() };
             if !self.unspoken.contains(&unspoken) {
                 self.unspoken.push(unspoken);
@@ -172,7 +175,7 @@ impl Reader<'_> {
             slug: format!("{}/{id}", shared.name).into(),
             provider: shared.name.clone(),
             name: text(node, at, "name")?.map_or_else(|| id.clone(), Arc::from),
-            api: openai::API.into(),
+            api: Api::Completions.as_str().into(),
             base_url: base_url.trim_end_matches('/').into(),
             context_window: tokens(node, at, "contextWindow")?.unwrap_or(CONTEXT_WINDOW_DEFAULT),
             max_output: Some(tokens(node, at, "maxTokens")?.unwrap_or(MAX_TOKENS_DEFAULT)),
@@ -182,6 +185,7 @@ impl Reader<'_> {
             levels: Some(
                 LEVELS[..if thinking { LEVELS.len() } else { 0 }].iter().map(|level| Arc::from(*level)).collect(),
             ),
+            fallbacks: Arc::from([]),
             id,
         };
         Ok(Some(CustomModel { info, headers, compat }))

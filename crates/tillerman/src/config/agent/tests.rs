@@ -105,7 +105,7 @@ fn prices_and_differences_are_read() {
     assert_eq!([prices.input, prices.output, prices.cache_read, prices.cache_write], [3.0, 15.0, 0.0, 0.0]);
     assert_eq!((compat.developer_role, compat.reasoning_effort), (Some(false), Some(false)));
     assert_eq!(compat.usage_in_streaming, Some(false));
-    assert_eq!(compat.max_tokens_field, Some(providers::openai::TokensField::MaxCompletionTokens));
+    assert_eq!(compat.max_tokens_field, Some(providers::TokensField::MaxCompletionTokens));
     assert_eq!(compat.efforts.get("xhigh"), Some(&Some("max".into())));
     assert_eq!(compat.efforts.get("minimal"), Some(&None));
 }

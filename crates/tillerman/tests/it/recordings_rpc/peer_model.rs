@@ -35,6 +35,7 @@ fn info() -> ModelInfo {
         images: true,
         thinking: false,
         levels: None,
+        fallbacks: Arc::from([]),
     }
 }
 

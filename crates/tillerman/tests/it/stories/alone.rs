@@ -84,13 +84,13 @@ fn two_branches_of_a_fork_do_not_know_each_other() {
 #[tokio::test]
 async fn a_picture_is_sent_in_the_provider_s_form() {
     let model = MockModel::start().await;
-    let mut config = providers::openai::Config::new(&model.base_url);
+    let mut config = providers::Config::new(&model.base_url);
     config.models = vec![
         vocab::ModelInfo { images: true, ..tour::model("mock/alpha", 128_000) },
         vocab::ModelInfo { images: false, ..tour::model("mock/blind", 128_000) },
     ];
     let stage = Stage::new(StageOptions {
-        provider: Arc::new(providers::openai::OpenAi::new(config).unwrap()),
+        provider: Arc::new(providers::Client::new(config).unwrap()),
         model: "mock/alpha".into(),
         ..StageOptions::default()
     });

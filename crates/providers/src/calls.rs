@@ -10,15 +10,15 @@ pub const CALLS_MAX: usize = 128;
 pub const ARGUMENT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One fragment as a server sent it; empty strings have become `None`.
-pub(super) struct Fragment<'a> {
-    pub(super) index: Option<u64>,
-    pub(super) id: Option<&'a str>,
-    pub(super) name: Option<&'a str>,
-    pub(super) input: &'a str,
+pub(crate) struct Fragment<'a> {
+    pub(crate) index: Option<u64>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) input: &'a str,
 }
 
 #[derive(Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     slots: Vec<Slot>,
 }
 
@@ -32,12 +32,12 @@ struct Slot {
 }
 
 impl Calls {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
     /// The event of this fragment; none while the call still lacks a name. The error is a sentence.
-    pub(super) fn take(&mut self, fragment: Fragment<'_>) -> Result<Option<ModelEvent>, String> {
+    pub(crate) fn take(&mut self, fragment: Fragment<'_>) -> Result<Option<ModelEvent>, String> {
         let at = match self.find(&fragment) {
             Some(at) => at,
             None if self.slots.len() == CALLS_MAX => {
@@ -72,7 +72,7 @@ impl Calls {
     }
 
     /// The answer is over: calls that never got a name are told without one, and whoever runs them says so.
-    pub(super) fn finish(&mut self) -> Vec<ModelEvent> {
+    pub(crate) fn finish(&mut self) -> Vec<ModelEvent> {
         let nameless = self.slots.iter_mut().enumerate().filter(|(_, slot)| !slot.started);
         nameless.map(|(at, slot)| slot.start(at, "")).collect()
     }

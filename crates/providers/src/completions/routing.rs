@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::{BufMut, BytesMut};
 
-use super::encode::string;
+use crate::json::string;
 
 /// One choice for all conversations with a server. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -1,51 +1,41 @@
-//! OpenAI Chat Completions over HTTP: the wire of OpenAI, Ollama, llama.cpp, vLLM, LM Studio, OpenRouter and most
-//! others. Knows one server; knows nothing of turns, tools or retries.
-
-mod calls;
-pub(crate) mod catalogue;
-mod chunk;
-mod compat;
-mod encode;
-mod reader;
-mod routing;
-mod stream;
+//! One server that serves models, in whatever wire format: its list, and conversations with its models. Knows nothing of
+//! turns, tools or retries.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use bytes::Bytes;
 use hyper::Method;
-use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider, ToolSpec};
+use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider};
 
-pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
-pub use compat::{Compat, TokensField};
-pub use routing::Routing;
-pub use stream::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
-
+use crate::api::{Api, Manners};
 use crate::body::Pieces;
+use crate::call::{Answer, ERROR_BYTES_MAX, Request};
+use crate::catalogue;
+use crate::completions::{Compat, Routing};
 use crate::detect::provider_name;
-use crate::http::Http;
-use crate::{Known, Late, Proxy, Secret, faults};
-use encode::Transcript;
-use stream::{Answer, Frame, Quirks};
+use crate::format::Encoder;
+use crate::http::{Ask, Http, Reach};
+use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
 
 /// How long a list of models may take when nobody gave a time.
 const LIST_TIME_MAX: Duration = Duration::from_secs(30);
 /// The longest idle time that can be set; more means the same.
 const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
-/// The name of this wire format.
-pub const API: &str = "openai-completions";
-
 /// One server and what is known of it beforehand.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Up to and including `/v1`.
+    pub api: Api,
+    /// Up to and including the version.
     pub base_url: String,
     /// The name under which its models are offered; `None` = by its address.
     pub provider: Option<Arc<str>>,
     pub api_key: Option<Secret>,
+    /// How the key is sent; `None` = as the format's own vendor wants it.
+    pub key_header: Option<KeyHeader>,
+    /// Where people set the key, for hints: the name of a variable.
+    pub key_name: Option<Arc<str>>,
     /// Sent with every request.
     pub headers: Vec<(String, Secret)>,
     /// Asked before the first request for a key and headers, instead of the two above.
@@ -68,11 +58,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// A server that speaks Chat Completions, as most do.
     pub fn new(base_url: impl Into<String>) -> Self {
         Self {
+            api: Api::Completions,
             base_url: base_url.into(),
             provider: None,
             api_key: None,
+            key_header: None,
+            key_name: None,
             headers: Vec::new(),
             late: None,
             compat: Compat::default(),
@@ -95,9 +89,9 @@ pub enum Loaded {
     Fetched,
 }
 
-/// A server that speaks Chat Completions. Cheap to clone; clones share connections and what was learned.
+/// One server. Cheap to clone; clones share connections and what was learned.
 #[derive(Clone)]
-pub struct OpenAi {
+pub struct Client {
     inner: Arc<Inner>,
 }
 
@@ -116,16 +110,28 @@ struct Catalogue {
     models: Option<Arc<[ModelInfo]>>,
 }
 
-impl OpenAi {
+impl Client {
     /// Touches neither network nor disk. Fails on a base URL or a key that could never work.
     pub fn new(mut config: Config) -> Result<Self, Fault> {
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
         let known = Known { key: config.api_key.clone(), headers: config.headers.clone() };
-        let http = Http::new(&config.base_url, &known, config.late.clone(), connect_timeout, config.proxy.clone())?;
+        let http = Http::new(Reach {
+            late: config.late.clone(),
+            key_header: config.key_header.unwrap_or(config.api.key_header()),
+            key_name: config.key_name.clone(),
+            ..Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone())
+        })?;
         let provider = config.provider.clone().unwrap_or_else(|| provider_name(&config.base_url).into());
         let models = std::mem::take(&mut config.models);
-        let mut inner = Inner { config, provider, api: API.into(), http: Arc::new(http), catalogue: Mutex::default() };
+        let config_api = config.api;
+        let mut inner = Inner {
+            config,
+            provider,
+            api: config_api.as_str().into(),
+            http: Arc::new(http),
+            catalogue: Mutex::default(),
+        };
         inner.config.models = models.into_iter().map(|model| inner.ours(model)).collect();
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -147,14 +153,10 @@ impl OpenAi {
 
     /// As [`Provider::chat`], for a model that differs from its server.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
-        Box::new(Conversation {
-            inner: self.inner.clone(),
-            model: model.clone(),
-            transcript: Transcript::new(model.images),
-            fixed: None,
-            quirks: Arc::new(Quirks::new(&compat)),
-            compat,
-        })
+        let manners = Manners { compat, routing: self.inner.config.routing.clone() };
+        let encoder = self.inner.config.api.encoder(model, manners);
+        let manner = encoder.manner().into();
+        Box::new(Conversation { inner: self.inner.clone(), encoder, manner })
     }
 
     /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
@@ -202,7 +204,8 @@ impl Inner {
     }
 
     async fn fetch(&self, timeout: Duration) -> Result<Arc<[ModelInfo]>, Fault> {
-        let listed = tokio::time::timeout(timeout, list(&self.http, self.config.default_context_window)).await;
+        let listed =
+            tokio::time::timeout(timeout, list(&self.http, self.config.api, self.config.default_context_window)).await;
         let listed = listed.unwrap_or_else(|_| {
             let message = format!("{} gave no list of models within {} ms", self.http.server, timeout.as_millis());
             Err(ModelFault::new(FaultKind::Network, message))
@@ -237,8 +240,10 @@ impl Inner {
 }
 
 /// Asks the server for its models.
-pub(crate) async fn list(http: &Http, default_window: u64) -> Result<Vec<ModelInfo>, ModelFault> {
-    let (head, mut reply) = http.send(Method::GET, "/models", "application/json", Pieces::empty).await?;
+pub(crate) async fn list(http: &Http, api: Api, default_window: u64) -> Result<Vec<ModelInfo>, ModelFault> {
+    let headers = api.list_headers();
+    let ask = Ask { method: &Method::GET, path: api.list_path(), accept: "application/json", headers: &headers };
+    let (head, mut reply) = http.send(ask, Pieces::empty).await?;
     let status = head.status().as_u16();
     let limit = if status == 200 { catalogue::LIST_BYTES_MAX } else { ERROR_BYTES_MAX };
     let (body, whole) = reply.collect(limit).await.map_err(|error| faults::cut(Some(&error)))?;
@@ -248,16 +253,16 @@ pub(crate) async fn list(http: &Http, default_window: u64) -> Result<Vec<ModelIn
     if status != 200 {
         return Err(faults::refused(status, head.headers(), &body, &http.server));
     }
-    catalogue::parse(&body, default_window).map_err(|error| {
+    api.list(&body, default_window).map_err(|error| {
         let html = faults::looks_like_html(&String::from_utf8_lossy(&body));
         let what = if html { "an HTML page".to_owned() } else { error.to_string() };
         let mut fault = faults::provider(format!("{} gave no list of models: {what}", http.server));
-        faults::hint(&mut fault, &format!("does the base URL {} end in /v1?", http.server));
+        faults::hint(&mut fault, &format!("does the base URL {} end in {}?", http.server, api.version()));
         fault
     })
 }
 
-impl Provider for OpenAi {
+impl Provider for Client {
     /// Any name may be one of the server's: it need not list what it serves.
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         let slug = slug.trim();
@@ -297,56 +302,25 @@ impl Provider for OpenAi {
 /// One conversation with one model.
 struct Conversation {
     inner: Arc<Inner>,
-    model: ModelInfo,
-    transcript: Transcript,
-    fixed: Option<Fixed>,
-    quirks: Arc<Quirks>,
-    compat: Compat,
-}
-
-/// The encoded system prompt and tools, good as long as the next call shares the same ones.
-struct Fixed {
-    system: Arc<str>,
-    tools: Arc<[ToolSpec]>,
-    bytes: Bytes,
-}
-
-impl Conversation {
-    fn fixed(&mut self, spec: &CallSpec) -> Bytes {
-        let same = |fixed: &&Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.tools, &spec.tools);
-        if let Some(fixed) = self.fixed.as_ref().filter(same) {
-            return fixed.bytes.clone();
-        }
-        let bytes = encode::fixed_head(self.compat.role(self.model.thinking), &spec.system, &spec.tools);
-        self.fixed = Some(Fixed { system: spec.system.clone(), tools: spec.tools.clone(), bytes: bytes.clone() });
-        bytes
-    }
+    encoder: Box<dyn Encoder>,
+    manner: Arc<str>,
 }
 
 impl Chat for Conversation {
     fn push(&mut self, message: &Message) {
-        self.transcript.push(message);
+        self.encoder.push(message);
     }
     fn clear(&mut self) {
-        self.transcript.clear();
+        self.encoder.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+        self.encoder.bytes()
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        let frame = Frame {
-            model: self.model.id.clone(),
-            max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
-            effort: self.compat.effort(spec.thinking.as_ref(), self.model.thinking),
-            route: self.inner.config.routing.as_ref().and_then(Routing::get),
-            fixed: self.fixed(spec),
-            has_system: !spec.system.is_empty(),
-            pieces: self.transcript.pieces().to_vec(),
-            quirks: self.quirks.clone(),
-        };
-        let config = &self.inner.config;
+        let Inner { config, http, .. } = &*self.inner;
+        let request = Request { draft: self.encoder.draft(spec), api: config.api, manner: self.manner.clone() };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
-        Box::pin(Answer::new(self.inner.http.clone(), idle, frame))
+        Box::pin(Answer::new(http.clone(), idle, request, config.api.decoder(http.server.clone())))
     }
 }

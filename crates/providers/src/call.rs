@@ -1,27 +1,23 @@
 //! One model call as a stream of events: sends the request, learns what the server does not take, reads the answer,
-//! watches the time.
+//! watches the time. Knows no format.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
 use futures_core::Stream;
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::{Instant, Sleep};
-use vocab::{Later, ModelEvent, ModelFault};
+use vocab::{Later, ModelEvent, ModelFault, Sent};
 
-use super::compat::{Compat, TokensField};
-use super::encode::string;
-use super::reader::Reader;
-use super::routing;
-use crate::body::Pieces;
+use crate::api::Api;
 use crate::faults;
-use crate::http::{Http, Reply};
+use crate::format::{Decoder, Draft, Written};
+use crate::http::{Ask, Http, Reply};
+use crate::reader::Reader;
 
 /// What is read of the body of a refusal; the rest is left.
 pub const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -30,89 +26,27 @@ pub const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long usage may lag behind the reason to stop. Afterwards the answer counts without it.
 const USAGE_WAIT: Duration = Duration::from_secs(2);
 
-/// Parts of a request that some servers refuse. What was learned holds for the rest of the conversation.
-pub(super) struct Quirks(AtomicU8);
-
-/// The word in the server's refusal, and what it teaches.
-const LESSONS: [(&str, u8); 3] = [
-    ("max_completion_tokens", Quirks::LONG_LIMIT_NAME),
-    ("stream_options", Quirks::NO_STREAM_OPTIONS),
-    ("reasoning_effort", Quirks::NO_EFFORT),
-];
-
-impl Quirks {
-    const LONG_LIMIT_NAME: u8 = 1;
-    const NO_STREAM_OPTIONS: u8 = 2;
-    const NO_EFFORT: u8 = 4;
-
-    /// What somebody said about the server needs not be learned.
-    pub(super) fn new(compat: &Compat) -> Self {
-        let said = [
-            (compat.max_tokens_field == Some(TokensField::MaxCompletionTokens), Self::LONG_LIMIT_NAME),
-            (compat.usage_in_streaming == Some(false), Self::NO_STREAM_OPTIONS),
-            (compat.reasoning_effort == Some(false), Self::NO_EFFORT),
-        ];
-        Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
-    }
-
-    fn has(&self, quirk: u8) -> bool {
-        self.0.load(Ordering::Relaxed) & quirk != 0
-    }
-    /// Whether a refusal taught something new, so that asking again makes sense.
-    fn learn(&self, status: u16, body: &[u8]) -> bool {
-        if !matches!(status, 400 | 422) {
-            return false;
-        }
-        let said = faults::said(body);
-        let lesson = LESSONS.iter().find(|(word, quirk)| said.mentions(word) && !self.has(*quirk));
-        lesson.is_some_and(|(_, quirk)| self.0.fetch_or(*quirk, Ordering::Relaxed) & quirk == 0)
-    }
+/// A draft, and what is told about it besides its own words.
+pub(crate) struct Request {
+    pub(crate) draft: Box<dyn Draft>,
+    pub(crate) api: Api,
+    pub(crate) manner: Arc<str>,
 }
 
-/// One request, ready to be written as often as it must be sent.
-pub(super) struct Frame {
-    pub(super) model: Arc<str>,
-    pub(super) max_tokens: u64,
-    pub(super) effort: Option<Arc<str>>,
-    pub(super) route: Option<Arc<str>>,
-    /// Tools and system prompt.
-    pub(super) fixed: Bytes,
-    pub(super) has_system: bool,
-    pub(super) pieces: Vec<Bytes>,
-    pub(super) quirks: Arc<Quirks>,
-}
-
-impl Frame {
-    fn body(&self) -> Pieces {
-        let mut head = BytesMut::with_capacity(256);
-        head.put_slice(br#"{"model":"#);
-        string(&mut head, &self.model);
-        head.put_slice(br#","stream":true,"#);
-        if !self.quirks.has(Quirks::NO_STREAM_OPTIONS) {
-            head.put_slice(br#""stream_options":{"include_usage":true},"#);
-        }
-        if self.max_tokens > 0 {
-            let long = self.quirks.has(Quirks::LONG_LIMIT_NAME);
-            let name = if long { "max_completion_tokens" } else { "max_tokens" };
-            head.put_slice(format!("\"{name}\":{},", self.max_tokens).as_bytes());
-        }
-        if let Some(effort) = self.effort.as_ref().filter(|_| !self.quirks.has(Quirks::NO_EFFORT)) {
-            head.put_slice(br#""reasoning_effort":"#);
-            string(&mut head, effort);
-            head.put_u8(b',');
-        }
-        if let Some(route) = &self.route {
-            routing::put(&mut head, route);
-        }
-        let mut pieces = Vec::with_capacity(self.pieces.len() + 3);
-        pieces.extend([head.freeze(), self.fixed.clone()]);
-        pieces.extend_from_slice(&self.pieces);
-        if let Some(first) = pieces.get_mut(2).filter(|_| !self.has_system) {
-            // Every message begins with a comma, and here none stands before the first.
-            *first = first.slice(1..);
-        }
-        pieces.push(Bytes::from_static(b"]}"));
-        Pieces::new(pieces)
+impl Request {
+    /// What was written, for the log: everything but messages and secrets.
+    fn sent(&self, written: &Written, http: &Http) -> ModelEvent {
+        let text = |pieces: &[bytes::Bytes]| String::from_utf8_lossy(&pieces.concat()).into_owned();
+        let headers = self.draft.headers().into_iter().map(|(name, value)| (name.into(), value.into()));
+        let sent = Sent {
+            api: self.api.as_str().into(),
+            url: http.url(&self.draft.path()).into(),
+            headers: headers.collect(),
+            manner: self.manner.clone(),
+            head: text(&written.head).into(),
+            tail: text(std::slice::from_ref(&written.tail)).into(),
+        };
+        ModelEvent::Sent { sent: Arc::new(sent), bytes: written.bytes() }
     }
 }
 
@@ -122,26 +56,37 @@ enum Opened {
     Whole(Vec<u8>),
 }
 
-async fn open(http: Arc<Http>, frame: Frame) -> Result<Opened, ModelFault> {
+/// Sends it until it is taken or there is nothing more to learn. The event tells of the request that was sent last, where
+/// that is not the first.
+async fn open(http: Arc<Http>, request: Request, first: Written) -> (Option<ModelEvent>, Result<Opened, ModelFault>) {
+    let mut written = first;
+    let mut sent = None;
     loop {
-        let sent = http.send(Method::POST, "/chat/completions", "text/event-stream", || frame.body());
-        let (head, mut reply) = sent.await?;
+        let path = request.draft.path();
+        let ask =
+            Ask { method: &Method::POST, path: &path, accept: "text/event-stream", headers: &request.draft.headers() };
+        let (head, mut reply) = match http.send(ask, || written.body()).await {
+            Ok(answer) => answer,
+            Err(fault) => return (sent, Err(fault)),
+        };
         let status = head.status().as_u16();
         if status == 200 {
-            return accept(&http, head, reply).await;
+            return (sent, accept(&http, request.api, head, reply).await);
         }
         // A refusal that breaks off is still a refusal.
         let (body, whole) = reply.collect(ERROR_BYTES_MAX).await.unwrap_or_default();
         if whole {
             reply.done(&http).await;
         }
-        if !frame.quirks.learn(status, &body) {
-            return Err(faults::refused(status, head.headers(), &body, &http.server));
+        if !request.draft.learn(status, &body) {
+            return (sent, Err(faults::refused(status, head.headers(), &body, &http.server)));
         }
+        written = request.draft.write();
+        sent = Some(request.sent(&written, &http));
     }
 }
 
-async fn accept(http: &Http, head: Response<()>, mut reply: Reply) -> Result<Opened, ModelFault> {
+async fn accept(http: &Http, api: Api, head: Response<()>, mut reply: Reply) -> Result<Opened, ModelFault> {
     let kind = media_type(head.headers());
     match &*kind {
         "text/event-stream" | "" => Ok(Opened::Stream(reply)),
@@ -157,7 +102,7 @@ async fn accept(http: &Http, head: Response<()>, mut reply: Reply) -> Result<Ope
             let what = if kind == "text/html" { "an HTML page" } else { &*kind };
             let message = format!("200 {} answered with {what} instead of a model's stream", http.server);
             let mut fault = ModelFault { status: Some(200), ..faults::provider(message) };
-            faults::hint(&mut fault, &format!("does the base URL {} end in /v1?", http.server));
+            faults::hint(&mut fault, &format!("does the base URL {} end in {}?", http.server, api.version()));
             // The same address will answer the same.
             fault.retryable = false;
             Err(fault)
@@ -172,7 +117,7 @@ fn media_type(headers: &HeaderMap) -> String {
 }
 
 /// The stream the engine reads.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     http: Arc<Http>,
     stage: Stage,
     reader: Reader,
@@ -180,16 +125,19 @@ pub(super) struct Answer {
 }
 
 enum Stage {
-    Opening(Later<'static, Result<Opened, ModelFault>>),
+    Opening(Later<'static, (Option<ModelEvent>, Result<Opened, ModelFault>)>),
     Reading(Reply),
     Over,
 }
 
 impl Answer {
-    pub(super) fn new(http: Arc<Http>, idle: Option<Duration>, frame: Frame) -> Self {
+    pub(crate) fn new(http: Arc<Http>, idle: Option<Duration>, request: Request, decoder: Box<dyn Decoder>) -> Self {
+        let mut reader = Reader::new(decoder);
+        let written = request.draft.write();
+        reader.tell(request.sent(&written, &http));
         Self {
-            reader: Reader::new(http.server.clone()),
-            stage: Stage::Opening(Box::pin(open(http.clone(), frame))),
+            reader,
+            stage: Stage::Opening(Box::pin(open(http.clone(), request, written))),
             http,
             clock: Clock { idle, since: None, finishing: false, sleep: None },
         }
@@ -200,14 +148,16 @@ impl Answer {
         match &mut self.stage {
             Stage::Opening(opening) => match opening.as_mut().poll(cx) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(Opened::Stream(reply))) => self.stage = Stage::Reading(reply),
-                Poll::Ready(Ok(Opened::Whole(body))) => {
-                    self.reader.whole(&body);
+                Poll::Ready((sent, opened)) => {
                     self.stage = Stage::Over;
-                }
-                Poll::Ready(Err(fault)) => {
-                    self.reader.fail(fault);
-                    self.stage = Stage::Over;
+                    if let Some(sent) = sent {
+                        self.reader.tell(sent);
+                    }
+                    match opened {
+                        Ok(Opened::Stream(reply)) => self.stage = Stage::Reading(reply),
+                        Ok(Opened::Whole(body)) => self.reader.whole(&body),
+                        Err(fault) => self.reader.fail(fault),
+                    }
                 }
             },
             Stage::Reading(reply) => match reply.poll_bytes(cx) {

@@ -1,41 +1,31 @@
 //! Messages in Chat Completions format, each encoded once.
 //!
-//! Decided here: thinking is not sent back, this wire has no place for it. An answer that was cut short goes back as
-//! its text alone: its calls may be halves. Broken arguments go back as `{}`, because servers refuse anything else.
-//! Every announced call has a result on the wire, and no result stands there without its call, whatever came in:
-//! servers refuse a history in which they do not pair.
-
-use std::io::Write;
+//! Decided here: thinking is not sent back, this wire has no place for it. Broken arguments go back as `{}`, because
+//! servers refuse anything else. Images of results come in a user message behind the batch: a result is text here.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use vocab::{AssistantMessage, Call, CallId, CallResult, Image, Message, MessageEnd, Part, ToolSpec, parts_text};
+use vocab::{AssistantMessage, Call, CallId, CallResult, Image, Message, Part, ToolSpec, parts_text};
 
-/// What a call gets whose result never came.
-const NO_RESULT: &str = "[no result was recorded]";
-/// Servers refuse an empty result.
-const NO_OUTPUT: &str = "[no output]";
-const NO_IMAGES: &str = "[an image was left out: this model takes none]";
+use crate::json::string;
+use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, function_name, is_whole, orphan};
+use crate::ribbon::Ribbon;
 
-/// Function names must match `[A-Za-z0-9_-]{1,64}`.
-const NAME_CHARS_MAX: usize = 64;
-
-/// The history. Every message starts with a comma, so that pieces only need to be put behind one another.
+/// The history.
 pub(super) struct Transcript {
     images: bool,
-    /// Sealed at each call and shared with its body from then on.
-    pieces: Vec<Bytes>,
-    /// Messages since the last call.
-    open: BytesMut,
-    bytes: usize,
-    /// Announced calls that have no result yet.
-    waiting: Vec<CallId>,
+    ribbon: Ribbon,
+    pairs: Pairs,
     /// Images of results: they may only follow when the whole batch of results is there.
     pictures: Vec<Image>,
 }
 
 impl Transcript {
     pub(super) fn new(images: bool) -> Self {
-        Self { images, pieces: Vec::new(), open: BytesMut::new(), bytes: 0, waiting: Vec::new(), pictures: Vec::new() }
+        Self { images, ribbon: Ribbon::default(), pairs: Pairs::default(), pictures: Vec::new() }
+    }
+
+    pub(super) fn images(&self) -> bool {
+        self.images
     }
 
     pub(super) fn clear(&mut self) {
@@ -43,7 +33,7 @@ impl Transcript {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.open.len()
+        self.ribbon.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -61,18 +51,14 @@ impl Transcript {
     }
 
     /// Everything so far, as shared pieces.
-    pub(super) fn pieces(&mut self) -> &[Bytes] {
+    pub(super) fn list(&mut self) -> Vec<Bytes> {
         self.settle();
-        if !self.open.is_empty() {
-            self.bytes += self.open.len();
-            self.pieces.push(self.open.split().freeze());
-        }
-        &self.pieces
+        self.ribbon.list()
     }
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for call in std::mem::take(&mut self.waiting) {
+        for (call, _) in self.pairs.give_up() {
             self.tool(&call, NO_RESULT);
         }
         if !self.pictures.is_empty() {
@@ -82,7 +68,7 @@ impl Transcript {
     }
 
     fn user(&mut self, parts: &[Part]) {
-        let out = &mut self.open;
+        let out = &mut self.ribbon.open;
         out.put_slice(br#",{"role":"user","content":"#);
         if parts.iter().all(|part| matches!(part, Part::Text(_))) {
             // Plain text as a string: small servers know no parts.
@@ -102,13 +88,12 @@ impl Transcript {
     }
 
     fn assistant(&mut self, message: &AssistantMessage) {
-        let whole = matches!(message.end, MessageEnd::Finished(_));
-        let calls: Vec<&Call> = if whole { message.calls().collect() } else { Vec::new() };
+        let calls: Vec<&Call> = if is_whole(message) { message.calls().collect() } else { Vec::new() };
         let text = message.text();
         if text.is_empty() && calls.is_empty() {
             return;
         }
-        let out = &mut self.open;
+        let out = &mut self.ribbon.open;
         out.put_slice(br#",{"role":"assistant","content":"#);
         if text.is_empty() {
             out.put_slice(b"null")
@@ -129,7 +114,7 @@ impl Transcript {
             out.put_u8(b']');
         }
         out.put_u8(b'}');
-        self.waiting = calls.into_iter().map(|call| call.id.clone()).collect();
+        self.pairs.announce(calls);
     }
 
     fn result(&mut self, result: &CallResult) {
@@ -150,24 +135,20 @@ impl Transcript {
         if text.is_empty() {
             text.push_str(NO_OUTPUT);
         }
-        match self.waiting.iter().position(|call| *call == result.call) {
-            Some(at) => {
-                self.waiting.remove(at);
-                self.tool(&result.call, &text);
-            }
-            // Its call was in an answer that was cut short and went back as text.
+        match self.pairs.answer(result) {
+            Some(_) => self.tool(&result.call, &text),
             None => {
                 self.settle();
-                self.user(&[Part::text(format!("[result of {}]\n{text}", result.tool))]);
+                self.user(&orphan(result, &text));
             }
         }
-        if self.waiting.is_empty() {
+        if self.pairs.is_settled() {
             self.settle();
         }
     }
 
     fn tool(&mut self, call: &CallId, text: &str) {
-        let out = &mut self.open;
+        let out = &mut self.ribbon.open;
         out.put_slice(br#",{"role":"tool","tool_call_id":"#);
         string(out, call.as_str());
         out.put_slice(br#","content":"#);
@@ -203,12 +184,6 @@ pub(super) fn fixed_head(role: &str, system: &str, tools: &[ToolSpec]) -> Bytes 
     out.freeze()
 }
 
-/// Model APIs forbid dots and more in names; [`vocab::names`] knows how to read the result back.
-fn function_name(name: &str) -> String {
-    let fit = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
-    name.chars().take(NAME_CHARS_MAX).map(fit).collect()
-}
-
 fn text_part(out: &mut BytesMut, text: &str) {
     out.put_slice(br#"{"type":"text","text":"#);
     string(out, text);
@@ -221,28 +196,22 @@ fn image_part(out: &mut BytesMut, image: &Image) {
     out.put_slice(b"}}");
 }
 
-pub(super) fn string(out: &mut BytesMut, text: &str) {
-    let mut out = out.writer();
-    serde_json::to_writer(&mut out, text).expect("a string into memory cannot fail");
-    out.flush().expect("memory needs no flush");
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use expect_test::{Expect, expect};
-    use vocab::{Block, CallEnd, CallInput, Finish, Json, ModelFault, Usage};
+    use vocab::{Block, CallEnd, CallInput, Finish, Json, MessageEnd, ModelFault, Usage};
 
     use super::*;
 
     fn check(messages: &[Message], want: Expect) {
         let mut transcript = Transcript::new(true);
         messages.iter().for_each(|message| transcript.push(message));
-        let all = transcript.pieces().concat();
+        let all = transcript.list().concat();
         let text = String::from_utf8(all).unwrap();
-        serde_json::from_str::<serde_json::Value>(&format!("[0{text}]")).expect("it is JSON");
-        want.assert_eq(&(text.replace(",{\"role\"", "\n{\"role\"").trim_start().to_owned() + "\n"));
+        serde_json::from_str::<serde_json::Value>(&format!("[{text}]")).expect("it is JSON");
+        want.assert_eq(&(text.replace(",{\"role\"", "\n{\"role\"") + "\n"));
     }
 
     fn user(text: &str) -> Message {
@@ -255,7 +224,7 @@ mod tests {
         Message::Assistant(AssistantMessage { blocks, model: "m".into(), end, usage: Usage::default() })
     }
     fn call(id: &str, input: CallInput) -> Block {
-        Block::Call(Call { id: id.into(), name: "file.read".into(), input })
+        Block::Call(Call { id: id.into(), name: "file.read".into(), input, seal: None })
     }
     fn object() -> CallInput {
         CallInput::Object(Json::trusted(r#"{"a":"\"x\""}"#))
@@ -353,12 +322,12 @@ mod tests {
         let mut seen: Vec<(*const u8, usize)> = Vec::new();
         for round in 0..200 {
             transcript.push(&user(&"x".repeat(round * 7)));
-            let now: Vec<_> = transcript.pieces().iter().map(|piece| (piece.as_ptr(), piece.len())).collect();
+            let now: Vec<_> = transcript.list().iter().map(|piece| (piece.as_ptr(), piece.len())).collect();
             assert_eq!(now[..seen.len()], seen[..], "round {round}");
             assert_eq!(now.len(), round + 1);
             seen = now;
         }
-        assert_eq!(transcript.bytes(), seen.iter().map(|(_, length)| length).sum::<usize>());
+        assert_eq!(transcript.bytes() - 1, seen.iter().map(|(_, length)| length).sum::<usize>());
         transcript.clear();
         assert_eq!(transcript.bytes(), 0);
     }

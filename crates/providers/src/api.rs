@@ -1,0 +1,112 @@
+//! The wire formats by name: one line each per question, and nothing else knows them all.
+
+use std::sync::Arc;
+
+use vocab::ModelInfo;
+
+use crate::completions::{self, Compat, Routing};
+use crate::credentials::KeyHeader;
+use crate::format::{Decoder, Encoder};
+
+/// A wire format.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Api {
+    /// OpenAI Chat Completions, which most servers speak.
+    Completions,
+    /// OpenAI Responses.
+    Responses,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Google Gemini.
+    Gemini,
+}
+
+/// How a conversation is to be written, beyond the model.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Manners {
+    pub(crate) compat: Compat,
+    pub(crate) routing: Option<Routing>,
+}
+
+impl Api {
+    pub const ALL: [Api; 4] = [Api::Completions, Api::Responses, Api::Anthropic, Api::Gemini];
+
+    /// The name that configurations, session files and logs use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Api::Completions => "openai-completions",
+            Api::Responses => "openai-responses",
+            Api::Anthropic => "anthropic-messages",
+            Api::Gemini => "google-generative-ai",
+        }
+    }
+    pub fn parse(name: &str) -> Option<Api> {
+        Api::ALL.into_iter().find(|api| api.as_str() == name)
+    }
+
+    /// How the format's own vendor wants the key.
+    pub(crate) fn key_header(self) -> KeyHeader {
+        match self {
+            Api::Completions | Api::Responses => KeyHeader::Bearer,
+            Api::Anthropic => KeyHeader::Named("x-api-key"),
+            Api::Gemini => KeyHeader::Named("x-goog-api-key"),
+        }
+    }
+    /// What a base URL ends in, for hints.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Api::Completions | Api::Responses | Api::Anthropic => "/v1",
+            Api::Gemini => "/v1beta",
+        }
+    }
+
+    pub(crate) fn encoder(self, model: &ModelInfo, manners: Manners) -> Box<dyn Encoder> {
+        match self {
+            Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
+            Api::Responses => unimplemented!(),
+            Api::Anthropic => unimplemented!(),
+            Api::Gemini => unimplemented!(),
+        }
+    }
+    /// As [`Encoder::manner`] says.
+    pub(crate) fn again(self, manner: &str) -> Option<Box<dyn Encoder>> {
+        match self {
+            Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
+            Api::Responses => unimplemented!(),
+            Api::Anthropic => unimplemented!(),
+            Api::Gemini => unimplemented!(),
+        }
+    }
+    pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
+        match self {
+            Api::Completions => completions::decoder(server),
+            Api::Responses => unimplemented!(),
+            Api::Anthropic => unimplemented!(),
+            Api::Gemini => unimplemented!(),
+        }
+    }
+
+    /// Where the list of models is, behind the base URL.
+    pub(crate) fn list_path(self) -> &'static str {
+        match self {
+            Api::Completions | Api::Responses => "/models",
+            Api::Anthropic => "/models?limit=1000",
+            Api::Gemini => "/models?pageSize=1000",
+        }
+    }
+    pub(crate) fn list_headers(self) -> Vec<(&'static str, String)> {
+        match self {
+            Api::Completions | Api::Responses | Api::Gemini => Vec::new(),
+            Api::Anthropic => unimplemented!(),
+        }
+    }
+    /// `default_window`: for models of which the list says nothing.
+    pub(crate) fn list(self, body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
+        match self {
+            Api::Completions => completions::list::parse(body, default_window),
+            Api::Responses => unimplemented!(),
+            Api::Anthropic => unimplemented!(),
+            Api::Gemini => unimplemented!(),
+        }
+    }
+}

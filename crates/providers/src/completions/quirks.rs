@@ -1,0 +1,45 @@
+//! What a server turns out not to take, learned from its refusals.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::compat::{Compat, TokensField};
+use crate::faults;
+
+/// Parts of a request that some servers refuse. What was learned holds for the rest of the conversation.
+pub(super) struct Quirks(AtomicU8);
+
+/// The word in the server's refusal, and what it teaches.
+const LESSONS: [(&str, u8); 3] = [
+    ("max_completion_tokens", Quirks::LONG_LIMIT_NAME),
+    ("stream_options", Quirks::NO_STREAM_OPTIONS),
+    ("reasoning_effort", Quirks::NO_EFFORT),
+];
+
+impl Quirks {
+    pub(super) const LONG_LIMIT_NAME: u8 = 1;
+    pub(super) const NO_STREAM_OPTIONS: u8 = 2;
+    pub(super) const NO_EFFORT: u8 = 4;
+
+    /// What somebody said about the server needs not be learned.
+    pub(super) fn new(compat: &Compat) -> Self {
+        let said = [
+            (compat.max_tokens_field == Some(TokensField::MaxCompletionTokens), Self::LONG_LIMIT_NAME),
+            (compat.usage_in_streaming == Some(false), Self::NO_STREAM_OPTIONS),
+            (compat.reasoning_effort == Some(false), Self::NO_EFFORT),
+        ];
+        Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
+    }
+
+    pub(super) fn has(&self, quirk: u8) -> bool {
+        self.0.load(Ordering::Relaxed) & quirk != 0
+    }
+    /// Whether a refusal taught something new, so that asking again makes sense.
+    pub(super) fn learn(&self, status: u16, body: &[u8]) -> bool {
+        if !matches!(status, 400 | 422) {
+            return false;
+        }
+        let said = faults::said(body);
+        let lesson = LESSONS.iter().find(|(word, quirk)| said.mentions(word) && !self.has(*quirk));
+        lesson.is_some_and(|(_, quirk)| self.0.fetch_or(*quirk, Ordering::Relaxed) & quirk == 0)
+    }
+}

@@ -1,0 +1,45 @@
+//! What was sent is told, and can be written again from the messages alone.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use providers::Replay;
+use testkit::mock_model::{MockModel, Reply};
+use vocab::{Chat, ModelEvent, ModelStream, Sent};
+
+use crate::support::{chat, provider_with, spec, user};
+
+/// All requests of one call.
+async fn sent(mut stream: ModelStream) -> Vec<(Arc<Sent>, u64)> {
+    let mut all = Vec::new();
+    while let Some(event) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
+        if let ModelEvent::Sent { sent, bytes } = event {
+            all.push((sent, bytes));
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn each_request_is_told_and_written_again_byte_for_byte() {
+    let mock = MockModel::start().await;
+    let provider = provider_with(&mock, |config| config.api_key = providers::Secret::new("sk-canary-key"));
+    mock.push(Reply::error(400, "use max_completion_tokens"));
+    let mut chat = chat(&provider);
+    let mut replay: Option<Replay> = None;
+    for round in 0..3 {
+        let message = user(&format!("say {round}"));
+        chat.push(&message);
+        let told = sent(chat.call(&spec())).await;
+        assert_eq!(told.len(), if round == 0 { 2 } else { 1 }, "the second of the first call is what it learned");
+        let replay = replay.get_or_insert_with(|| Replay::new(&told[0].0).unwrap());
+        replay.push(&message);
+        let bodies: Vec<Vec<u8>> = mock.chats().into_iter().map(|request| request.body).collect();
+        for ((sent, bytes), body) in told.iter().zip(&bodies[bodies.len() - told.len()..]) {
+            assert_eq!(String::from_utf8_lossy(&replay.body(sent)), String::from_utf8_lossy(body));
+            assert_eq!(*bytes, body.len() as u64);
+            assert_eq!(*sent.url, format!("{}/chat/completions", mock.base_url));
+            assert!(!format!("{sent:?}").contains("canary"));
+        }
+    }
+}
