@@ -151,8 +151,10 @@ impl Client {
         self.inner.merged(&self.inner.remembered().unwrap_or_default())
     }
 
-    /// As [`Provider::chat`], for a model that differs from its server.
+    /// As [`Provider::chat`], for a model that differs from its server. What is known of the server anyway counts where
+    /// nothing is said.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
+        let compat = compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server));
         let manners = Manners { compat, routing: self.inner.config.routing.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();

@@ -57,10 +57,14 @@ pub(crate) fn said(body: &[u8]) -> Said {
         value => value,
     };
     let error = if value["error"].is_null() { value } else { &value["error"] };
-    let message = [&error["message"], &error["detail"], error, &value["message"]]
+    let mut message = [&error["message"], &error["detail"], error, &value["message"]]
         .into_iter()
         .find_map(Value::as_str)
         .map_or_else(|| error.to_string(), str::to_owned);
+    // A gateway says little; the server behind it said more.
+    if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !raw.is_empty()) {
+        message = format!("{message}: {}", said(raw.as_bytes()).message);
+    }
     let codes: Vec<&str> = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str).collect();
     let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
     Said { message, codes: codes.join(" ").to_lowercase(), status: status.filter(|code| (400..600).contains(code)) }

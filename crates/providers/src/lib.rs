@@ -34,7 +34,7 @@ pub use api::Api;
 pub use call::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
 pub use client::{Client, Config, Loaded};
-pub use completions::{Compat, Routing, TokensField};
+pub use completions::{CallIds, Compat, ReasoningBack, Routing, ThinkingFormat, TokensField};
 pub use credentials::{Credentials, KeyHeader, Known, Late};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
