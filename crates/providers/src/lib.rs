@@ -23,12 +23,14 @@ mod http;
 mod json;
 mod once;
 pub mod openrouter;
+mod overflow;
 mod pairs;
 mod proxy;
 mod reader;
 mod replay;
 mod ribbon;
 pub mod sse;
+mod waits;
 
 pub use api::Api;
 pub use call::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
