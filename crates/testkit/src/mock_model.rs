@@ -4,11 +4,14 @@
 //! Two ways to script it. Replies that a test pushes are served first, in order. When none is left, the prompt itself
 //! is the script (see [`script`]), so that a test of the real binary needs no second channel to the server.
 //!
+//! A request that the vendor would refuse is refused, in the vendor's words and before any reply is used up (`checks`).
+//!
 //! It runs on a thread and runtime of its own: a test may pause its clock or block its thread without stopping the
 //! server. It knows nothing of the client under test, and speaks only what such a server speaks.
 
 mod answer;
 pub mod anthropic;
+mod checks;
 mod completions;
 mod format;
 pub mod gemini;
@@ -18,6 +21,7 @@ pub mod script;
 mod steps;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -95,6 +99,8 @@ struct State {
     models_reply: Mutex<Option<Reply>>,
     requests: Mutex<Record>,
     fails: Mutex<script::Fails>,
+    known: Mutex<checks::Known>,
+    lenient: AtomicBool,
     counts: watch::Sender<Counts>,
     /// One permit per `release`; a `Hold` step takes one.
     releases: Semaphore,
@@ -127,6 +133,8 @@ impl MockModel {
             models_reply: Mutex::default(),
             requests: Mutex::default(),
             fails: Mutex::default(),
+            known: Mutex::default(),
+            lenient: AtomicBool::new(false),
             counts: watch::Sender::new(Counts::default()),
             releases: Semaphore::new(0),
         });
@@ -159,6 +167,14 @@ impl MockModel {
     /// Serves this to every request for a list of models from now on.
     pub fn set_models(&self, reply: Reply) {
         *lock(&self.state.models_reply) = Some(reply);
+    }
+    /// Takes this seal in a request although no answer had it: that of a history written by hand.
+    pub fn trust(&self, seal: &str) {
+        lock(&self.state.known).trust(seal);
+    }
+    /// Takes every request from now on, also those that the vendor would refuse.
+    pub fn be_lenient(&self) {
+        self.state.lenient.store(true, Ordering::Relaxed);
     }
     /// Lets one `Hold` go on, now or when it is reached.
     pub fn release(&self) {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::format::{Asked, Format, Manner, Speech, path_only};
 use super::steps::{Reply, Step};
-use super::{Request, State, lock, script};
+use super::{Request, State, checks, lock, script};
 
 /// A longer request head or body closes the connection: only a broken client sends one.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -74,11 +75,17 @@ impl Connection {
             let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
                 return (None, shaped(Reply::error(400, "the body is not JSON"), format));
             };
+            let asked = format.asked(&request.path, &body, number);
+            if !self.state.lenient.load(Ordering::Relaxed)
+                && let Some(complaint) = checks::complaint(&asked, &body, &lock(&self.state.known))
+            {
+                return (None, shaped(Reply::error(400, &complaint), format));
+            }
             let reply = match lock(&self.state.queue).pop_front() {
                 Some(reply) => reply,
                 None => script::reply(format, &request.body, &body, &mut lock(&self.state.fails)),
             };
-            return (Some(format.asked(&request.path, &body, number)), shaped(reply, format));
+            return (Some(asked), shaped(reply, format));
         }
         let reply = match Format::of_models(request).filter(|_| request.method == "GET") {
             Some(format) => match lock(&self.state.models_reply).clone() {
@@ -148,6 +155,7 @@ impl Connection {
                 let asked =
                     asked.unwrap_or_else(|| Format::Completions.asked("", &serde_json::json!({"stream": true}), 0));
                 let speech = Speech::new(asked, steps);
+                lock(&self.state.known).learn(&speech);
                 match speech.asked.manner {
                     Manner::Stream => self.stream_steps(&content_type, speech).await,
                     Manner::Whole | Manner::List => self.whole(speech).await,
