@@ -7,6 +7,7 @@ use vocab::ModelInfo;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
+use crate::responses;
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -63,7 +64,7 @@ impl Api {
     pub(crate) fn encoder(self, model: &ModelInfo, manners: Manners) -> Box<dyn Encoder> {
         match self {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
-            Api::Responses => unimplemented!(),
+            Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => unimplemented!(),
         }
@@ -72,7 +73,7 @@ impl Api {
     pub(crate) fn again(self, manner: &str) -> Option<Box<dyn Encoder>> {
         match self {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
-            Api::Responses => unimplemented!(),
+            Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => unimplemented!(),
         }
@@ -80,7 +81,7 @@ impl Api {
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
         match self {
             Api::Completions => completions::decoder(server),
-            Api::Responses => unimplemented!(),
+            Api::Responses => responses::decoder(server),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => unimplemented!(),
         }
@@ -103,8 +104,7 @@ impl Api {
     /// `default_window`: for models of which the list says nothing.
     pub(crate) fn list(self, body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
         match self {
-            Api::Completions => completions::list::parse(body, default_window),
-            Api::Responses => unimplemented!(),
+            Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => unimplemented!(),
         }

@@ -2,6 +2,7 @@
 //!
 //! * [`Client`]: one server, in one of the wire formats of [`Api`].
 //! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
+//! * `responses`: OpenAI Responses.
 //! * [`openrouter`]: what OpenRouter says beyond that.
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.
@@ -28,6 +29,7 @@ mod pairs;
 mod proxy;
 mod reader;
 mod replay;
+mod responses;
 mod ribbon;
 pub mod sse;
 mod waits;
