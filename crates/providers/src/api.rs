@@ -7,6 +7,7 @@ use vocab::ModelInfo;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
+use crate::gemini;
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,7 +66,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => unimplemented!(),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => Box::new(gemini::Conversation::new(model)),
         }
     }
     /// As [`Encoder::manner`] says.
@@ -74,7 +75,7 @@ impl Api {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => unimplemented!(),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
@@ -82,7 +83,7 @@ impl Api {
             Api::Completions => completions::decoder(server),
             Api::Responses => unimplemented!(),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => gemini::decoder(server),
         }
     }
 
@@ -106,7 +107,7 @@ impl Api {
             Api::Completions => completions::list::parse(body, default_window),
             Api::Responses => unimplemented!(),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => gemini::list::parse(body, default_window),
         }
     }
 }
