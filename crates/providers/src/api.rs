@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vocab::ModelInfo;
 
+use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
@@ -64,7 +65,7 @@ impl Api {
         match self {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
             Api::Gemini => unimplemented!(),
         }
     }
@@ -73,7 +74,7 @@ impl Api {
         match self {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
             Api::Gemini => unimplemented!(),
         }
     }
@@ -81,7 +82,7 @@ impl Api {
         match self {
             Api::Completions => completions::decoder(server),
             Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::decoder(server),
             Api::Gemini => unimplemented!(),
         }
     }
@@ -97,7 +98,7 @@ impl Api {
     pub(crate) fn list_headers(self) -> Vec<(&'static str, String)> {
         match self {
             Api::Completions | Api::Responses | Api::Gemini => Vec::new(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list_headers(),
         }
     }
     /// `default_window`: for models of which the list says nothing.
@@ -105,7 +106,7 @@ impl Api {
         match self {
             Api::Completions => completions::list::parse(body, default_window),
             Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list::parse(body, default_window),
             Api::Gemini => unimplemented!(),
         }
     }

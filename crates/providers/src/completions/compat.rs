@@ -24,6 +24,10 @@ pub struct Compat {
     pub max_tokens_field: Option<TokensField>,
     /// Our word for an effort to the server's; a level without a word is not sent.
     pub efforts: BTreeMap<Arc<str>, Option<Arc<str>>>,
+    /// `Some(false)`: nothing is marked for the prompt cache, where a format has marks.
+    pub caching: Option<bool>,
+    /// Features to ask for by name, where a format has a header for them.
+    pub betas: Vec<Arc<str>>,
 }
 
 impl Compat {
@@ -33,6 +37,9 @@ impl Compat {
         self.reasoning_effort = self.reasoning_effort.or(below.reasoning_effort);
         self.usage_in_streaming = self.usage_in_streaming.or(below.usage_in_streaming);
         self.max_tokens_field = self.max_tokens_field.or(below.max_tokens_field);
+        self.caching = self.caching.or(below.caching);
+        let more = below.betas.iter().filter(|beta| !self.betas.contains(beta)).cloned().collect::<Vec<_>>();
+        self.betas.extend(more);
         for (level, word) in &below.efforts {
             self.efforts.entry(level.clone()).or_insert_with(|| word.clone());
         }
