@@ -148,4 +148,6 @@ pub(crate) fn list_headers() -> Vec<(&'static str, String)> {
 }
 
 #[cfg(test)]
+mod streams;
+#[cfg(test)]
 mod tests;

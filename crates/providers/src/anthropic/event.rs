@@ -26,6 +26,30 @@ pub(super) struct Event<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
+/// The events we know.
+const KINDS: [&str; 8] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "ping",
+    "error",
+];
+
+impl Event<'_> {
+    /// Whether this is an event of a kind that nobody has heard of yet.
+    pub(super) fn is_news(data: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Tag {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        serde_json::from_slice::<Tag>(data).is_ok_and(|tag| !KINDS.contains(&&*tag.kind))
+    }
+}
+
 /// What a block grows by, or how the message ends.
 #[derive(Deserialize)]
 pub(super) struct Delta<'a> {

@@ -235,11 +235,7 @@ fn a_loop_counts_as_thought_while_one_of_its_answers_is_signed() {
     let mut transcript = Transcript::new("m".into(), true);
     for (what, message, want) in rounds {
         transcript.push(&message);
-        transcript.list();
-        // Calls were given up by the list: what follows is told as late.
-        if !matches!(message, Message::Assistant(_)) {
-            assert_eq!(transcript.is_unthought_loop(), want, "{what}");
-        }
+        assert_eq!(transcript.is_unthought_loop(), want, "{what}");
     }
     transcript.push(&user("2"));
     transcript.push(&assistant_of("other", vec![Block::Redacted("z".into()), call("d")], TOOLS));
@@ -320,6 +316,7 @@ fn the_head_holds_tools_and_system_with_a_breakpoint_each() {
         String::from_utf8(splice(&[bytes], &seams, &Bytes::from("^")).concat()).unwrap()
     };
     expect![[r#""tools":[{"name":"file_read","description":"Reads \"it\".","input_schema":{"type":"object"}},{"name":"b","input_schema":{"type":"object"}^}],"system":[{"type":"text","text":"be\nkind"^}],"messages":["#]].assert_eq(&shown("be\nkind", &[tool("file.read", "Reads \"it\"."), tool("b", "")]));
-    expect![[r#""tools":[{"name":"b","description":"B","input_schema":{"type":"object"}^}],"messages":["#]].assert_eq(&shown(" ", &[tool("b", "B")]));
+    expect![[r#""tools":[{"name":"b","description":"B","input_schema":{"type":"object"}^}],"messages":["#]]
+        .assert_eq(&shown(" ", &[tool("b", "B")]));
     assert_eq!(shown("", &[]), r#""messages":["#);
 }
