@@ -7,6 +7,7 @@
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.
 
+mod anthropic;
 mod api;
 mod body;
 mod call;
@@ -20,6 +21,7 @@ pub mod detect;
 mod endpoint;
 mod faults;
 mod format;
+mod gemini;
 mod http;
 mod json;
 mod once;
