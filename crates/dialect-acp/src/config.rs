@@ -61,7 +61,7 @@ impl Chosen {
 
     pub(crate) fn levels(&self) -> Vec<String> {
         let known = match &self.model.levels {
-            Some(levels) => levels.iter().map(ToString::to_string).collect(),
+            Some(levels) => levels.iter().filter(|level| &***level != OFF).map(ToString::to_string).collect(),
             None if self.model.thinking => LEVELS.map(str::to_owned).to_vec(),
             None => Vec::new(),
         };
