@@ -100,3 +100,23 @@ fn about(info: &ModelInfo) -> String {
 fn select(id: &str, name: &str, now: &str, options: Value) -> Value {
     json!({ "id": id, "name": name, "category": id, "type": "select", "currentValue": now, "options": options })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_thinking_is_offered_once_whether_or_not_the_model_names_it() {
+        for (levels, want) in [
+            (Some(&["off", "low", "high"][..]), "off low high"),
+            (Some(&["low", "high"]), "off low high"),
+            (Some(&[]), "off"),
+            (None, "off minimal low medium high"),
+        ] {
+            let levels = levels.map(|levels| levels.iter().map(|level| (*level).into()).collect());
+            let model = ModelInfo { levels, ..ModelInfo::named("m", 100) };
+            let chosen = Chosen { mode: Mode::Prompt, model, thinking: None };
+            assert_eq!(chosen.levels().join(" "), want);
+        }
+    }
+}

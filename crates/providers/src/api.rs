@@ -7,7 +7,6 @@ use vocab::ModelInfo;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
-use crate::gemini;
 use crate::responses;
 
 /// A wire format.
@@ -67,7 +66,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => Box::new(gemini::Conversation::new(model)),
+            Api::Gemini => unimplemented!(),
         }
     }
     /// As [`Encoder::manner`] says.
@@ -76,7 +75,7 @@ impl Api {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
+            Api::Gemini => unimplemented!(),
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
@@ -84,7 +83,7 @@ impl Api {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => gemini::decoder(server),
+            Api::Gemini => unimplemented!(),
         }
     }
 
@@ -107,7 +106,7 @@ impl Api {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => gemini::list::parse(body, default_window),
+            Api::Gemini => unimplemented!(),
         }
     }
 }

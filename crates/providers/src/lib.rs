@@ -22,7 +22,6 @@ pub mod detect;
 mod endpoint;
 mod faults;
 mod format;
-mod gemini;
 mod http;
 mod json;
 pub mod models;

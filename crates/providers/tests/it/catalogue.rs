@@ -96,6 +96,7 @@ async fn the_configuration_wins_over_the_list_and_the_list_over_the_table() {
     let mock = MockModel::start().await;
     let list = r#"{"data":[
         {"id":"gpt-5"}, {"id":"gpt-5-2025-08-07"}, {"id":"gpt-4o"}, {"id":"tts"},
+        {"id":"gpt-4.1","supported_parameters":["reasoning"]},
         {"id":"gpt-5-mini","context_length":300000,"supported_parameters":["tools"],
          "pricing":{"prompt":"0.000007","completion":"0.000008"},"architecture":{"input_modalities":["text"]}},
         {"id":"gpt-5-nano","context_length":300000,"top_provider":{"max_completion_tokens":50}}]}"#;
@@ -130,6 +131,7 @@ async fn the_configuration_wins_over_the_list_and_the_list_over_the_table() {
         ("gpt-5-nano", (300_000, Some(50), Some(3.0), true, true, levels(GPT_5))),
         ("gpt-5-mini", (7, Some(9), Some(7.0), true, true, levels(""))),
         ("gpt-4o", (128_000, Some(16_384), Some(2.5), true, true, levels(""))),
+        ("gpt-4.1", (1_047_576, Some(32_768), Some(2.0), true, true, levels("off minimal low medium high"))),
         ("tts", (99, None, None, true, true, None)),
         ("mine", (99, None, None, true, true, None)),
     ] {
@@ -138,7 +140,7 @@ async fn the_configuration_wins_over_the_list_and_the_list_over_the_table() {
         assert_eq!(known.as_ref().map(told), Some(want), "{slug}");
         assert_eq!(provider.has(slug), Some(true), "{slug}");
     }
-    assert_eq!(provider.known().len(), 7);
+    assert_eq!(provider.known().len(), 8);
     assert_eq!(provider.has("never-heard-of"), Some(false));
     assert_eq!((provider.has("gpt-5.4"), provider.has("luna")), (Some(false), Some(false)), "the list tells better");
     assert_eq!(&*provider.resolve("gpt-5").unwrap().name, "GPT-5");
