@@ -46,7 +46,10 @@ impl Quirks {
 
     /// What somebody said about the server needs not be learned.
     pub(super) fn new(compat: &Compat) -> Self {
-        let said = [(compat.reasoning_effort == Some(false), Self::NO_EFFORT)];
+        let said = [
+            (compat.reasoning_effort == Some(false), Self::NO_EFFORT),
+            (compat.output_limit == Some(false), Self::NO_LIMIT),
+        ];
         Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
     }
 

@@ -215,6 +215,16 @@ fn the_frame_around_the_messages() {
 }
 
 #[test]
+fn the_backend_of_chatgpt_is_spoken_to_by_two_switches() {
+    let compat = Compat { output_limit: Some(false), instructions: Some(true), ..Compat::default() };
+    let mut conversation = Conversation::new(&ModelInfo::named(MODEL, 1000), compat);
+    let said = body(&mut conversation, &spec());
+    assert!(!said.contains("max_output_tokens") && said.contains(r#""instructions":"be\nkind""#), "{said}");
+    let bare = CallSpec { system: "".into(), tools: Arc::from([]), ..spec() };
+    expect![[r#"{"model":"gpt-5.1","stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"low","summary":"auto"},"instructions":"Answer the user.","input":[]}"#]].assert_eq(&body(&mut conversation, &bare));
+}
+
+#[test]
 fn refusals_take_parts_of_the_frame_away_one_by_one() {
     let mut conversation = conversation();
     let spec = spec();
