@@ -11,6 +11,7 @@ mod endpoint;
 mod live;
 mod once;
 mod refusals;
+mod responses;
 mod secrets;
 mod sent;
 mod silence;

@@ -197,6 +197,22 @@ fn long_ids_of_calls_are_shortened_alike_on_both_sides() {
 }
 
 #[test]
+fn an_id_that_comes_again_in_a_later_answer_is_told_apart() {
+    let mut conversation = conversation();
+    for _ in 0..3 {
+        conversation.push(&assistant(vec![call("call_0", object())], TOOLS));
+        conversation.push(&result("call_0", vec![Part::text("r")]));
+    }
+    let sent: serde_json::Value = serde_json::from_str(&body(&mut conversation, &spec())).unwrap();
+    let ids: Vec<&str> =
+        sent["input"].as_array().unwrap().iter().map(|item| item["call_id"].as_str().unwrap()).collect();
+    let (calls, results): (Vec<&str>, Vec<&str>) = ids.chunks(2).map(|pair| (pair[0], pair[1])).unzip();
+    assert_eq!(calls, results);
+    assert_eq!(calls[0], "call_0");
+    assert!(calls[1] != calls[0] && calls[2] != calls[1], "{calls:?}");
+}
+
+#[test]
 fn the_frame_around_the_messages() {
     let mut first = conversation();
     first.push(&user("hi"));
