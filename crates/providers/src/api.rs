@@ -7,6 +7,7 @@ use vocab::ModelInfo;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
+use crate::gemini;
 use crate::responses;
 
 /// A wire format.
@@ -66,7 +67,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => Box::new(gemini::Conversation::new(model)),
         }
     }
     /// As [`Encoder::manner`] says.
@@ -75,7 +76,7 @@ impl Api {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
@@ -83,7 +84,7 @@ impl Api {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => gemini::decoder(server),
         }
     }
 
@@ -106,7 +107,7 @@ impl Api {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => gemini::list::parse(body, default_window),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod detect;
 mod endpoint;
 mod faults;
 mod format;
+mod gemini;
 mod http;
 mod json;
 mod once;
