@@ -204,10 +204,10 @@ impl Connection {
                 out.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
                 out.extend_from_slice(&bytes);
                 out.extend_from_slice(b"\r\n");
-                if matches!(step, Step::Done) {
-                    // Goes out with the end of the body, as servers do.
-                    continue;
-                }
+            }
+            if says_no_more(speech.asked.format, &speech.steps[at..]) {
+                // Goes out with the end of the body, as servers do.
+                continue;
             }
             self.stream.write_all(&out).await?;
             out.clear();
@@ -241,6 +241,12 @@ impl Connection {
             () = gone => Err(io::ErrorKind::ConnectionAborted.into()),
         }
     }
+}
+
+/// Whether the first of these steps is the last that says anything. For Responses that is the finish.
+fn says_no_more(format: Format, steps: &[Step]) -> bool {
+    let silent = |step: &Step| matches!(step, Step::Finish(_) | Step::Usage { .. } | Step::Done);
+    matches!(steps, [Step::Done, ..]) || (format == Format::Responses && steps.iter().all(silent))
 }
 
 /// An error in the vendor's shape; everything else as it is.
