@@ -144,6 +144,15 @@ fn reasoning_goes_back_in_its_place_and_labels_with_their_text() {
 }
 
 #[test]
+fn all_reasoning_before_a_text_goes_back_in_order() {
+    let second = REASONING.replace("rs_1", "rs_2");
+    let mut conversation = conversation();
+    conversation.push(&assistant(vec![thinking(REASONING), thinking(&second), Block::Text("a".into())], STOP));
+    let sent = body(&mut conversation, &spec());
+    assert!(sent.contains(&format!("{REASONING},{second},{{\"type\":\"message\"")), "{sent}");
+}
+
+#[test]
 fn reasoning_that_led_to_nothing_stays_away() {
     let sealed_call =
         Block::Call(Call { id: "c".into(), name: "f".into(), input: object(), seal: Some(REASONING.into()) });
