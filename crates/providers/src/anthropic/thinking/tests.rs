@@ -46,6 +46,7 @@ fn each_generation_is_asked_in_its_own_way() {
         ("claude-sonnet-5", "off", "disabled - 4000"),
         ("claude-opus-5-5", "off", "disabled - 4000"),
         ("claude-opus-5-5", "-", "- - 4000"),
+        ("claude-opus-5-5", "", "- - 4000"),
         ("claude-fable-5-1", "off", "- low 4000"),
         ("claude-mythos-preview", "high", "adaptive+words high 4000"),
         ("claude-mythos-preview", "off", "- low 4000"),
