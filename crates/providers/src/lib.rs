@@ -3,6 +3,7 @@
 //! * [`Client`]: one server, in one of the wire formats of [`Api`].
 //! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
 //! * `responses`: OpenAI Responses.
+//! * `anthropic`: Anthropic Messages.
 //! * [`openrouter`]: what OpenRouter says beyond that.
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.

@@ -79,6 +79,7 @@ fn version(name: &str) -> Option<(u32, u32)> {
     Some((major, words.next().flatten().unwrap_or(0)))
 }
 
+/// Tokens for thinking alone.
 fn budget(level: &str) -> u64 {
     match level {
         "minimal" => BUDGET_MIN,
@@ -146,6 +147,8 @@ impl Wish {
             plan.thought = Thought::Adaptive { shown: self.generation.hides && !quirks.has(Quirks::NO_DISPLAY) };
             let word = self.effort.as_deref().unwrap_or_else(|| self.generation.effort(level));
             plan.effort = effort(word).filter(|word| !word.is_empty());
+            // Thoughts count against the same limit: what was meant for the answer is left to it.
+            plan.max_tokens = answer.saturating_add(budget(level)).min(limit);
         } else {
             let budget = budget(level).min(limit.saturating_sub(answer.min(ANSWER_MIN)));
             if budget >= BUDGET_MIN {

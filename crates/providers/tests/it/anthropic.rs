@@ -47,12 +47,11 @@ fn result(call: &Call) -> Message {
 }
 
 /// What was sent, and the message that came back.
-async fn answer(mut stream: ModelStream) -> (Vec<Arc<Sent>>, AssistantMessage, Vec<ModelEvent>) {
-    let (mut sent, mut blocks, mut events) = (Vec::new(), Vec::new(), Vec::new());
+async fn answer(mut stream: ModelStream) -> (Vec<Arc<Sent>>, AssistantMessage) {
+    let (mut sent, mut blocks) = (Vec::new(), Vec::new());
     let mut end = MessageEnd::Interrupted;
     let mut usage = Usage::default();
     while let Some(event) = poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
-        events.push(event.clone());
         match event {
             ModelEvent::Sent { sent: request, .. } => sent.push(request),
             ModelEvent::Text(text) => blocks.push(Block::Text(text.into())),
@@ -76,7 +75,7 @@ async fn answer(mut stream: ModelStream) -> (Vec<Arc<Sent>>, AssistantMessage, V
             ModelEvent::Failed(fault) => end = MessageEnd::Failed(fault),
         }
     }
-    (sent, AssistantMessage { blocks, model: MODEL.into(), end, usage }, events)
+    (sent, AssistantMessage { blocks, model: MODEL.into(), end, usage })
 }
 
 #[tokio::test]
@@ -103,18 +102,12 @@ async fn three_rounds_of_thinking_and_calls_share_a_connection_and_can_be_writte
     let client = claude(&mock, &["feature-1"], &[("Anthropic-Beta", "feature-2"), ("x-team", "blue")]);
     let mut chat = talk(&client);
     let mut replay: Option<Replay> = None;
-    let mut pushed = vec![user("look")];
+    let mut fresh = vec![user("look")];
     for round in 0..3 {
-        let from = pushed.len()
-            - if round == 0 {
-                1
-            } else {
-                pushed.iter().rev().take_while(|it| !matches!(it, Message::Assistant(_))).count() + 1
-            };
-        pushed[from..].iter().for_each(|message| chat.push(message));
-        let (sent, message, _) = answer(chat.call(&thinking("low"))).await;
+        fresh.iter().for_each(|message| chat.push(message));
+        let (sent, message) = answer(chat.call(&thinking("low"))).await;
         let replay = replay.get_or_insert_with(|| Replay::new(&sent[0]).unwrap());
-        pushed[from..].iter().for_each(|message| replay.push(message));
+        fresh.iter().for_each(|message| replay.push(message));
         let request = mock.chats().pop().unwrap();
         assert_eq!(String::from_utf8_lossy(&replay.body(&sent[0])), String::from_utf8_lossy(&request.body));
         assert!(request.json()["thinking"]["budget_tokens"].as_u64().unwrap() >= 1024, "round {round}");
@@ -135,8 +128,8 @@ async fn three_rounds_of_thinking_and_calls_share_a_connection_and_can_be_writte
             1 => assert_eq!(calls.len(), 1),
             _ => assert_eq!(message.text(), "all found"),
         }
-        pushed.push(Message::Assistant(message));
-        pushed.extend(calls.iter().map(result));
+        fresh = vec![Message::Assistant(message)];
+        fresh.extend(calls.iter().map(result));
     }
     let last = String::from_utf8(mock.chats().pop().unwrap().body).unwrap();
     for sealed in [
@@ -159,7 +152,7 @@ async fn what_a_server_does_not_take_is_left_out_and_still_written_again() {
     for round in 0..2 {
         let message = user("say a");
         chat.push(&message);
-        let (sent, answered, _) = answer(chat.call(&thinking("high"))).await;
+        let (sent, answered) = answer(chat.call(&thinking("high"))).await;
         assert_eq!(answered.end, MessageEnd::Finished(Finish::Stop));
         let replay = replay.get_or_insert_with(|| Replay::new(&sent[0]).unwrap());
         replay.push(&message);
@@ -244,7 +237,7 @@ async fn an_answer_that_is_not_streamed_is_taken_whole() {
     let client = claude(&mock, &[], &[]);
     let mut chat = talk(&client);
     chat.push(&user("x"));
-    let (_, message, _) = answer(chat.call(&spec())).await;
+    let (_, message) = answer(chat.call(&spec())).await;
     assert_eq!(
         (message.text(), message.end, message.usage.input),
         ("whole".into(), MessageEnd::Finished(Finish::Stop), 3)
