@@ -137,14 +137,20 @@ mod tests {
             empty_tools: Some(true),
             claude_cache: Some(true),
             caching: Some(false),
+<<<<<<< HEAD
+            betas: vec!["a-1".into()],
+=======
             betas: vec!["one".into()],
+>>>>>>> main
         };
         assert_eq!(Compat::default().over(&below), below);
         assert_eq!(below.clone().over(&Compat::default()), below);
-        let above = Compat { developer_role: Some(false), efforts: low("low"), ..Compat::default() };
+        let above =
+            Compat { developer_role: Some(false), efforts: low("low"), betas: vec!["b-2".into()], ..Compat::default() };
         let both = above.over(&below);
         assert_eq!((both.developer_role, both.reasoning_effort), (Some(false), Some(false)));
         assert_eq!(both.efforts, low("low"));
+        assert_eq!(both.betas.join(" "), "b-2 a-1", "features add up");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The provider against a real server on loopback.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod anthropic;
 mod calls;
 mod catalogue;
 mod connections;
