@@ -58,6 +58,8 @@ pub struct Config {
     pub cache_file: Option<PathBuf>,
     /// For https servers only; see [`Proxy::from_env`].
     pub proxy: Option<Proxy>,
+    /// A PEM file of authorities to trust beside the system's; `None` = as [`crate::trust_everywhere`] says.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Config {
@@ -80,6 +82,7 @@ impl Config {
             connect_timeout_ms: 10_000,
             cache_file: None,
             proxy: None,
+            ca_file: None,
         }
     }
 }
@@ -121,11 +124,13 @@ impl Client {
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
         let known = Known { key: config.api_key.clone(), headers: config.headers.clone() };
+        let reach = Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone());
         let http = Http::new(Reach {
             late: config.late.clone(),
             key_header: config.key_header.unwrap_or(config.api.key_header()),
             key_name: config.key_name.clone(),
-            ..Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone())
+            ca_file: config.ca_file.clone().or_else(|| reach.ca_file.clone()),
+            ..reach
         })?;
         let vendor = Vendor::of_server(config.provider.as_deref(), config.api, &config.base_url);
         let provider = config.provider.clone().unwrap_or_else(|| provider_name(&config.base_url).into());
