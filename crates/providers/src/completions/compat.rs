@@ -75,6 +75,10 @@ pub struct Compat {
     pub empty_tools: Option<bool>,
     /// `Some(true)`: the server passes on to Claude and must be asked to cache; other models need not be asked.
     pub claude_cache: Option<bool>,
+    /// `Some(false)`: nothing is marked for the prompt cache, where a format has marks.
+    pub caching: Option<bool>,
+    /// Features to ask for by name, where a format has a header for them.
+    pub betas: Vec<Arc<str>>,
 }
 
 impl Compat {
@@ -95,6 +99,9 @@ impl Compat {
         self.null_content = self.null_content.or(below.null_content);
         self.empty_tools = self.empty_tools.or(below.empty_tools);
         self.claude_cache = self.claude_cache.or(below.claude_cache);
+        self.caching = self.caching.or(below.caching);
+        let more = below.betas.iter().filter(|beta| !self.betas.contains(beta)).cloned().collect::<Vec<_>>();
+        self.betas.extend(more);
         for (level, word) in &below.efforts {
             self.efforts.entry(level.clone()).or_insert_with(|| word.clone());
         }
@@ -137,13 +144,21 @@ mod tests {
             null_content: Some(false),
             empty_tools: Some(true),
             claude_cache: Some(true),
+            caching: Some(false),
+<<<<<<< HEAD
+            betas: vec!["a-1".into()],
+=======
+            betas: vec!["one".into()],
+>>>>>>> main
         };
         assert_eq!(Compat::default().over(&below), below);
         assert_eq!(below.clone().over(&Compat::default()), below);
-        let above = Compat { developer_role: Some(false), efforts: low("low"), ..Compat::default() };
+        let above =
+            Compat { developer_role: Some(false), efforts: low("low"), betas: vec!["b-2".into()], ..Compat::default() };
         let both = above.over(&below);
         assert_eq!((both.developer_role, both.reasoning_effort), (Some(false), Some(false)));
         assert_eq!(both.efforts, low("low"));
+        assert_eq!(both.betas.join(" "), "b-2 a-1", "features add up");
     }
 
     #[test]

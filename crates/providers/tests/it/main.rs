@@ -1,6 +1,7 @@
 //! The provider against a real server on loopback.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod anthropic;
 mod calls;
 mod catalogue;
 mod connections;
@@ -10,6 +11,7 @@ mod detection;
 mod endpoint;
 mod live;
 mod once;
+mod peers;
 mod refusals;
 mod responses;
 mod secrets;
@@ -17,3 +19,4 @@ mod sent;
 mod silence;
 mod support;
 mod timing;
+mod tls;

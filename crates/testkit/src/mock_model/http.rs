@@ -205,7 +205,7 @@ impl Connection {
                 out.extend_from_slice(&bytes);
                 out.extend_from_slice(b"\r\n");
             }
-            if says_no_more(speech.asked.format, &speech.steps[at..]) {
+            if is_end(speech.asked.format, &speech.steps[at..]) {
                 // Goes out with the end of the body, as servers do.
                 continue;
             }
@@ -243,10 +243,16 @@ impl Connection {
     }
 }
 
-/// Whether the first of these steps is the last that says anything. For Responses that is the finish.
-fn says_no_more(format: Format, steps: &[Step]) -> bool {
-    let silent = |step: &Step| matches!(step, Step::Finish(_) | Step::Usage { .. } | Step::Done);
-    matches!(steps, [Step::Done, ..]) || (format == Format::Responses && steps.iter().all(silent))
+/// Whether nothing is said behind the first of these steps. The last word of Responses is the finish itself.
+fn is_end(format: Format, steps: &[Step]) -> bool {
+    let quiet = |step: &Step| matches!(step, Step::Usage { .. } | Step::Done);
+    match steps {
+        [Step::Done, ..] => true,
+        [Step::Finish(_) | Step::Usage { .. }, rest @ ..] => {
+            format == Format::Responses && !rest.is_empty() && rest.iter().all(quiet)
+        }
+        _ => false,
+    }
 }
 
 /// An error in the vendor's shape; everything else as it is.
