@@ -13,6 +13,7 @@ mod live;
 mod once;
 mod peers;
 mod refusals;
+mod responses;
 mod secrets;
 mod sent;
 mod silence;
