@@ -67,11 +67,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => Box::new(gemini::Conversation::new(model)),
->>>>>>> main
         }
     }
     /// As [`Encoder::manner`] says.
@@ -80,11 +76,7 @@ impl Api {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
->>>>>>> main
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
@@ -92,11 +84,7 @@ impl Api {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
             Api::Anthropic => anthropic::decoder(server),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => gemini::decoder(server),
->>>>>>> main
         }
     }
 
@@ -119,11 +107,7 @@ impl Api {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => anthropic::list::parse(body, default_window),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => gemini::list::parse(body, default_window),
->>>>>>> main
         }
     }
 }
