@@ -7,7 +7,7 @@ use vocab::ModelInfo;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
-use crate::gemini;
+use crate::gemini::{self, CloudCode};
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -27,6 +27,7 @@ pub enum Api {
 pub(crate) struct Manners {
     pub(crate) compat: Compat,
     pub(crate) routing: Option<Routing>,
+    pub(crate) cloud_code: Option<CloudCode>,
 }
 
 impl Api {
@@ -66,7 +67,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => unimplemented!(),
             Api::Anthropic => unimplemented!(),
-            Api::Gemini => Box::new(gemini::Conversation::new(model)),
+            Api::Gemini => Box::new(gemini::Conversation::new(model, manners.cloud_code)),
         }
     }
     /// As [`Encoder::manner`] says.

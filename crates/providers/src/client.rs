@@ -15,6 +15,7 @@ use crate::catalogue;
 use crate::completions::{Compat, Routing};
 use crate::detect::provider_name;
 use crate::format::Encoder;
+use crate::gemini::CloudCode;
 use crate::http::{Ask, Http, Reach};
 use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
 
@@ -43,6 +44,8 @@ pub struct Config {
     pub compat: Compat,
     /// For a server that passes requests on to others.
     pub routing: Option<Routing>,
+    /// For Gemini behind Google's Cloud Code.
+    pub cloud_code: Option<CloudCode>,
     /// Models the configuration describes; they win over the server's list.
     pub models: Vec<ModelInfo>,
     /// For models of which nothing else is known.
@@ -71,6 +74,7 @@ impl Config {
             late: None,
             compat: Compat::default(),
             routing: None,
+            cloud_code: None,
             models: Vec::new(),
             default_context_window: 128_000,
             idle_timeout_ms: 120_000,
@@ -153,7 +157,8 @@ impl Client {
 
     /// As [`Provider::chat`], for a model that differs from its server.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
-        let manners = Manners { compat, routing: self.inner.config.routing.clone() };
+        let Config { routing, cloud_code, .. } = &self.inner.config;
+        let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();
         Box::new(Conversation { inner: self.inner.clone(), encoder, manner })

@@ -39,6 +39,7 @@ pub use completions::{Compat, Routing, TokensField};
 pub use credentials::{Credentials, KeyHeader, Known, Late};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
+pub use gemini::CloudCode;
 pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;
 pub use replay::Replay;

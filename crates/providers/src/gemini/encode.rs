@@ -28,6 +28,8 @@ pub(super) struct Manner {
     pub(super) model: String,
     /// Calls need signatures, and results may hold images.
     pub(super) strict: bool,
+    /// Calls need ids, made up or not.
+    pub(super) ids: bool,
 }
 
 /// The history.
@@ -85,6 +87,19 @@ impl Transcript {
     pub(super) fn list(&mut self) -> Vec<Bytes> {
         self.settle();
         self.ribbon.list()
+    }
+
+    /// What stands behind the list of a request. Gemini answers what is said to it: half an answer may not come last. This is
+    /// no part of the history, for nobody knows yet what will be said there.
+    pub(super) fn tail(&self) -> Bytes {
+        let mut tail = BytesMut::new();
+        if self.last == Some(Role::Model) {
+            tail.put_slice(br#",{"role":"user","parts":["#);
+            text_part(&mut tail, GO_ON);
+            tail.put_slice(b"]}");
+        }
+        tail.put_u8(b']');
+        tail.freeze()
     }
 
     /// Ends a batch of results.
@@ -159,7 +174,8 @@ impl Transcript {
                 Block::Call(call) if whole => {
                     let skip = (!std::mem::replace(&mut signed, true)).then_some(SKIP_SIGNATURE);
                     let seal = call.seal.as_deref().filter(|_| own).or(skip);
-                    call_part(self.part(), call, seal);
+                    let id = self.known(call.id.as_str());
+                    call_part(self.part(), call, id, seal);
                 }
                 Block::Text(_) | Block::Thinking { .. } | Block::Redacted(_) | Block::Call(_) => {}
             }
@@ -208,7 +224,13 @@ impl Transcript {
         if !std::mem::replace(&mut self.batch, true) {
             self.open(Role::User);
         }
-        response.put(self.part());
+        let id = self.known(response.id);
+        response.put(id, self.part());
+    }
+
+    /// An id goes back only where the server gave one: what we made up means nothing to it.
+    fn known<'a>(&self, id: &'a str) -> Option<&'a str> {
+        Some(id).filter(|id| self.manner.ids || !id.starts_with(INVENTED_ID))
     }
 }
 
@@ -229,9 +251,9 @@ struct Response<'a> {
 }
 
 impl Response<'_> {
-    fn put(&self, out: &mut BytesMut) {
+    fn put(&self, id: Option<&str>, out: &mut BytesMut) {
         out.put_slice(br#"{"functionResponse":{"#);
-        identity(out, self.name, self.id);
+        identity(out, self.name, id);
         out.put_slice(format!(r#","response":{{"{}":"#, self.key).as_bytes());
         string(out, self.text);
         out.put_u8(b'}');
@@ -243,9 +265,8 @@ impl Response<'_> {
     }
 }
 
-/// An id goes back only where the server gave one: what we made up means nothing to it.
-fn identity(out: &mut BytesMut, name: &str, id: &str) {
-    if !id.starts_with(INVENTED_ID) {
+fn identity(out: &mut BytesMut, name: &str, id: Option<&str>) {
+    if let Some(id) = id {
         out.put_slice(br#""id":"#);
         string(out, id);
         out.put_u8(b',');
@@ -271,9 +292,9 @@ fn sealed_part(out: &mut BytesMut, thought: &str, seal: &str) {
     out.put_u8(b'}');
 }
 
-fn call_part(out: &mut BytesMut, call: &Call, seal: Option<&str>) {
+fn call_part(out: &mut BytesMut, call: &Call, id: Option<&str>, seal: Option<&str>) {
     out.put_slice(br#"{"functionCall":{"#);
-    identity(out, &call.name, call.id.as_str());
+    identity(out, &call.name, id);
     out.put_slice(br#","args":"#);
     out.put_slice(call.input.json().as_str().as_bytes());
     out.put_u8(b'}');
@@ -308,7 +329,7 @@ mod tests {
     const STOP: MessageEnd = MessageEnd::Finished(Finish::Stop);
 
     fn transcript(strict: bool) -> Transcript {
-        Transcript::new(Manner { images: true, model: MODEL.into(), strict })
+        Transcript::new(Manner { images: true, model: MODEL.into(), strict, ids: false })
     }
     fn check_by(mut transcript: Transcript, messages: &[Message], want: Expect) {
         messages.iter().for_each(|message| transcript.push(message));
@@ -420,7 +441,7 @@ mod tests {
             {"role":"user","parts":[{"text":"next"}]}
         "#]],
         );
-        let blind = Transcript::new(Manner { images: false, model: MODEL.into(), strict: true });
+        let blind = Transcript::new(Manner { images: false, model: MODEL.into(), strict: true, ids: false });
         check_by(
             blind,
             &messages[..3],
@@ -527,6 +548,32 @@ mod tests {
             {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"file_read","response":{"error":"[no result was recorded]"}}},{"functionResponse":{"id":"c2","name":"file_read","response":{"error":"[no result was recorded]"}}}]}
         "#]],
         );
+    }
+
+    #[test]
+    fn a_model_of_another_line_gets_an_id_with_every_call() {
+        let invented = format!("{INVENTED_ID}0");
+        let manner = Manner { images: true, model: MODEL.into(), strict: false, ids: true };
+        let messages = [user("1"), assistant(vec![call(&invented, None)], TOOLS), result(&invented, vec![])];
+        check_by(Transcript::new(manner), &messages, expect![[r#"
+            {"role":"user","parts":[{"text":"1"}]}
+            {"role":"model","parts":[{"functionCall":{"id":"unnamed-call-0","name":"file_read","args":{"a":"\"x\""}}}]}
+            {"role":"user","parts":[{"functionResponse":{"id":"unnamed-call-0","name":"file_read","response":{"output":"[no output]"}}}]}
+        "#]]);
+    }
+
+    #[test]
+    fn what_the_model_said_last_is_followed_by_something() {
+        let mut transcript = transcript(false);
+        transcript.push(&user("1"));
+        assert_eq!(&transcript.tail()[..], b"]");
+        transcript.push(&assistant(vec![text("par")], MessageEnd::Interrupted));
+        let before = transcript.list().concat();
+        assert_eq!(&transcript.tail()[..], br#",{"role":"user","parts":[{"text":"[go on]"}]}]"#);
+        assert_eq!(transcript.list().concat(), before, "it is no part of the history");
+        transcript.push(&user("2"));
+        assert_eq!(&transcript.tail()[..], b"]");
+        assert!(!String::from_utf8(transcript.list().concat()).unwrap().contains("go on"));
     }
 
     #[test]

@@ -51,6 +51,11 @@ pub(super) fn is_strict(id: &str) -> bool {
     generation(id).is_some_and(|(major, _)| major >= 3)
 }
 
+/// Models of other lines that Google serves in this format: they demand an id with every call, and the old words for schemas.
+pub(super) fn is_foreign(id: &str) -> bool {
+    ["claude-", "gpt-oss-"].iter().any(|line| id.starts_with(line))
+}
+
 fn dial(id: &str) -> Dial {
     let name = id.to_ascii_lowercase();
     let pro = name.contains("-pro");
@@ -180,5 +185,6 @@ mod tests {
         ] {
             assert_eq!(is_strict(id), want, "{id}");
         }
+        assert!(is_foreign("claude-sonnet") && is_foreign("gpt-oss-120b") && !is_foreign("gemini-3-pro"));
     }
 }

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::faults;
 
 /// Parts of a request that some models or servers refuse. What was learned holds for the rest of the conversation.
-#[derive(Default)]
 pub(super) struct Quirks(AtomicU8);
 
 /// The word in the server's refusal, and what it teaches. Thinking is given up in two steps: first the exact amount, then
@@ -21,6 +20,11 @@ impl Quirks {
     pub(super) const COARSE_THINKING: u8 = 1;
     pub(super) const NO_THINKING: u8 = 2;
     pub(super) const OLD_SCHEMA: u8 = 4;
+
+    /// `old_schema`: this model is known to want the old words.
+    pub(super) fn new(old_schema: bool) -> Self {
+        Self(AtomicU8::new(if old_schema { Self::OLD_SCHEMA } else { 0 }))
+    }
 
     pub(super) fn has(&self, quirk: u8) -> bool {
         self.0.load(Ordering::Relaxed) & quirk != 0
