@@ -8,6 +8,7 @@ use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
 use crate::gemini::{self, CloudCode};
+use crate::responses;
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -65,7 +66,7 @@ impl Api {
     pub(crate) fn encoder(self, model: &ModelInfo, manners: Manners) -> Box<dyn Encoder> {
         match self {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
-            Api::Responses => unimplemented!(),
+            Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => Box::new(gemini::Conversation::new(model, manners.cloud_code)),
         }
@@ -74,7 +75,7 @@ impl Api {
     pub(crate) fn again(self, manner: &str) -> Option<Box<dyn Encoder>> {
         match self {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
-            Api::Responses => unimplemented!(),
+            Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
         }
@@ -82,7 +83,7 @@ impl Api {
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
         match self {
             Api::Completions => completions::decoder(server),
-            Api::Responses => unimplemented!(),
+            Api::Responses => responses::decoder(server),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => gemini::decoder(server),
         }
@@ -105,8 +106,7 @@ impl Api {
     /// `default_window`: for models of which the list says nothing.
     pub(crate) fn list(self, body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
         match self {
-            Api::Completions => completions::list::parse(body, default_window),
-            Api::Responses => unimplemented!(),
+            Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => unimplemented!(),
             Api::Gemini => gemini::list::parse(body, default_window),
         }

@@ -155,8 +155,10 @@ impl Client {
         self.inner.merged(&self.inner.remembered().unwrap_or_default())
     }
 
-    /// As [`Provider::chat`], for a model that differs from its server.
+    /// As [`Provider::chat`], for a model that differs from its server. What is known of the server anyway counts where
+    /// nothing is said.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
+        let compat = compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server));
         let Config { routing, cloud_code, .. } = &self.inner.config;
         let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
@@ -256,13 +258,17 @@ pub(crate) async fn list(http: &Http, api: Api, default_window: u64) -> Result<V
         reply.done(http).await;
     }
     if status != 200 {
-        return Err(faults::refused(status, head.headers(), &body, &http.server));
+        let mut fault = faults::refused(status, head.headers(), &body, &http.server);
+        if status == 404 {
+            faults::hint_address(&mut fault, &http.server, api.version());
+        }
+        return Err(fault);
     }
     api.list(&body, default_window).map_err(|error| {
         let html = faults::looks_like_html(&String::from_utf8_lossy(&body));
         let what = if html { "an HTML page".to_owned() } else { error.to_string() };
         let mut fault = faults::provider(format!("{} gave no list of models: {what}", http.server));
-        faults::hint(&mut fault, &format!("does the base URL {} end in {}?", http.server, api.version()));
+        faults::hint_address(&mut fault, &http.server, api.version());
         fault
     })
 }

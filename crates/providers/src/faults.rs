@@ -3,29 +3,14 @@
 use std::error::Error;
 
 use hyper::HeaderMap;
-use hyper::header::{DATE, LOCATION, RETRY_AFTER};
+use hyper::header::LOCATION;
 use serde_json::Value;
 use vocab::{FaultKind, ModelFault};
 
-use crate::Secret;
-use crate::date;
+use crate::{Secret, overflow, waits};
 
 /// Longer messages are cut: a person reads them, and a log keeps them.
 pub const MESSAGE_CHARS_MAX: usize = 500;
-
-/// How servers say that the prompt does not fit, in lower case.
-const OVERFLOW: &[&str] = &[
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "context length",
-    "context window",
-    "context size",
-    "prompt is too long",
-    "input is too long",
-    "reduce the length of the messages",
-    "exceeds the maximum number of tokens allowed",
-];
 
 /// How servers say who may not, where no status says so.
 const AUTH: &[&str] =
@@ -48,7 +33,7 @@ impl Said {
         self.codes.contains(needle) || self.message.to_lowercase().contains(needle)
     }
     fn overflow(&self) -> bool {
-        OVERFLOW.iter().any(|needle| self.mentions(needle))
+        overflow::is_meant(|word| self.mentions(word))
     }
 }
 
@@ -63,10 +48,14 @@ pub(crate) fn said(body: &[u8]) -> Said {
         value => value,
     };
     let error = if value["error"].is_null() { value } else { &value["error"] };
-    let message = [&error["message"], &error["detail"], error, &value["message"]]
+    let mut message = [&error["message"], &error["detail"], error, &value["message"]]
         .into_iter()
         .find_map(Value::as_str)
         .map_or_else(|| error.to_string(), str::to_owned);
+    // A gateway says little; the server behind it said more.
+    if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !raw.is_empty()) {
+        message = format!("{message}: {}", said(raw.as_bytes()).message);
+    }
     let details = || error["details"].as_array().into_iter().flatten();
     let codes = [&error["code"], &error["type"], &error["status"]].into_iter();
     let codes: Vec<&str> = codes.chain(details().map(|it| &it["reason"])).filter_map(Value::as_str).collect();
@@ -103,7 +92,14 @@ pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8], server: &st
     }
     let said = said(body);
     let mut fault = judge(Some(status), &said, server);
-    fault.retry_after_ms = retry_after_ms(headers, now()).or(said.retry_after_ms);
+    fault.retry_after_ms = waits::retry_after_ms(headers, now()).or(said.retry_after_ms);
+    if status == 429 && fault.retry_after_ms.is_none() {
+        fault.retry_after_ms = waits::budget_reset_ms(headers, now());
+    }
+    if fault.fault.kind != FaultKind::ContextOverflow {
+        // The server knows better than any table; what does not fit will not fit the next time.
+        fault.retryable = waits::should_retry(headers).unwrap_or(fault.retryable);
+    }
     fault
 }
 
@@ -127,11 +123,8 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
             fault.retryable = false;
             hint(&mut fault, "the account has no credit left");
         }
+        (FaultKind::BadRequest, Some(404)) => hint(&mut fault, &format!("does {server} have this model?")),
         (_, Some(402)) => hint(&mut fault, "the account has no credit left"),
-        (FaultKind::BadRequest, Some(404)) => {
-            let version = if server.ends_with("/v1beta") { "/v1beta" } else { "/v1" };
-            hint(&mut fault, &format!("is the model's name right, and does {server} end in {version}?"));
-        }
         _ => {}
     }
     fault
@@ -144,8 +137,9 @@ fn kind(status: Option<u16>, said: &Said) -> FaultKind {
         Some(400) if said.mentions("api_key_invalid") => FaultKind::Auth,
         Some(429) => FaultKind::RateLimited,
         Some(413) => FaultKind::ContextOverflow,
+        // Older llama.cpp says so with 500.
+        Some(400 | 422 | 500) | None if said.overflow() => FaultKind::ContextOverflow,
         Some(408 | 409 | 500..) => FaultKind::Provider,
-        Some(400 | 422) | None if said.overflow() => FaultKind::ContextOverflow,
         Some(_) => FaultKind::BadRequest,
         None if said.mentions("rate_limit") || said.mentions("rate limit") => FaultKind::RateLimited,
         None if said.mentions("resource_exhausted") => FaultKind::RateLimited,
@@ -164,22 +158,6 @@ fn redirected(status: u16, headers: &HeaderMap, server: &str) -> ModelFault {
     let mut fault = ModelFault { status: Some(status), ..ModelFault::new(FaultKind::BadRequest, message) };
     hint(&mut fault, "set the base URL to the server's real address");
     fault
-}
-
-/// What the server asked us to wait: `retry-after-ms`, seconds, or a date. A date is measured against the server's own
-/// clock when it tells the time.
-pub(crate) fn retry_after_ms(headers: &HeaderMap, now_s: i64) -> Option<u64> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    if let Some(ms) = text("retry-after-ms").and_then(number) {
-        return Some(ms.ceil() as u64);
-    }
-    let after = text(RETRY_AFTER.as_str())?;
-    if let Some(seconds) = number(after) {
-        return Some((seconds * 1000.0).ceil() as u64);
-    }
-    let now_s = text(DATE.as_str()).and_then(date::parse).unwrap_or(now_s);
-    Some(date::parse(after)?.saturating_sub(now_s).max(0) as u64 * 1000)
 }
 
 fn now() -> i64 {
@@ -216,6 +194,17 @@ pub(crate) fn provider(message: impl Into<String>) -> ModelFault {
 
 pub(crate) fn hint(fault: &mut ModelFault, hint: &str) {
     fault.fault.hints.push(hint.to_owned());
+}
+
+/// What may be wrong with an address that knows no models. `version` is what base URLs of the format end in.
+pub(crate) fn hint_address(fault: &mut ModelFault, server: &str, version: &str) {
+    let last = server.rsplit('/').next().unwrap_or_default();
+    let versioned = last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
+    if !versioned {
+        hint(fault, &format!("should the base URL {server} end in {version}?"));
+    } else if fault.fault.hints.is_empty() {
+        hint(fault, &format!("is {server} the address of a model's API?"));
+    }
 }
 
 /// Secrets are masked, then the text is cut. In this order, or half a key could survive at the cut.
@@ -273,11 +262,6 @@ mod tests {
             (404, error("no model"), BadRequest, false),
             (422, r#"{"detail":"x"}"#.into(), BadRequest, false),
             (413, String::new(), ContextOverflow, false),
-            (400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#.into(), ContextOverflow, false),
-            (400, error("This model's maximum context length is 8192 tokens"), ContextOverflow, false),
-            (400, error("Prompt is too long: 9 tokens"), ContextOverflow, false),
-            (400, error("input exceeds the context window of this model"), ContextOverflow, false),
-            (400, error("the request exceeds the available context size"), ContextOverflow, false),
         ] {
             let fault = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1");
             assert_eq!((fault.fault.kind, fault.retryable, fault.status), (want, retryable, Some(status)), "{body}");
@@ -348,25 +332,45 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_a_server_asks_for_is_understood() {
-        const NOW: i64 = 784_111_777;
-        for (pairs, want) in [
-            (&[("retry-after", "7")][..], Some(7_000)),
-            (&[("retry-after", "1.5")], Some(1_500)),
-            (&[("retry-after", "0")], Some(0)),
-            (&[("retry-after-ms", "250"), ("retry-after", "7")], Some(250)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")], Some(30_000)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT")], Some(0)),
-            // The server's clock is an hour ahead of ours: its own `Date` counts.
+    fn a_refusal_says_whether_and_when_to_ask_again() {
+        for (status, pairs, wait, retryable) in [
+            (429, &[("retry-after", "7")][..], Some(7_000), true),
+            (429, &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")], Some(1_000), true),
+            // What it asks for in plain words counts more.
             (
-                &[("retry-after", "Sun, 06 Nov 1994 09:49:47 GMT"), ("date", "Sun, 06 Nov 1994 09:49:37 GMT")],
-                Some(10_000),
+                429,
+                &[("retry-after", "7"), ("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")],
+                Some(7_000),
+                true,
             ),
-            (&[("retry-after", "-3")], None),
-            (&[("retry-after", "soon")], None),
-            (&[], None),
+            // A budget is no reason of any other refusal.
+            (503, &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")], None, true),
+            (429, &[("x-should-retry", "false")], None, false),
+            (529, &[("x-should-retry", "false")], None, false),
+            (400, &[("x-should-retry", "true")], None, true),
+            (413, &[("x-should-retry", "true")], None, false),
+            (529, &[], None, true),
         ] {
-            assert_eq!(retry_after_ms(&headers(pairs), NOW), want, "{pairs:?}");
+            let fault = refused(status, &headers(pairs), b"{}", "http://x/v1");
+            assert_eq!((fault.retry_after_ms, fault.retryable), (wait, retryable), "{status} {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn hints_name_the_end_of_the_address_only_where_it_is_missing() {
+        let model = |server: &str| format!("does {server} have this model?");
+        let end = |server: &str, version: &str| format!("should the base URL {server} end in {version}?");
+        for (status, server, version, want) in [
+            (404, "http://x", "/v1", vec![model("http://x"), end("http://x", "/v1")]),
+            (404, "http://x", "/v1beta", vec![model("http://x"), end("http://x", "/v1beta")]),
+            (404, "http://x/v1", "/v1", vec![model("http://x/v1")]),
+            (404, "http://x/api/paas/v4", "/v1", vec![model("http://x/api/paas/v4")]),
+            (500, "http://x/vault", "/v1", vec![end("http://x/vault", "/v1")]),
+            (500, "http://x/v1", "/v1", vec!["is http://x/v1 the address of a model's API?".into()]),
+        ] {
+            let mut fault = refused(status, &HeaderMap::new(), b"", server);
+            hint_address(&mut fault, server, version);
+            assert_eq!(fault.fault.hints, want, "{status}");
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! * [`Client`]: one server, in one of the wire formats of [`Api`].
 //! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
+//! * `responses`: OpenAI Responses.
 //! * [`openrouter`]: what OpenRouter says beyond that.
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.
@@ -24,18 +25,21 @@ mod http;
 mod json;
 mod once;
 pub mod openrouter;
+mod overflow;
 mod pairs;
 mod proxy;
 mod reader;
 mod replay;
+mod responses;
 mod ribbon;
 pub mod sse;
+mod waits;
 
 pub use api::Api;
 pub use call::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
 pub use client::{Client, Config, Loaded};
-pub use completions::{Compat, Routing, TokensField};
+pub use completions::{CallIds, Compat, ReasoningBack, Routing, ThinkingFormat, TokensField};
 pub use credentials::{Credentials, KeyHeader, Known, Late};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;

@@ -555,11 +555,15 @@ mod tests {
         let invented = format!("{INVENTED_ID}0");
         let manner = Manner { images: true, model: MODEL.into(), strict: false, ids: true };
         let messages = [user("1"), assistant(vec![call(&invented, None)], TOOLS), result(&invented, vec![])];
-        check_by(Transcript::new(manner), &messages, expect![[r#"
+        check_by(
+            Transcript::new(manner),
+            &messages,
+            expect![[r#"
             {"role":"user","parts":[{"text":"1"}]}
             {"role":"model","parts":[{"functionCall":{"id":"unnamed-call-0","name":"file_read","args":{"a":"\"x\""}}}]}
             {"role":"user","parts":[{"functionResponse":{"id":"unnamed-call-0","name":"file_read","response":{"output":"[no output]"}}}]}
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

@@ -283,6 +283,7 @@ fn compat(node: &Node, at: &str) -> Result<Compat, String> {
         usage_in_streaming: switch(table, &at, "supportsUsageInStreaming")?,
         max_tokens_field,
         efforts: efforts(table, &at, "reasoningEffortMap")?,
+        ..Compat::default()
     })
 }
 
