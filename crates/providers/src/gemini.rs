@@ -7,6 +7,7 @@ mod encode;
 mod frame;
 pub(crate) mod list;
 mod model;
+mod parts;
 mod quirks;
 mod reasons;
 #[cfg(test)]

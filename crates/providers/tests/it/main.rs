@@ -8,6 +8,7 @@ mod custom;
 mod cuts;
 mod detection;
 mod endpoint;
+mod gemini;
 mod live;
 mod once;
 mod refusals;
