@@ -67,7 +67,8 @@ impl Draft for Frame {
             wrap.open(&mut head, &self.model);
         }
         head.put_u8(b'{');
-        generation_config(&mut head, self.max_tokens, self.wish());
+        let max_tokens = if self.quirks.has(Quirks::NO_LIMIT) { 0 } else { self.max_tokens };
+        generation_config(&mut head, max_tokens, self.wish());
         let old = self.quirks.has(Quirks::OLD_SCHEMA);
         // Learned since this was drafted.
         let fixed = if self.fixed.old == old {
@@ -228,6 +229,9 @@ mod tests {
         assert!(!frame.learn(500, schema.as_bytes()));
         assert!(frame.learn(400, schema.as_bytes()));
         assert!(text(&frame).contains(r#""parameters":{"type":"object"}"#), "{}", text(&frame));
+        assert!(text(&frame).contains("maxOutputTokens"));
+        assert!(frame.learn(400, refuse("maxOutputTokens must be below 8193").as_bytes()));
+        assert!(!text(&frame).contains("maxOutputTokens"));
         assert!(!frame.learn(400, refuse("something else").as_bytes()));
     }
 
