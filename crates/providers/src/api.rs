@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vocab::ModelInfo;
 
+use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
@@ -67,7 +68,7 @@ impl Api {
         match self {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
             Api::Gemini => Box::new(gemini::Conversation::new(model, manners.cloud_code)),
         }
     }
@@ -76,7 +77,7 @@ impl Api {
         match self {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
             Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
         }
     }
@@ -84,7 +85,7 @@ impl Api {
         match self {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::decoder(server),
             Api::Gemini => gemini::decoder(server),
         }
     }
@@ -100,14 +101,14 @@ impl Api {
     pub(crate) fn list_headers(self) -> Vec<(&'static str, String)> {
         match self {
             Api::Completions | Api::Responses | Api::Gemini => Vec::new(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list_headers(),
         }
     }
     /// `default_window`: for models of which the list says nothing.
     pub(crate) fn list(self, body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list::parse(body, default_window),
             Api::Gemini => gemini::list::parse(body, default_window),
         }
     }

@@ -71,6 +71,10 @@ pub struct Compat {
     pub empty_tools: Option<bool>,
     /// `Some(true)`: the server passes on to Claude and must be asked to cache; other models need not be asked.
     pub claude_cache: Option<bool>,
+    /// `Some(false)`: nothing is marked for the prompt cache, where a format has marks.
+    pub caching: Option<bool>,
+    /// Features to ask for by name, where a format has a header for them.
+    pub betas: Vec<Arc<str>>,
 }
 
 impl Compat {
@@ -89,6 +93,9 @@ impl Compat {
         self.null_content = self.null_content.or(below.null_content);
         self.empty_tools = self.empty_tools.or(below.empty_tools);
         self.claude_cache = self.claude_cache.or(below.claude_cache);
+        self.caching = self.caching.or(below.caching);
+        let more = below.betas.iter().filter(|beta| !self.betas.contains(beta)).cloned().collect::<Vec<_>>();
+        self.betas.extend(more);
         for (level, word) in &below.efforts {
             self.efforts.entry(level.clone()).or_insert_with(|| word.clone());
         }
@@ -129,6 +136,8 @@ mod tests {
             null_content: Some(false),
             empty_tools: Some(true),
             claude_cache: Some(true),
+            caching: Some(false),
+            betas: vec!["one".into()],
         };
         assert_eq!(Compat::default().over(&below), below);
         assert_eq!(below.clone().over(&Compat::default()), below);
