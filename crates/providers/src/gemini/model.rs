@@ -166,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_models_and_these_names_agree() {
+        let google = crate::models::vendor("google").unwrap();
+        for facts in google.models {
+            assert_eq!(levels(facts.id).unwrap().join(" "), facts.levels.join(" "), "{}", facts.id);
+        }
+    }
+
+    #[test]
     fn thoughts_leave_half_of_the_answer() {
         let budget = |tokens_max| wish("gemini-2.5-flash", "high", tokens_max).unwrap().effort;
         assert_eq!(budget(0), Effort::Budget(24_576));
