@@ -8,7 +8,7 @@ use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
-use crate::responses;
+use crate::{gemini, responses};
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -67,7 +67,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => Box::new(gemini::Conversation::new(model)),
         }
     }
     /// As [`Encoder::manner`] says.
@@ -76,7 +76,7 @@ impl Api {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
@@ -84,7 +84,7 @@ impl Api {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
             Api::Anthropic => anthropic::decoder(server),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => gemini::decoder(server),
         }
     }
 
@@ -107,7 +107,7 @@ impl Api {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => anthropic::list::parse(body, default_window),
-            Api::Gemini => unimplemented!(),
+            Api::Gemini => gemini::list::parse(body, default_window),
         }
     }
 }

@@ -12,6 +12,10 @@ use crate::{Secret, overflow, waits};
 /// Longer messages are cut: a person reads them, and a log keeps them.
 pub const MESSAGE_CHARS_MAX: usize = 500;
 
+/// How servers say who may not, where no status says so.
+const AUTH: &[&str] =
+    &["invalid_api_key", "authentication_error", "api_key_invalid", "unauthenticated", "permission_denied"];
+
 /// What a server said about an error, in whatever shape.
 #[derive(Default, Debug)]
 pub(crate) struct Said {
@@ -20,6 +24,8 @@ pub(crate) struct Said {
     pub(crate) codes: String,
     /// An HTTP status in the error object (gateways report the upstream's).
     pub(crate) status: Option<u16>,
+    /// What it asks us to wait, where it says that in the body (Google does).
+    pub(crate) retry_after_ms: Option<u64>,
 }
 
 impl Said {
@@ -50,9 +56,22 @@ pub(crate) fn said(body: &[u8]) -> Said {
     if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !raw.is_empty()) {
         message = format!("{message}: {}", said(raw.as_bytes()).message);
     }
-    let codes: Vec<&str> = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str).collect();
+    let details = || error["details"].as_array().into_iter().flatten();
+    let codes = [&error["code"], &error["type"], &error["status"]].into_iter();
+    let codes: Vec<&str> = codes.chain(details().map(|it| &it["reason"])).filter_map(Value::as_str).collect();
     let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-    Said { message, codes: codes.join(" ").to_lowercase(), status: status.filter(|code| (400..600).contains(code)) }
+    Said {
+        message,
+        codes: codes.join(" ").to_lowercase(),
+        status: status.filter(|code| (400..600).contains(code)),
+        retry_after_ms: details().find_map(|it| duration_ms(it["retryDelay"].as_str()?)),
+    }
+}
+
+/// A duration as Google writes it: `34.07s`.
+fn duration_ms(text: &str) -> Option<u64> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    (seconds.is_finite() && seconds >= 0.0).then(|| (seconds * 1000.0).ceil() as u64)
 }
 
 /// A page for people says nothing useful here.
@@ -73,7 +92,7 @@ pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8], server: &st
     }
     let said = said(body);
     let mut fault = judge(Some(status), &said, server);
-    fault.retry_after_ms = waits::retry_after_ms(headers, now());
+    fault.retry_after_ms = waits::retry_after_ms(headers, now()).or(said.retry_after_ms);
     if status == 429 && fault.retry_after_ms.is_none() {
         fault.retry_after_ms = waits::budget_reset_ms(headers, now());
     }
@@ -97,7 +116,7 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
         Some(status) => format!("{status} {text}"),
         None => text.to_owned(),
     };
-    let mut fault = ModelFault { status, ..ModelFault::new(kind, message) };
+    let mut fault = ModelFault { status, retry_after_ms: said.retry_after_ms, ..ModelFault::new(kind, message) };
     match (kind, status) {
         (FaultKind::RateLimited, _) if said.mentions("insufficient_quota") => {
             // Waiting does not fill an account.
@@ -114,6 +133,8 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
 fn kind(status: Option<u16>, said: &Said) -> FaultKind {
     match status {
         Some(401 | 403) => FaultKind::Auth,
+        // Google's way to say 401.
+        Some(400) if said.mentions("api_key_invalid") => FaultKind::Auth,
         Some(429) => FaultKind::RateLimited,
         Some(413) => FaultKind::ContextOverflow,
         // Older llama.cpp says so with 500.
@@ -121,7 +142,9 @@ fn kind(status: Option<u16>, said: &Said) -> FaultKind {
         Some(408 | 409 | 500..) => FaultKind::Provider,
         Some(_) => FaultKind::BadRequest,
         None if said.mentions("rate_limit") || said.mentions("rate limit") => FaultKind::RateLimited,
-        None if said.mentions("invalid_api_key") || said.mentions("authentication_error") => FaultKind::Auth,
+        None if said.mentions("resource_exhausted") => FaultKind::RateLimited,
+        None if AUTH.iter().any(|code| said.mentions(code)) => FaultKind::Auth,
+        None if said.mentions("invalid_argument") || said.mentions("failed_precondition") => FaultKind::BadRequest,
         None => FaultKind::Provider,
     }
 }
@@ -260,6 +283,52 @@ mod tests {
         ] {
             assert_eq!(said(body.as_bytes()).message, want, "{body}");
         }
+    }
+
+    #[test]
+    fn google_says_more_in_the_body() {
+        let error = |code: u16, status: &str, message: &str, details: &str| {
+            format!(r#"{{"error":{{"code":{code},"message":"{message}","status":"{status}","details":[{details}]}}}}"#)
+        };
+        let info = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}"#;
+        let wait = r#"{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.0741s"}"#;
+        let long = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
+        for (body, want, retryable, wait_ms) in [
+            (error(400, "INVALID_ARGUMENT", "API key not valid.", info), Auth, false, None),
+            (error(400, "INVALID_ARGUMENT", long, ""), ContextOverflow, false, None),
+            (error(400, "INVALID_ARGUMENT", "Invalid value", ""), BadRequest, false, None),
+            (error(400, "FAILED_PRECONDITION", "User location is not supported", ""), BadRequest, false, None),
+            (error(401, "UNAUTHENTICATED", "no", ""), Auth, false, None),
+            (error(403, "PERMISSION_DENIED", "no", ""), Auth, false, None),
+            (error(404, "NOT_FOUND", "no such model", ""), BadRequest, false, None),
+            (error(429, "RESOURCE_EXHAUSTED", "quota", wait), RateLimited, true, Some(34_075)),
+            (
+                error(429, "RESOURCE_EXHAUSTED", "quota", r#"{"retryDelay":"soon"},7,{"retryDelay":"-1s"}"#),
+                RateLimited,
+                true,
+                None,
+            ),
+            (error(500, "INTERNAL", "boom", ""), Provider, true, None),
+            (error(503, "UNAVAILABLE", "overloaded", ""), Provider, true, None),
+        ] {
+            let status = said(body.as_bytes()).status.unwrap();
+            let refused = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1beta");
+            for fault in [refused, in_stream(body.as_bytes(), "http://x/v1beta")] {
+                assert_eq!(
+                    (fault.fault.kind, fault.retryable, fault.retry_after_ms),
+                    (want, retryable, wait_ms),
+                    "{body}"
+                );
+            }
+            // Inside of a stream the number may be missing; the word remains.
+            let worded = body.replace(&format!("\"code\":{status},"), "");
+            let fault = in_stream(worded.as_bytes(), "http://x/v1beta");
+            let want = if status == 404 { Provider } else { want };
+            assert_eq!((fault.fault.kind, fault.status), (want, None), "{worded}");
+        }
+        let both = headers(&[("retry-after", "2")]);
+        let fault = refused(429, &both, error(429, "RESOURCE_EXHAUSTED", "quota", wait).as_bytes(), "x");
+        assert_eq!(fault.retry_after_ms, Some(2_000), "the header is nearer");
     }
 
     #[test]

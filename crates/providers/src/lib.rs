@@ -2,12 +2,13 @@
 //!
 //! * [`Client`]: one server, in one of the wire formats of [`Api`].
 //! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
-//! * `responses`: OpenAI Responses.
-//! * `anthropic`: Anthropic Messages.
+//! * `responses`, `anthropic`, `gemini`: the formats of OpenAI, Anthropic and Google.
 //! * [`openrouter`]: what OpenRouter says beyond that.
+//! * [`models`]: what is known of current models without asking anybody.
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.
 
+mod address;
 mod anthropic;
 mod api;
 mod body;
@@ -22,8 +23,10 @@ pub mod detect;
 mod endpoint;
 mod faults;
 mod format;
+mod gemini;
 mod http;
 mod json;
+pub mod models;
 mod once;
 pub mod openrouter;
 mod overflow;
