@@ -132,6 +132,9 @@ impl Acp {
             | Body::Gadgets { .. }
             | Body::Shell(_)
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Recovered { .. } => {}

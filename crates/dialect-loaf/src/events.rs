@@ -143,6 +143,9 @@ impl Loaf {
             | Body::Shell(_)
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Recovered { .. } => {}

@@ -203,6 +203,9 @@ impl Run {
             | Body::Shell(_)
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Recovered { .. } => {}

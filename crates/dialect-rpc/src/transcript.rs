@@ -239,6 +239,9 @@ impl Projector {
             | Body::Gadgets { .. }
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Recovered { .. } => None,
         }
     }
@@ -444,6 +447,9 @@ fn moves_time(body: &Body) -> bool {
         | Body::Title { .. }
         | Body::Shell(_)
         | Body::Todos { .. }
+        | Body::Requested(_)
+        | Body::FellBack(_)
+        | Body::Spent { .. }
         | Body::Label { .. }
         | Body::Recovered { .. } => false,
     }

@@ -210,6 +210,9 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
         Body::Shell(_)
         | Body::Todos { .. }
         | Body::Imported { .. }
+        | Body::Requested(_)
+        | Body::FellBack(_)
+        | Body::Spent { .. }
         | Body::Label { .. }
         | Body::BranchSummary { .. } => {}
     }

@@ -28,7 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent, ModelFault, ModelInfo,
-    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
+    Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
 };
 
 use crate::Shared;
@@ -115,6 +115,8 @@ pub(crate) struct Session {
     servers: Servers,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
+    /// What the newest request in the log was sent with; the next one is logged by what differs.
+    last_sent: Option<Arc<Sent>>,
     ledger: Ledger,
     /// Read from the store when first needed: resuming costs nothing until somebody speaks.
     history: Option<History>,
@@ -192,6 +194,7 @@ impl Session {
             serving: Serving::default(),
             servers: Servers::default(),
             spec: None,
+            last_sent: None,
             ledger: seed.ledger,
             history: None,
             queued_in_log: HashSet::new(),
@@ -408,13 +411,26 @@ impl Session {
 
     /// Writes to the log and keeps the model's view in step.
     fn log(&mut self, body: Body) -> u64 {
+        self.log_at(None, body)
+    }
+
+    /// As [`Session::log`], of something that was a moment ago.
+    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> u64 {
         if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        if let Body::Todos { phases } = &body {
-            self.todos = phases.as_slice().into();
+        match &mut body {
+            Body::Todos { phases } => self.todos = phases.as_slice().into(),
+            Body::Requested(requested) => {
+                if requested.sent == self.last_sent {
+                    requested.sent = None;
+                } else {
+                    self.last_sent = requested.sent.clone();
+                }
+            }
+            _ => {}
         }
-        let entry = self.ledger.log(body);
+        let entry = self.ledger.log_at(at_ms, body);
         let message = match &entry.body {
             Body::User { parts, .. } => Message::User(parts.clone()),
             Body::Assistant { message, .. } => Message::Assistant(message.clone()),

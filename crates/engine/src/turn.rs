@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, Finish,
-    MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, RetryPolicy, Stop, TurnEnd, TurnId, Usage,
+    MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Stop, TurnEnd, TurnId,
+    Usage,
 };
 
 use crate::reply::{ReadObject, ReplyBuilder};
@@ -183,7 +184,13 @@ impl Turn {
                 self.reply.thinking(&delta);
                 fx.push(Effect::Thinking(delta));
             }
-            ModelEvent::Sent { .. } => {}
+            ModelEvent::Sent { sent, bytes } => fx.push(Effect::Log(Body::Requested(Requested {
+                turn: Some(self.id.clone()),
+                model: self.model.clone(),
+                summary: None,
+                sent: Some(sent),
+                bytes,
+            }))),
             ModelEvent::Seal(seal) => self.reply.seal(seal),
             ModelEvent::Redacted(sealed) => self.reply.redacted(sealed),
             ModelEvent::Call { index, id, name, input } => {
@@ -254,23 +261,29 @@ impl Turn {
         message
     }
 
+    /// What a model call cost that the turn did not make itself.
+    pub fn spend(&mut self, usage: Usage) {
+        self.usage.add(&usage);
+    }
+
     /// Forgets a reply of which nothing was visible. What it cost was paid all the same.
-    fn drop_reply(&mut self) {
+    fn drop_reply(&mut self, fx: &mut Vec<Effect>) {
         if let Some(usage) = std::mem::take(&mut self.reply).reported() {
             self.usage.add(&usage);
+            fx.push(Effect::Log(Body::Spent { turn: Some(self.id.clone()), model: self.model.clone(), usage }));
         }
     }
 
     fn model_failed(&mut self, attempt: u32, visible: bool, fault: ModelFault, fx: &mut Vec<Effect>) {
         if !visible {
             if fault.fault.kind == FaultKind::ContextOverflow && std::mem::take(&mut self.rules.compact_on_overflow) {
-                self.drop_reply();
+                self.drop_reply(fx);
                 self.phase = Phase::Compacting { attempt };
                 return fx.push(Effect::Compact(CompactReason::Overflow));
             }
             match retry::plan(&self.rules.retry, &fault, attempt, self.id.as_str()) {
                 retry::Plan::Wait(wait_ms) => {
-                    self.drop_reply();
+                    self.drop_reply(fx);
                     self.retried = attempt + 1;
                     fx.push(Effect::Log(Body::Retrying {
                         turn: self.id.clone(),
@@ -292,7 +305,7 @@ impl Turn {
     /// The model call is lost; what arrived of it is kept and marked.
     fn fail(&mut self, fault: ModelFault, fx: &mut Vec<Effect>) {
         if self.reply.is_empty() {
-            self.drop_reply();
+            self.drop_reply(fx);
         } else {
             let message = self.close_reply(MessageEnd::Failed(fault.clone()));
             self.log_cut_reply(message, fx);
@@ -529,7 +542,7 @@ impl Turn {
                 self.log_cut_reply(message, fx);
             }
             Phase::Model { .. } | Phase::RetryWait { .. } | Phase::At(_) | Phase::Compacting { .. } => {
-                self.drop_reply()
+                self.drop_reply(fx)
             }
         }
         // Calls that were never started still need results, or no provider would take the history again.

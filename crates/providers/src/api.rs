@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use vocab::ModelInfo;
 
+use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
-use crate::gemini;
-use crate::responses;
+use crate::{gemini, responses};
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -66,8 +66,12 @@ impl Api {
         match self {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
+<<<<<<< HEAD
+            Api::Gemini => unimplemented!(),
+=======
             Api::Gemini => Box::new(gemini::Conversation::new(model)),
+>>>>>>> main
         }
     }
     /// As [`Encoder::manner`] says.
@@ -75,16 +79,24 @@ impl Api {
         match self {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
+<<<<<<< HEAD
+            Api::Gemini => unimplemented!(),
+=======
             Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
+>>>>>>> main
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
         match self {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::decoder(server),
+<<<<<<< HEAD
+            Api::Gemini => unimplemented!(),
+=======
             Api::Gemini => gemini::decoder(server),
+>>>>>>> main
         }
     }
 
@@ -99,15 +111,19 @@ impl Api {
     pub(crate) fn list_headers(self) -> Vec<(&'static str, String)> {
         match self {
             Api::Completions | Api::Responses | Api::Gemini => Vec::new(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list_headers(),
         }
     }
     /// `default_window`: for models of which the list says nothing.
     pub(crate) fn list(self, body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list::parse(body, default_window),
+<<<<<<< HEAD
+            Api::Gemini => unimplemented!(),
+=======
             Api::Gemini => gemini::list::parse(body, default_window),
+>>>>>>> main
         }
     }
 }

@@ -42,7 +42,7 @@ impl Request {
             api: self.api.as_str().into(),
             url: http.url(&self.draft.path()).into(),
             headers: headers.collect(),
-            manner: self.manner.clone(),
+            manner: self.draft.manner().map_or_else(|| self.manner.clone(), Arc::from),
             head: text(&written.head).into(),
             tail: text(std::slice::from_ref(&written.tail)).into(),
         };

@@ -2,11 +2,14 @@
 //!
 //! * [`Client`]: one server, in one of the wire formats of [`Api`].
 //! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
-//! * `responses`: OpenAI Responses.
+//! * `responses`, `anthropic`, `gemini`: the formats of OpenAI, Anthropic and Google.
 //! * [`openrouter`]: what OpenRouter says beyond that.
+//! * [`models`]: what is known of current models without asking anybody.
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.
 
+mod address;
+mod anthropic;
 mod api;
 mod body;
 mod call;
@@ -23,6 +26,7 @@ mod format;
 mod gemini;
 mod http;
 mod json;
+pub mod models;
 mod once;
 pub mod openrouter;
 mod overflow;
@@ -33,6 +37,7 @@ mod replay;
 mod responses;
 mod ribbon;
 pub mod sse;
+mod tls;
 mod waits;
 
 pub use api::Api;
@@ -46,4 +51,5 @@ pub use faults::MESSAGE_CHARS_MAX;
 pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;
 pub use replay::Replay;
+pub use tls::trust_everywhere;
 pub use vocab::Secret;

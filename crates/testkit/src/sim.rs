@@ -62,6 +62,8 @@ pub struct Numbers {
     pub reloads: u64,
     /// Errands that controllers did for tools.
     pub errands: u64,
+    /// Requests written again from the log and held against what was sent.
+    pub requests: u64,
 }
 
 impl Numbers {
@@ -83,6 +85,7 @@ impl Numbers {
         self.lists += other.lists;
         self.reloads += other.reloads;
         self.errands += other.errands;
+        self.requests += other.requests;
     }
 }
 
@@ -121,6 +124,7 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     let mut numbers = log::check(&entries, &world.still_waiting)?;
     numbers.lives = lives;
     numbers.reloads = world.reloads;
+    numbers.requests = model::check_requests(&entries, &world.findings)?;
     for eye in &world.eyes {
         let (lost, waited, done) = eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
         numbers.lost_turns += lost;

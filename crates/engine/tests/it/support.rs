@@ -339,6 +339,12 @@ pub(crate) fn line(body: &Body) -> String {
         },
         Body::Queued(item) => format!("  {} waits ({:?}): {}", item.id, item.delivery, parts(&item.parts)),
         Body::Settled { item, end } => format!("  {item} {end:?}"),
+        Body::Requested(it) => format!("  requested {} {}", it.model, it.bytes),
+        Body::FellBack(it) => {
+            let skipped: String = it.skipped.iter().map(|(slug, why)| format!(", not {slug}: {why}")).collect();
+            format!("  {} could not ({:?}), {} is asked{skipped}", it.from, it.fault.kind, it.to)
+        }
+        Body::Spent { model, usage, .. } => format!("  spent {model} {}+{}", usage.prompt(), usage.output),
         Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
             format!("  try {attempt} of {attempts_max} in {wait_ms} ms: {:?}", fault.kind)
         }

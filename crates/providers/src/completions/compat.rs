@@ -52,6 +52,10 @@ pub struct Compat {
     /// `Some(false)`: usage is not asked for in a stream.
     pub usage_in_streaming: Option<bool>,
     pub max_tokens_field: Option<TokensField>,
+    /// `Some(false)`: no limit for an answer is sent. ChatGPT's backend refuses one (Responses only).
+    pub output_limit: Option<bool>,
+    /// `Some(true)`: instructions are sent even when there are none. ChatGPT's backend demands them (Responses only).
+    pub instructions: Option<bool>,
     /// Our word for an effort to the server's; a level without a word is not sent.
     pub efforts: BTreeMap<Arc<str>, Option<Arc<str>>>,
     /// How a level of thinking is asked for; `reasoning_effort` when nobody said.
@@ -71,6 +75,10 @@ pub struct Compat {
     pub empty_tools: Option<bool>,
     /// `Some(true)`: the server passes on to Claude and must be asked to cache; other models need not be asked.
     pub claude_cache: Option<bool>,
+    /// `Some(false)`: nothing is marked for the prompt cache, where a format has marks.
+    pub caching: Option<bool>,
+    /// Features to ask for by name, where a format has a header for them.
+    pub betas: Vec<Arc<str>>,
 }
 
 impl Compat {
@@ -80,6 +88,8 @@ impl Compat {
         self.reasoning_effort = self.reasoning_effort.or(below.reasoning_effort);
         self.usage_in_streaming = self.usage_in_streaming.or(below.usage_in_streaming);
         self.max_tokens_field = self.max_tokens_field.or(below.max_tokens_field);
+        self.output_limit = self.output_limit.or(below.output_limit);
+        self.instructions = self.instructions.or(below.instructions);
         self.thinking_format = self.thinking_format.or(below.thinking_format);
         self.reasoning_back = self.reasoning_back.or(below.reasoning_back);
         self.store = self.store.or(below.store);
@@ -89,6 +99,9 @@ impl Compat {
         self.null_content = self.null_content.or(below.null_content);
         self.empty_tools = self.empty_tools.or(below.empty_tools);
         self.claude_cache = self.claude_cache.or(below.claude_cache);
+        self.caching = self.caching.or(below.caching);
+        let more = below.betas.iter().filter(|beta| !self.betas.contains(beta)).cloned().collect::<Vec<_>>();
+        self.betas.extend(more);
         for (level, word) in &below.efforts {
             self.efforts.entry(level.clone()).or_insert_with(|| word.clone());
         }
@@ -119,6 +132,8 @@ mod tests {
             reasoning_effort: Some(false),
             usage_in_streaming: Some(false),
             max_tokens_field: Some(TokensField::MaxTokens),
+            output_limit: Some(false),
+            instructions: Some(true),
             efforts: low("weak"),
             thinking_format: Some(ThinkingFormat::Reasoning),
             reasoning_back: Some(ReasoningBack::Details),
@@ -129,13 +144,21 @@ mod tests {
             null_content: Some(false),
             empty_tools: Some(true),
             claude_cache: Some(true),
+            caching: Some(false),
+<<<<<<< HEAD
+            betas: vec!["a-1".into()],
+=======
+            betas: vec!["one".into()],
+>>>>>>> main
         };
         assert_eq!(Compat::default().over(&below), below);
         assert_eq!(below.clone().over(&Compat::default()), below);
-        let above = Compat { developer_role: Some(false), efforts: low("low"), ..Compat::default() };
+        let above =
+            Compat { developer_role: Some(false), efforts: low("low"), betas: vec!["b-2".into()], ..Compat::default() };
         let both = above.over(&below);
         assert_eq!((both.developer_role, both.reasoning_effort), (Some(false), Some(false)));
         assert_eq!(both.efforts, low("low"));
+        assert_eq!(both.betas.join(" "), "b-2 a-1", "features add up");
     }
 
     #[test]

@@ -148,6 +148,9 @@ pub(super) fn turn_of(body: &Body) -> Option<&TurnId> {
     match body {
         Body::User { turn, .. } | Body::Assistant { turn, .. } => turn.as_ref(),
         Body::CallStarted { turn, .. } | Body::CallEnded { turn, .. } | Body::Retrying { turn, .. } => Some(turn),
+        Body::Requested(it) => it.turn.as_ref(),
+        Body::FellBack(it) => Some(&it.turn),
+        Body::Spent { turn, .. } => turn.as_ref(),
         Body::TurnEnded(end) => Some(&end.turn),
         Body::AskOpened(ask) => ask.turn.as_ref(),
         _ => None,

@@ -157,6 +157,9 @@ impl Face for JsonLines {
             | Body::Shell(_)
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Title { .. } => {}

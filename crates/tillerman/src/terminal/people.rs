@@ -347,6 +347,9 @@ impl Face for People {
             | Body::Shell(_)
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Title { .. } => {}
