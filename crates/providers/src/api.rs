@@ -8,7 +8,8 @@ use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
-use crate::{gemini, responses};
+use crate::gemini::{self, CloudCode};
+use crate::responses;
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +29,7 @@ pub enum Api {
 pub(crate) struct Manners {
     pub(crate) compat: Compat,
     pub(crate) routing: Option<Routing>,
+    pub(crate) cloud_code: Option<CloudCode>,
 }
 
 impl Api {
@@ -67,11 +69,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
-            Api::Gemini => Box::new(gemini::Conversation::new(model)),
->>>>>>> main
+            Api::Gemini => Box::new(gemini::Conversation::new(model, manners.cloud_code)),
         }
     }
     /// As [`Encoder::manner`] says.
@@ -80,11 +78,7 @@ impl Api {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
             Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
             Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
->>>>>>> main
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
@@ -92,11 +86,7 @@ impl Api {
             Api::Completions => completions::decoder(server),
             Api::Responses => responses::decoder(server),
             Api::Anthropic => anthropic::decoder(server),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => gemini::decoder(server),
->>>>>>> main
         }
     }
 
@@ -119,11 +109,7 @@ impl Api {
         match self {
             Api::Completions | Api::Responses => completions::list::parse(body, default_window),
             Api::Anthropic => anthropic::list::parse(body, default_window),
-<<<<<<< HEAD
-            Api::Gemini => unimplemented!(),
-=======
             Api::Gemini => gemini::list::parse(body, default_window),
->>>>>>> main
         }
     }
 }

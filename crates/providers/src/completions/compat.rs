@@ -145,11 +145,7 @@ mod tests {
             empty_tools: Some(true),
             claude_cache: Some(true),
             caching: Some(false),
-<<<<<<< HEAD
             betas: vec!["a-1".into()],
-=======
-            betas: vec!["one".into()],
->>>>>>> main
         };
         assert_eq!(Compat::default().over(&below), below);
         assert_eq!(below.clone().over(&Compat::default()), below);

@@ -9,6 +9,7 @@ mod custom;
 mod cuts;
 mod detection;
 mod endpoint;
+mod gemini;
 mod live;
 mod once;
 mod peers;
