@@ -25,7 +25,7 @@ fn sdks() -> Result<PathBuf, String> {
 }
 
 /// The program with its settings, and nothing of the caller's that an SDK would listen to.
-fn checks(name: &str) -> Result<Command, String> {
+pub(crate) fn checks(name: &str) -> Result<Command, String> {
     let mut checks = Command::new(sdks()?);
     checks.arg(script(name)).env("PYTHONDONTWRITEBYTECODE", "1").env("NO_PROXY", "127.0.0.1");
     for variable in [

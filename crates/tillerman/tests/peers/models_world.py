@@ -1,13 +1,13 @@
 """What the checks of the vendors' SDKs share: one line per check, `ok NAME` or `FAIL NAME: why`; the scripts of all of them.
 
-    PEER_SERVER  the model server under test, without a path
+    PEER_SERVER  the model server under test, without a path; not for the checks of requests
 """
 
 import os
 import sys
 import traceback
 
-SERVER = os.environ["PEER_SERVER"]
+SERVER = os.environ.get("PEER_SERVER", "")
 # One black pixel.
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
