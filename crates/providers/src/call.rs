@@ -25,6 +25,8 @@ pub const ERROR_BYTES_MAX: usize = 64 * 1024;
 pub const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long usage may lag behind the reason to stop. Afterwards the answer counts without it.
 const USAGE_WAIT: Duration = Duration::from_secs(2);
+/// How long a body may stay open behind an answer that lacks nothing. Afterwards the answer counts as it is.
+const END_WAIT: Duration = Duration::from_millis(200);
 
 /// A draft, and what is told about it besides its own words.
 pub(crate) struct Request {
@@ -42,7 +44,7 @@ impl Request {
             api: self.api.as_str().into(),
             url: http.url(&self.draft.path()).into(),
             headers: headers.collect(),
-            manner: self.manner.clone(),
+            manner: self.draft.manner().map_or_else(|| self.manner.clone(), Arc::from),
             head: text(&written.head).into(),
             tail: text(std::slice::from_ref(&written.tail)).into(),
         };
@@ -79,7 +81,11 @@ async fn open(http: Arc<Http>, request: Request, first: Written) -> (Option<Mode
             reply.done(&http).await;
         }
         if !request.draft.learn(status, &body) {
-            return (sent, Err(faults::refused(status, head.headers(), &body, &http.server)));
+            let mut fault = faults::refused(status, head.headers(), &body, &http.server);
+            if status == 404 {
+                faults::hint_address(&mut fault, &http.server, request.api.version());
+            }
+            return (sent, Err(fault));
         }
         written = request.draft.write();
         sent = Some(request.sent(&written, &http));
@@ -102,7 +108,7 @@ async fn accept(http: &Http, api: Api, head: Response<()>, mut reply: Reply) -> 
             let what = if kind == "text/html" { "an HTML page" } else { &*kind };
             let message = format!("200 {} answered with {what} instead of a model's stream", http.server);
             let mut fault = ModelFault { status: Some(200), ..faults::provider(message) };
-            faults::hint(&mut fault, &format!("does the base URL {} end in {}?", http.server, api.version()));
+            faults::hint_address(&mut fault, &http.server, api.version());
             // The same address will answer the same.
             fault.retryable = false;
             Err(fault)
@@ -139,7 +145,7 @@ impl Answer {
             reader,
             stage: Stage::Opening(Box::pin(open(http.clone(), request, written))),
             http,
-            clock: Clock { idle, since: None, finishing: false, sleep: None },
+            clock: Clock { idle, since: None, finishing: None, sleep: None },
         }
     }
 
@@ -209,7 +215,9 @@ impl Stream for Answer {
             if this.reader.is_over() {
                 return Poll::Ready(None);
             }
-            this.clock.finishing |= this.reader.is_finished();
+            if this.reader.is_finished() {
+                this.clock.finishing = Some(if this.reader.has_usage() { END_WAIT } else { USAGE_WAIT });
+            }
             // Bytes that carry no event must not keep the call alive, however steadily they come.
             if moved && this.clock.has_passed() {
                 this.out_of_time();
@@ -231,8 +239,8 @@ struct Clock {
     idle: Option<Duration>,
     /// When the waiting began.
     since: Option<Instant>,
-    /// Only usage is missing.
-    finishing: bool,
+    /// Nothing is missing but usage or the end: this long it may take.
+    finishing: Option<Duration>,
     /// Set now and then, not per event: it may ring early and is then set again.
     sleep: Option<Pin<Box<Sleep>>>,
 }
@@ -242,7 +250,7 @@ impl Clock {
         self.since = None;
     }
     fn deadline(&mut self) -> Option<Instant> {
-        let limit = if self.finishing { USAGE_WAIT } else { self.idle? };
+        let limit = self.finishing.or(self.idle)?;
         Some(*self.since.get_or_insert_with(Instant::now) + limit)
     }
     fn has_passed(&mut self) -> bool {

@@ -64,7 +64,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         session_files: None,
         base_url: config.base_url().map(str::to_owned),
         accounts: accounts(&config),
-        known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
+        known_models: config.models().iter().map(model_info).collect(),
         default_context_window: config.context_window(),
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         preferences: Arc::new(UserFile(home.config_file())),
@@ -150,15 +150,14 @@ fn tool_name(name: &str) -> Arc<str> {
     vocab::names::canonical(name).unwrap_or(name).into()
 }
 
-fn model_info(entry: &ModelEntry, config: &Config) -> ModelInfo {
-    const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
-    let window = entry.context_window.or(config.context_window()).unwrap_or(CONTEXT_WINDOW_DEFAULT);
+fn model_info(entry: &ModelEntry) -> ModelInfo {
     ModelInfo {
         max_output: entry.max_output,
         prices: entry.prices,
         images: entry.images.unwrap_or(true),
         thinking: entry.thinking.unwrap_or(true),
-        ..ModelInfo::named(entry.slug.as_str(), window)
+        // 0: the server's list may know it, or the built-in table.
+        ..ModelInfo::named(entry.slug.as_str(), entry.context_window.unwrap_or(0))
     }
 }
 

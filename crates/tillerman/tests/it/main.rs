@@ -26,6 +26,7 @@ mod loaf_stage;
 mod mcp_peer;
 mod peers;
 mod peers_acp;
+mod peers_models;
 mod real_model;
 mod recordings;
 mod recordings_acp;
