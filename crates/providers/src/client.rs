@@ -17,6 +17,7 @@ use crate::catalogue;
 use crate::completions::{Compat, Routing};
 use crate::detect::provider_name;
 use crate::format::Encoder;
+use crate::gemini::CloudCode;
 use crate::http::{Ask, Http, Reach};
 use crate::models::Vendor;
 use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
@@ -46,6 +47,8 @@ pub struct Config {
     pub compat: Compat,
     /// For a server that passes requests on to others.
     pub routing: Option<Routing>,
+    /// For Gemini behind Google's Cloud Code.
+    pub cloud_code: Option<CloudCode>,
     /// Models the configuration describes; they win over the server's list. A window of 0 is one that it does not name.
     pub models: Vec<ModelInfo>,
     /// For models of which nothing else is known.
@@ -76,6 +79,7 @@ impl Config {
             late: None,
             compat: Compat::default(),
             routing: None,
+            cloud_code: None,
             models: Vec::new(),
             default_context_window: 128_000,
             idle_timeout_ms: 120_000,
@@ -186,7 +190,8 @@ impl Client {
             // Vendors of the other formats differ little, and where a server speaks two it has other quirks in each.
             Api::Responses | Api::Anthropic | Api::Gemini => compat,
         };
-        let manners = Manners { compat, routing: self.inner.config.routing.clone() };
+        let Config { routing, cloud_code, .. } = &self.inner.config;
+        let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();
         Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone() })

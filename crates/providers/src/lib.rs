@@ -48,6 +48,7 @@ pub use completions::{CallIds, Compat, ReasoningBack, Routing, ThinkingFormat, T
 pub use credentials::{Credentials, KeyHeader, Known, Late};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
+pub use gemini::CloudCode;
 pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;
 pub use replay::Replay;

@@ -129,3 +129,14 @@ async fn an_end_is_not_waited_for(api: Api) {
     assert_eq!(events.last(), Some(&ModelEvent::Finished(Finish::Stop)), "{api:?}");
     assert!(started.elapsed() < Duration::from_secs(5), "{api:?}");
 }
+
+#[tokio::test]
+async fn an_answer_that_lacks_nothing_does_not_wait_for_the_end_of_its_body() {
+    let mock = MockModel::start().await;
+    let provider = provider_with(&mock, |config| config.idle_timeout_ms = 0);
+    mock.push(Reply::stream([Step::text("a"), Step::usage(3, 0, 1), Step::finish("stop"), Step::Hold]));
+    let started = Instant::now();
+    let events = ask(&provider, "x").await;
+    assert_eq!(events.last(), Some(&ModelEvent::Finished(Finish::Stop)));
+    assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
+}
