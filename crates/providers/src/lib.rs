@@ -3,9 +3,11 @@
 //! * [`Client`]: one server, in one of the wire formats of [`Api`].
 //! * [`completions`]: OpenAI Chat Completions, which Ollama, llama.cpp, vLLM, LM Studio and OpenRouter speak too.
 //! * [`openrouter`]: what OpenRouter says beyond that.
+//! * [`models`]: what is known of current models without asking anybody.
 //! * [`detect`]: which server to talk to when nobody said so.
 //! * [`Replay`]: requests written again from a log.
 
+mod address;
 mod api;
 mod body;
 mod call;
@@ -21,6 +23,7 @@ mod faults;
 mod format;
 mod http;
 mod json;
+pub mod models;
 mod once;
 pub mod openrouter;
 mod pairs;

@@ -31,6 +31,7 @@ mod ports;
 mod secret;
 mod services;
 mod settings;
+pub mod thinking;
 mod time;
 mod todo;
 mod usage;

@@ -35,7 +35,8 @@ pub struct ModelInfo {
     pub prices: Option<Prices>,
     pub images: bool,
     pub thinking: bool,
-    /// Thinking levels it is known to take, weakest first; `None` = nothing is known.
+    /// Thinking levels it is known to take, weakest first, and `off` where it can be switched off; `None` = nothing is
+    /// known. See [`crate::thinking`].
     pub levels: Option<Arc<[Arc<str>]>>,
     /// Slugs to ask instead, in order, when this one cannot answer.
     pub fallbacks: Arc<[Arc<str>]>,
