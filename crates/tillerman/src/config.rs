@@ -145,7 +145,9 @@ impl Config {
     fn unknown(&mut self, name: &str, node: &Node, from: &Source) {
         let place = place(from, node.line);
         if keys::is_secret(name) {
-            let text = format!("{place}: `{name}` is ignored: keys are not read from files; set one in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]");
+            let text = format!(
+                "{place}: `{name}` is ignored: keys are not read from files; set one in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"
+            );
             return self.warnings.push(text);
         }
         self.unknown += 1;

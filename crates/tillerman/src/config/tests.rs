@@ -146,9 +146,9 @@ fn a_workspace_chooses_neither_server_nor_key() {
     check(
         &place(&files),
         expect![[r#"
-        warning: /work/.tillerman.toml:2: `api_key` is ignored: keys are not read from files; set OPENAI_API_KEY
-        warning: /work/.tillerman.toml: `base_url` is ignored: a workspace cannot choose it
-    "#]],
+            warning: /work/.tillerman.toml:2: `api_key` is ignored: keys are not read from files; set one in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]
+            warning: /work/.tillerman.toml: `base_url` is ignored: a workspace cannot choose it
+        "#]],
     );
 }
 

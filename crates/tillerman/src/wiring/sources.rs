@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use providers::{Api, Client, Config, Late, Proxy, Secret, models, openrouter};
+use providers::{Api, Client, Config, Late, Proxy, models, openrouter};
 use vocab::{Chat, Fault, ModelInfo, Provider};
 
 use super::Setup;
 use super::accounts::checked;
 use super::keys::{Held, Purse};
-use super::vendors::{Origin, Provided};
+use super::vendors::{Origin, Provided, VENDORS, Vendor};
 use crate::config::ModelEntry;
 use crate::config::agent::Word;
 
@@ -34,13 +34,28 @@ impl Sources {
     /// What cannot be asked is left out and pointed out; it must not keep the others from working.
     pub(super) fn new(setup: &Setup) -> Self {
         let mut sources = Sources::default();
-        for provided in setup.providers.iter().filter(|provided| *provided.name != *openrouter::NAME) {
+        let missing =
+            |vendor: &&Vendor| wants(setup, vendor.name) && setup.providers.iter().all(|it| *it.name != *vendor.name);
+        // The key of this run is for whom it was asked for.
+        let flagged = VENDORS.iter().find(missing).filter(|_| setup.api_key.is_some());
+        let flagged = flagged.and_then(|vendor| Provided::flagged(vendor.name));
+        for provided in setup.providers.iter().chain(&flagged).filter(|provided| *provided.name != *openrouter::NAME) {
             match Source::new(setup, provided.clone()) {
                 Ok(source) => sources.all.push(source),
                 Err(fault) => sources.notes.push(format!("{} is left out: {}", provided.name, fault.message)),
             }
         }
         sources
+    }
+
+    /// One more, with the key of this run. Nothing happens where there is one already.
+    pub(super) fn add(&mut self, setup: &Setup, provided: Option<Provided>) -> Result<(), Fault> {
+        let Some(mut provided) = provided.filter(|provided| self.find(&provided.name).is_none()) else {
+            return Ok(());
+        };
+        provided.key = setup.api_key.clone().map(Word::Plain);
+        self.all.push(Source::new(setup, provided)?);
+        Ok(())
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Source> {
@@ -219,4 +234,3 @@ fn info(setup: &Setup, provider: &str, entry: &ModelEntry) -> ModelInfo {
     }
     info
 }
-

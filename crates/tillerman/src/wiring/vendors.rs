@@ -88,6 +88,19 @@ pub(crate) struct Provided {
 }
 
 impl Provided {
+    /// A vendor that is known by nothing but the key of this run.
+    pub(super) fn flagged(name: &str) -> Option<Provided> {
+        let vendor = vendor(name)?;
+        let facts = models::vendor(name)?;
+        let keyed = Keyed {
+            key: None,
+            header: None,
+            origin: Origin::Flag,
+            name: vendor.keys.first().map(|(name, _)| Arc::from(*name)),
+        };
+        Some(provided(vendor.name, facts.apis[0], facts.url.to_owned(), None, keyed))
+    }
+
     /// What it is asked for when nobody names a model.
     pub(crate) fn default_model(&self) -> Option<&str> {
         let first = self.models.first().map(|model| model.slug.as_str());
