@@ -1,6 +1,7 @@
 //! Measures an agent that speaks `serve` against the least that could do the job. Ratios, not seconds: both sides run
 //! on the same machine in the same minute. See `bench/README.md`.
 
+mod format;
 mod mock;
 mod relay;
 mod run;

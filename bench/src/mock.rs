@@ -1,8 +1,10 @@
-//! A fast mock model server: OpenAI chat completions as SSE over HTTP/1.1 keep-alive. Written by hand and with
+//! A fast mock model server: SSE over HTTP/1.1 keep-alive, in every format that the agent speaks. Written by hand and with
 //! pre-rendered chunks, so that what is measured is the agent and not the mock. A thread per connection; loopback only.
 
+mod asked;
 mod http;
 mod reply;
+mod said;
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -12,9 +14,8 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::Context;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
+use crate::format::Format;
 use crate::script;
 use http::Request;
 
@@ -99,53 +100,19 @@ impl From<io::Error> for Refusal {
     }
 }
 
-#[derive(Deserialize)]
-struct Body<'a> {
-    #[serde(borrow)]
-    messages: Vec<Message<'a>>,
-    #[serde(default)]
-    stream: bool,
-}
-#[derive(Deserialize)]
-struct Message<'a> {
-    role: &'a str,
-    #[serde(borrow, default)]
-    content: Option<&'a RawValue>,
-}
-#[derive(Deserialize)]
-struct TextPart {
-    #[serde(default)]
-    text: String,
-}
-
 fn answer(request: &Request<'_>, seen: &Seen, out: &mut TcpStream) -> Result<(), Refusal> {
-    match (request.method, request.path) {
-        ("GET", "/v1/models") => return Ok(http::json(out, reply::MODELS)?),
-        ("POST", "/v1/chat/completions") => {}
-        (method, path) => return Err(Refusal::Http("404 Not Found", format!("no {method} {path} here"))),
-    }
+    let format = match (request.method, Format::of(request.path)) {
+        ("GET", _) if request.path == "/v1/models" => return Ok(http::json(out, reply::MODELS)?),
+        ("POST", Some(format)) => format,
+        (method, _) => return Err(Refusal::Http("404 Not Found", format!("no {method} {} here", request.path))),
+    };
     let bad = |message: String| Refusal::Http("400 Bad Request", message);
-    let body: Body<'_> = serde_json::from_slice(request.body).map_err(|error| bad(error.to_string()))?;
+    let asked = asked::read(format, request.body).map_err(bad)?;
     seen.body_bytes.store(request.body.len(), Ordering::Relaxed);
-    seen.messages.store(body.messages.len(), Ordering::Relaxed);
-    if !body.stream {
-        return Err(bad("this mock only streams".into()));
+    seen.messages.store(asked.messages, Ordering::Relaxed);
+    let step = script::step(&asked.script, asked.calls_before).map_err(bad)?;
+    if !reply::plays(format, &step) {
+        return Err(bad(format!("this mock only says words in {}", format.api())));
     }
-    let user = body.messages.iter().rposition(|message| message.role == "user");
-    let user = user.ok_or_else(|| bad("no user message".into()))?;
-    let calls_before = body.messages[user..].iter().filter(|message| message.role == "assistant").count();
-    let script = text(&body.messages[user]).map_err(bad)?;
-    let step = script::step(&script, calls_before).map_err(bad)?;
-    Ok(reply::play(&step, out)?)
-}
-
-/// A message's text, whether it is written as a string or as parts.
-fn text(message: &Message<'_>) -> Result<String, String> {
-    let raw = message.content.map_or("\"\"", RawValue::get);
-    if let Ok(text) = serde_json::from_str::<String>(raw) {
-        return Ok(text);
-    }
-    let parts: Vec<TextPart> =
-        serde_json::from_str(raw).map_err(|_| "content is neither text nor parts".to_string())?;
-    Ok(parts.into_iter().map(|part| part.text).collect())
+    Ok(reply::play(format, &step, out)?)
 }

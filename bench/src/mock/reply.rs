@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::now_ns;
+use super::{now_ns, said};
+use crate::format::Format;
 use crate::script::Step;
 
 pub(super) const MODELS: &str = r#"{"object":"list","data":[{"id":"mock/alpha","object":"model","owned_by":"bench"}]}"#;
@@ -20,32 +21,44 @@ const BEFORE: &str = r#"data: {"id":"chatcmpl-bench","object":"chat.completion.c
 /// Rendered answers kept; a benchmark uses a handful, and beyond this they are rendered anew each time.
 const KEPT_MAX: usize = 16;
 
-pub(super) fn play(step: &Step<'_>, out: &mut TcpStream) -> io::Result<()> {
+/// Slow words and calls are measured in one format only.
+pub(super) fn plays(format: Format, step: &Step<'_>) -> bool {
+    format == Format::Completions || matches!(step, Step::Say { every_us: None, .. })
+}
+
+pub(super) fn play(format: Format, step: &Step<'_>, out: &mut TcpStream) -> io::Result<()> {
     match *step {
-        Step::Say { words, every_us: None } => out.write_all(&said(words)),
+        Step::Say { words, every_us: None } => out.write_all(&said(format, words)),
         Step::Say { words, every_us: Some(every_us) } => paced(words, every_us, out),
         Step::Call { tool, input } => out.write_all(call(tool, input).as_bytes()),
     }
 }
 
-fn said(words: usize) -> Arc<Vec<u8>> {
-    static KEPT: OnceLock<Mutex<HashMap<usize, Arc<Vec<u8>>>>> = OnceLock::new();
+fn said(format: Format, words: usize) -> Arc<Vec<u8>> {
+    static KEPT: OnceLock<Mutex<Kept>> = OnceLock::new();
     let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(answer) = kept.get(&words) {
+    if let Some(answer) = kept.get(&(format, words)) {
         return answer.clone();
     }
     let mut answer = String::from(HEAD);
-    delta(&mut answer, r#"{"role":"assistant","content":""}"#, None);
-    for n in 1..=words {
-        let gap = if n < words { " " } else { "" };
-        delta(&mut answer, &format!(r#"{{"content":"w{n}{gap}"}}"#), None);
-    }
-    end(&mut answer, "stop", words);
+    said::events(format, words, &mut answer);
+    answer.push_str("0\r\n\r\n");
     let answer = Arc::new(answer.into_bytes());
     if kept.len() < KEPT_MAX {
-        kept.insert(words, answer.clone());
+        kept.insert((format, words), answer.clone());
     }
     answer
+}
+
+type Kept = HashMap<(Format, usize), Arc<Vec<u8>>>;
+
+pub(super) fn completions(words: usize, into: &mut String) {
+    delta(into, r#"{"role":"assistant","content":""}"#, None);
+    for n in 1..=words {
+        let gap = if n < words { " " } else { "" };
+        delta(into, &format!(r#"{{"content":"w{n}{gap}"}}"#), None);
+    }
+    finish(into, "stop", words);
 }
 
 /// One write per word, each stamped with the moment just before it.
@@ -87,17 +100,21 @@ fn delta(into: &mut String, delta: &str, finish: Option<&str>) {
     chunk(into, &format!("{BEFORE}{delta},\"finish_reason\":{finish}}}]}}\n\n"));
 }
 
-fn end(into: &mut String, finish: &str, tokens: usize) {
-    delta(into, "{}", Some(finish));
+fn end(into: &mut String, reason: &str, tokens: usize) {
+    finish(into, reason, tokens);
+    into.push_str("0\r\n\r\n");
+}
+
+fn finish(into: &mut String, reason: &str, tokens: usize) {
+    delta(into, "{}", Some(reason));
     let usage = format!(
         r#"data: {{"id":"chatcmpl-bench","object":"chat.completion.chunk","created":1,"model":"mock/alpha","choices":[],"usage":{{"prompt_tokens":10,"completion_tokens":{tokens},"total_tokens":{}}}}}"#,
         tokens + 10
     );
     chunk(into, &format!("{usage}\n\n"));
     chunk(into, "data: [DONE]\n\n");
-    into.push_str("0\r\n\r\n");
 }
 
-fn chunk(into: &mut String, event: &str) {
+pub(super) fn chunk(into: &mut String, event: &str) {
     write!(into, "{:x}\r\n{event}\r\n", event.len()).expect("a String takes everything");
 }

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 
 use super::Place;
+use crate::format::Format;
 use crate::mock::now_ns;
 
 /// An agent that writes nothing for this long is given up.
@@ -36,6 +37,8 @@ pub(super) struct Contender {
     program: PathBuf,
     args: Vec<String>,
     pub(super) speech: Speech,
+    /// The format in which its model is asked, where that is not its own choice.
+    format: Option<Format>,
 }
 
 /// Which dialect an agent is driven in.
@@ -51,7 +54,11 @@ pub(super) enum Speech {
 
 impl Contender {
     pub(super) fn new(name: &'static str, program: PathBuf, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { name, program, args: args.into_iter().map(Into::into).collect(), speech: Speech::Serve }
+        Self { name, program, args: args.into_iter().map(Into::into).collect(), speech: Speech::Serve, format: None }
+    }
+    /// The same program with a model that is asked in this format.
+    pub(super) fn with_models_in(&self, format: Format) -> Self {
+        Self { format: Some(format), ..self.clone() }
     }
     /// The same program, started to speak `rpc`.
     pub(super) fn in_rpc(&self) -> Self {
@@ -139,7 +146,14 @@ impl Agent {
         }
         match who.speech {
             Speech::Serve | Speech::Loaf | Speech::Acp => {
-                command.args(["--model", "mock/alpha", "--max-iterations", ROUNDS_MAX]);
+                let model = match who.format {
+                    Some(format) => {
+                        describe_mock(&place.home, mock)?;
+                        format!("{}/alpha", format.provider())
+                    }
+                    None => "mock/alpha".to_owned(),
+                };
+                command.args(["--model", &model, "--max-iterations", ROUNDS_MAX]);
             }
             Speech::Rpc | Speech::Pi => {
                 describe_mock(&place.home, mock)?;
@@ -408,11 +422,17 @@ fn head(line: &[u8]) -> String {
 
 /// The mock as a provider in the agent directory that the family shares.
 fn describe_mock(dir: &Path, mock: SocketAddr) -> anyhow::Result<()> {
-    let models = format!(
-        r#"{{"providers":{{"mock":{{"baseUrl":"http://{mock}/v1","api":"openai-completions","apiKey":"x",
-        "compat":{{"supportsDeveloperRole":false,"supportsReasoningEffort":false}},
-        "models":[{{"id":"alpha","reasoning":false,"input":["text"],"contextWindow":1000000,"maxTokens":100000}}]}}}}}}"#
-    );
+    let providers = Format::ALL.map(|format| {
+        format!(
+            r#""{}":{{"baseUrl":"http://{mock}{}","api":"{}","apiKey":"x",
+            "compat":{{"supportsDeveloperRole":false,"supportsReasoningEffort":false}},
+            "models":[{{"id":"alpha","reasoning":false,"input":["text"],"contextWindow":1000000,"maxTokens":100000}}]}}"#,
+            format.provider(),
+            format.base(),
+            format.api()
+        )
+    });
+    let models = format!(r#"{{"providers":{{{}}}}}"#, providers.join(","));
     Ok(std::fs::write(dir.join("models.json"), models)?)
 }
 

@@ -1,5 +1,6 @@
 //! The rows by name. Each measures both contenders and says what was promised.
 
+mod formats;
 mod pi;
 mod rounds;
 mod start;
@@ -25,6 +26,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "turns", measure: stream::turns },
     Row { name: "resume", measure: start::resume },
     Row { name: "many", measure: start::many },
+    Row { name: "formats", measure: formats::formats },
     Row { name: "rpc-spawn", measure: |bench| rpc(start::spawn(&bench.in_rpc())) },
     Row { name: "rpc-memory", measure: |bench| rpc(start::memory(&bench.in_rpc())) },
     Row { name: "rpc-turn", measure: |bench| rpc(stream::turn(&bench.in_rpc())) },

@@ -61,7 +61,7 @@ impl Chosen {
 
     pub(crate) fn levels(&self) -> Vec<String> {
         let known = match &self.model.levels {
-            Some(levels) => levels.iter().map(ToString::to_string).collect(),
+            Some(levels) => levels.iter().filter(|level| &***level != OFF).map(ToString::to_string).collect(),
             None if self.model.thinking => LEVELS.map(str::to_owned).to_vec(),
             None => Vec::new(),
         };
@@ -99,4 +99,24 @@ fn about(info: &ModelInfo) -> String {
 
 fn select(id: &str, name: &str, now: &str, options: Value) -> Value {
     json!({ "id": id, "name": name, "category": id, "type": "select", "currentValue": now, "options": options })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_thinking_is_offered_once_whether_or_not_the_model_names_it() {
+        for (levels, want) in [
+            (Some(&["off", "low", "high"][..]), "off low high"),
+            (Some(&["low", "high"]), "off low high"),
+            (Some(&[]), "off"),
+            (None, "off minimal low medium high"),
+        ] {
+            let levels = levels.map(|levels| levels.iter().map(|level| (*level).into()).collect());
+            let model = ModelInfo { levels, ..ModelInfo::named("m", 100) };
+            let chosen = Chosen { mode: Mode::Prompt, model, thinking: None };
+            assert_eq!(chosen.levels().join(" "), want);
+        }
+    }
 }

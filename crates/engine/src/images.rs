@@ -1,7 +1,7 @@
-//! Pictures in prompts are judged before anything is logged: a provider that refuses one would refuse the whole
-//! conversation from then on.
+//! Pictures are judged, and made small enough, before anything is logged: a provider that refuses one would refuse the
+//! whole conversation from then on.
 
-use vocab::{Fault, FaultKind, Image, Part};
+use vocab::{Fault, FaultKind, FitPicture, Image, Later, Outcome, Part};
 
 /// Decoded bytes taken for one picture; larger ones are refused with their size.
 pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -10,8 +10,34 @@ pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const FORMATS: &[(&str, &str)] =
     &[("image/png", "iVBORw0KGgo"), ("image/jpeg", "/9j/"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
-/// A model that takes no pictures is the provider's business: it is told that there was one.
-pub(crate) fn check(parts: &[Part]) -> Result<(), Fault> {
+/// What a prompt brings. A model that takes no pictures is the provider's business: it is told that there was one.
+pub(crate) async fn taken(mut parts: Vec<Part>, fit: FitPicture) -> Result<Vec<Part>, Fault> {
+    check(&parts)?;
+    for part in &mut parts {
+        if let Part::Image(image) = part {
+            *image = fit(image.clone()).await.map_err(|why| Fault::new(FaultKind::Invalid, why))?;
+        }
+    }
+    Ok(parts)
+}
+
+/// What a tool brings. The call has happened, so that a picture which cannot be shown becomes a word about it.
+pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitPicture) -> Later<'static, Outcome> {
+    Box::pin(async move {
+        let mut outcome = call.await;
+        for part in &mut outcome.parts {
+            if let Part::Image(image) = part {
+                *part = match fit(image.clone()).await {
+                    Ok(fitted) => Part::Image(fitted),
+                    Err(why) => Part::text(format!("[an image was left out: {why}]")),
+                };
+            }
+        }
+        outcome
+    })
+}
+
+fn check(parts: &[Part]) -> Result<(), Fault> {
     for part in parts {
         if let Part::Image(image) = part {
             check_one(image)?;
@@ -71,5 +97,30 @@ mod tests {
         for (got, wanted) in cases {
             assert_eq!(got, Err(wanted.to_owned()));
         }
+    }
+
+    fn halved(image: Image) -> Later<'static, Result<Image, String>> {
+        Box::pin(std::future::ready(match &*image.base64 {
+            "/9j/bad" => Err("the picture cannot be read".to_owned()),
+            base64 => Ok(Image { base64: base64[..base64.len() / 2].into(), ..image.clone() }),
+        }))
+    }
+    fn jpeg(base64: &str) -> Part {
+        Part::Image(Image { mime: "image/jpeg".into(), base64: base64.into() })
+    }
+
+    #[tokio::test]
+    async fn pictures_of_a_prompt_are_fitted_or_refuse_it() {
+        let parts = vec![jpeg("/9j/4AAQ"), Part::text("look")];
+        assert_eq!(taken(parts, halved).await, Ok(vec![jpeg("/9j/"), Part::text("look")]));
+        let fault = taken(vec![jpeg("/9j/bad")], halved).await.unwrap_err();
+        assert_eq!((fault.kind, &*fault.message), (FaultKind::Invalid, "the picture cannot be read"));
+    }
+
+    #[tokio::test]
+    async fn a_picture_of_a_tool_that_cannot_be_shown_becomes_a_word() {
+        let outcome = Outcome { parts: vec![jpeg("/9j/4AAQ"), jpeg("/9j/bad")], ..Outcome::text("") };
+        let shown = shown(Box::pin(std::future::ready(outcome)), halved).await;
+        assert_eq!(shown.parts, [jpeg("/9j/"), Part::text("[an image was left out: the picture cannot be read]")]);
     }
 }

@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 use vocab::names::Family;
 use vocab::{
-    Archive, Around, Clock, Command, Fault, FaultKind, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId, Preferences,
-    Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox, Which,
+    Archive, Around, Clock, Command, Fault, FaultKind, FitPicture, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId,
+    Preferences, Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox, Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -58,6 +58,7 @@ pub struct Ports {
     pub around: Arc<dyn Around>,
     pub servers: Arc<dyn ToolServers>,
     pub read_object: ReadObject,
+    pub fit_picture: FitPicture,
 }
 
 /// What a new session starts with, and what everybody is told about us.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use vocab::ModelInfo;
 
+use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
+use crate::{gemini, responses};
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -63,26 +65,26 @@ impl Api {
     pub(crate) fn encoder(self, model: &ModelInfo, manners: Manners) -> Box<dyn Encoder> {
         match self {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
-            Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
+            Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
+            Api::Gemini => Box::new(gemini::Conversation::new(model)),
         }
     }
     /// As [`Encoder::manner`] says.
     pub(crate) fn again(self, manner: &str) -> Option<Box<dyn Encoder>> {
         match self {
             Api::Completions => Some(Box::new(completions::Conversation::again(manner)?)),
-            Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Responses => Some(Box::new(responses::Conversation::again(manner)?)),
+            Api::Anthropic => Some(Box::new(anthropic::Conversation::again(manner)?)),
+            Api::Gemini => Some(Box::new(gemini::Conversation::again(manner)?)),
         }
     }
     pub(crate) fn decoder(self, server: Arc<str>) -> Box<dyn Decoder> {
         match self {
             Api::Completions => completions::decoder(server),
-            Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Responses => responses::decoder(server),
+            Api::Anthropic => anthropic::decoder(server),
+            Api::Gemini => gemini::decoder(server),
         }
     }
 
@@ -97,16 +99,15 @@ impl Api {
     pub(crate) fn list_headers(self) -> Vec<(&'static str, String)> {
         match self {
             Api::Completions | Api::Responses | Api::Gemini => Vec::new(),
-            Api::Anthropic => unimplemented!(),
+            Api::Anthropic => anthropic::list_headers(),
         }
     }
     /// `default_window`: for models of which the list says nothing.
     pub(crate) fn list(self, body: &[u8], default_window: u64) -> Result<Vec<ModelInfo>, serde_json::Error> {
         match self {
-            Api::Completions => completions::list::parse(body, default_window),
-            Api::Responses => unimplemented!(),
-            Api::Anthropic => unimplemented!(),
-            Api::Gemini => unimplemented!(),
+            Api::Completions | Api::Responses => completions::list::parse(body, default_window),
+            Api::Anthropic => anthropic::list::parse(body, default_window),
+            Api::Gemini => gemini::list::parse(body, default_window),
         }
     }
 }

@@ -42,7 +42,7 @@ impl Request {
             api: self.api.as_str().into(),
             url: http.url(&self.draft.path()).into(),
             headers: headers.collect(),
-            manner: self.manner.clone(),
+            manner: self.draft.manner().map_or_else(|| self.manner.clone(), Arc::from),
             head: text(&written.head).into(),
             tail: text(std::slice::from_ref(&written.tail)).into(),
         };
@@ -79,7 +79,11 @@ async fn open(http: Arc<Http>, request: Request, first: Written) -> (Option<Mode
             reply.done(&http).await;
         }
         if !request.draft.learn(status, &body) {
-            return (sent, Err(faults::refused(status, head.headers(), &body, &http.server)));
+            let mut fault = faults::refused(status, head.headers(), &body, &http.server);
+            if status == 404 {
+                faults::hint_address(&mut fault, &http.server, request.api.version());
+            }
+            return (sent, Err(fault));
         }
         written = request.draft.write();
         sent = Some(request.sent(&written, &http));
@@ -102,7 +106,7 @@ async fn accept(http: &Http, api: Api, head: Response<()>, mut reply: Reply) -> 
             let what = if kind == "text/html" { "an HTML page" } else { &*kind };
             let message = format!("200 {} answered with {what} instead of a model's stream", http.server);
             let mut fault = ModelFault { status: Some(200), ..faults::provider(message) };
-            faults::hint(&mut fault, &format!("does the base URL {} end in {}?", http.server, api.version()));
+            faults::hint_address(&mut fault, &http.server, api.version());
             // The same address will answer the same.
             fault.retryable = false;
             Err(fault)

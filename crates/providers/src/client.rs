@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use hyper::Method;
+use vocab::thinking::clamp;
 use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider};
 
+use crate::address::is_local;
 use crate::api::{Api, Manners};
 use crate::body::Pieces;
 use crate::call::{Answer, ERROR_BYTES_MAX, Request};
@@ -16,6 +18,7 @@ use crate::completions::{Compat, Routing};
 use crate::detect::provider_name;
 use crate::format::Encoder;
 use crate::http::{Ask, Http, Reach};
+use crate::models::Vendor;
 use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
 
 /// How long a list of models may take when nobody gave a time.
@@ -43,7 +46,7 @@ pub struct Config {
     pub compat: Compat,
     /// For a server that passes requests on to others.
     pub routing: Option<Routing>,
-    /// Models the configuration describes; they win over the server's list.
+    /// Models the configuration describes; they win over the server's list. A window of 0 is one that it does not name.
     pub models: Vec<ModelInfo>,
     /// For models of which nothing else is known.
     pub default_context_window: u64,
@@ -100,6 +103,8 @@ struct Inner {
     provider: Arc<str>,
     api: Arc<str>,
     http: Arc<Http>,
+    /// Whose server it is, where the built-in table knows the owner.
+    vendor: Option<&'static Vendor>,
     catalogue: Mutex<Catalogue>,
 }
 
@@ -122,6 +127,7 @@ impl Client {
             key_name: config.key_name.clone(),
             ..Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone())
         })?;
+        let vendor = Vendor::of_server(config.provider.as_deref(), config.api, &config.base_url);
         let provider = config.provider.clone().unwrap_or_else(|| provider_name(&config.base_url).into());
         let models = std::mem::take(&mut config.models);
         let config_api = config.api;
@@ -130,6 +136,7 @@ impl Client {
             provider,
             api: config_api.as_str().into(),
             http: Arc::new(http),
+            vendor,
             catalogue: Mutex::default(),
         };
         inner.config.models = models.into_iter().map(|model| inner.ours(model)).collect();
@@ -146,17 +153,34 @@ impl Client {
         self.inner.config.api_key.is_some() || self.inner.config.late.is_some()
     }
 
-    /// What is known without asking the server: configured models, then the remembered list.
+    /// What is known without asking the server: configured models, then the remembered list. Where a vendor itself has
+    /// never been asked, it is taken to serve what the built-in table has.
     pub fn known(&self) -> Vec<ModelInfo> {
-        self.inner.merged(&self.inner.remembered().unwrap_or_default())
+        self.inner.known()
     }
 
-    /// As [`Provider::chat`], for a model that differs from its server.
+    /// Whether the server has a model of this name, as far as anybody tells; `None`: nobody does. The built-in table
+    /// tells only what there is, and only of a server that was never asked: it is no list.
+    pub fn has(&self, name: &str) -> Option<bool> {
+        let Inner { config, vendor, .. } = &*self.inner;
+        let listed = self.inner.remembered();
+        let meant = vendor.and_then(|vendor| vendor.alias(name));
+        if listed.is_none() && vendor.is_some_and(|vendor| meant.is_some() || vendor.find(name).is_some()) {
+            return Some(true);
+        }
+        let mut told = config.models.iter().chain(listed.iter().flat_map(|listed| listed.iter())).peekable();
+        told.peek()?;
+        Some(told.any(|model| &*model.slug == name || Some(&*model.slug) == meant))
+    }
+
+    /// As [`Provider::chat`], for a model that differs from its server. What is known of the server anyway counts where
+    /// nothing is said.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
+        let compat = compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server));
         let manners = Manners { compat, routing: self.inner.config.routing.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();
-        Box::new(Conversation { inner: self.inner.clone(), encoder, manner })
+        Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone() })
     }
 
     /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
@@ -204,8 +228,8 @@ impl Inner {
     }
 
     async fn fetch(&self, timeout: Duration) -> Result<Arc<[ModelInfo]>, Fault> {
-        let listed =
-            tokio::time::timeout(timeout, list(&self.http, self.config.api, self.config.default_context_window)).await;
+        // 0: whether anybody else knows the window is seen later.
+        let listed = tokio::time::timeout(timeout, list(&self.http, self.config.api, 0)).await;
         let listed = listed.unwrap_or_else(|_| {
             let message = format!("{} gave no list of models within {} ms", self.http.server, timeout.as_millis());
             Err(ModelFault::new(FaultKind::Network, message))
@@ -231,11 +255,48 @@ impl Inner {
         model
     }
 
+    fn known(&self) -> Vec<ModelInfo> {
+        let unasked = || {
+            // A server on this machine has what was put there, whatever it is called.
+            let vendor = self.vendor.filter(|_| !is_local(&self.http.server));
+            vendor.map(Vendor::infos).unwrap_or_default().into_iter().map(|model| self.ours(model)).collect()
+        };
+        self.merged(&self.remembered().unwrap_or_else(unasked))
+    }
+
     /// Configured models first, then the rest of the list.
     fn merged(&self, listed: &[ModelInfo]) -> Vec<ModelInfo> {
         let configured = &self.config.models;
         let rest = listed.iter().filter(|model| configured.iter().all(|known| known.slug != model.slug));
-        configured.iter().chain(rest).cloned().collect()
+        configured.iter().chain(rest).map(|model| self.completed(model.clone(), listed)).collect()
+    }
+
+    /// What one source leaves open the next one says: the configuration, the server's list, the built-in table, the
+    /// default.
+    fn completed(&self, mut model: ModelInfo, listed: &[ModelInfo]) -> ModelInfo {
+        let configured = self.config.models.iter().any(|known| known.slug == model.slug);
+        if let Some(listed) = listed.iter().find(|listed| configured && listed.slug == model.slug) {
+            if model.context_window == 0 {
+                model.context_window = listed.context_window;
+            }
+            if model.name == model.id {
+                model.name = listed.name.clone();
+            }
+            model.max_output = model.max_output.or(listed.max_output);
+            model.prices = model.prices.or(listed.prices);
+            model.levels = model.levels.or_else(|| listed.levels.clone());
+        }
+        if let Some(facts) = self.vendor.and_then(|vendor| vendor.find(&model.id)) {
+            // The configuration always says whether a model thinks and sees.
+            if !configured {
+                facts.restrict(&mut model);
+            }
+            facts.fill(&mut model);
+        }
+        if model.context_window == 0 {
+            model.context_window = self.config.default_context_window;
+        }
+        model
     }
 }
 
@@ -251,13 +312,17 @@ pub(crate) async fn list(http: &Http, api: Api, default_window: u64) -> Result<V
         reply.done(http).await;
     }
     if status != 200 {
-        return Err(faults::refused(status, head.headers(), &body, &http.server));
+        let mut fault = faults::refused(status, head.headers(), &body, &http.server);
+        if status == 404 {
+            faults::hint_address(&mut fault, &http.server, api.version());
+        }
+        return Err(fault);
     }
     api.list(&body, default_window).map_err(|error| {
         let html = faults::looks_like_html(&String::from_utf8_lossy(&body));
         let what = if html { "an HTML page".to_owned() } else { error.to_string() };
         let mut fault = faults::provider(format!("{} gave no list of models: {what}", http.server));
-        faults::hint(&mut fault, &format!("does the base URL {} end in {}?", http.server, api.version()));
+        faults::hint_address(&mut fault, &http.server, api.version());
         fault
     })
 }
@@ -267,17 +332,20 @@ impl Provider for Client {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         let slug = slug.trim();
         if slug.is_empty() {
-            let known = self.inner.merged(&self.inner.remembered().unwrap_or_default());
+            let known = self.inner.known();
             let names: Vec<&str> = known.iter().take(10).map(|model| &*model.slug).collect();
             let fault = Fault::new(FaultKind::UnknownModel, "no model was named");
             return Err(if names.is_empty() { fault } else { fault.hint(format!("known: {}", names.join(", "))) });
         }
-        let named = |models: &[ModelInfo]| models.iter().find(|model| &*model.slug == slug).cloned();
-        let known = named(&self.inner.config.models).or_else(|| named(&self.inner.remembered()?));
-        Ok(known.unwrap_or_else(|| {
-            let unknown = ModelInfo::named(slug, self.inner.config.default_context_window);
-            self.inner.ours(unknown)
-        }))
+        let inner = &self.inner;
+        let listed = inner.remembered().unwrap_or_default();
+        let named = |models: &[ModelInfo], name: &str| models.iter().find(|model| &*model.slug == name).cloned();
+        let told = |name: &str| named(&inner.config.models, name).or_else(|| named(&listed, name));
+        let model = told(slug).unwrap_or_else(|| {
+            let name = inner.vendor.and_then(|vendor| vendor.alias(slug)).unwrap_or(slug);
+            told(name).unwrap_or_else(|| inner.ours(ModelInfo::named(name, 0)))
+        });
+        Ok(inner.completed(model, &listed))
     }
 
     /// Asks the server each time. Without a connection it gives what is remembered, if anything is.
@@ -287,7 +355,7 @@ impl Provider for Client {
             match inner.fetch(LIST_TIME_MAX).await {
                 Ok(listed) => Ok(inner.merged(&listed)),
                 Err(fault) => {
-                    let known = inner.merged(&inner.remembered().unwrap_or_default());
+                    let known = inner.known();
                     if fault.kind == FaultKind::Network && !known.is_empty() { Ok(known) } else { Err(fault) }
                 }
             }
@@ -304,6 +372,8 @@ struct Conversation {
     inner: Arc<Inner>,
     encoder: Box<dyn Encoder>,
     manner: Arc<str>,
+    /// As [`ModelInfo::levels`].
+    levels: Option<Arc<[Arc<str>]>>,
 }
 
 impl Chat for Conversation {
@@ -319,7 +389,9 @@ impl Chat for Conversation {
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
         let Inner { config, http, .. } = &*self.inner;
-        let request = Request { draft: self.encoder.draft(spec), api: config.api, manner: self.manner.clone() };
+        let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
+        let spec = CallSpec { thinking, ..spec.clone() };
+        let request = Request { draft: self.encoder.draft(&spec), api: config.api, manner: self.manner.clone() };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
         Box::pin(Answer::new(http.clone(), idle, request, config.api.decoder(http.server.clone())))
     }

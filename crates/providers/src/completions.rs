@@ -2,25 +2,37 @@
 
 mod chunk;
 mod compat;
+mod content;
 mod decode;
+mod details;
 mod encode;
 mod frame;
+mod ids;
+#[cfg(test)]
+mod leniency;
 pub(crate) mod list;
+mod manner;
+mod presets;
 mod quirks;
 mod routing;
+mod stop;
+#[cfg(test)]
+mod switches;
+mod thinking;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use vocab::{CallSpec, Message, ModelInfo, ToolSpec};
 
-pub use compat::{Compat, TokensField};
+pub use compat::{CallIds, Compat, ReasoningBack, TokensField};
 pub use routing::Routing;
+pub use thinking::ThinkingFormat;
 
 use crate::format::{Decoder, Draft, Encoder};
 use encode::Transcript;
 use frame::Frame;
+use manner::Manner;
 use quirks::Quirks;
 
 /// One conversation with one model.
@@ -36,38 +48,41 @@ pub(crate) struct Conversation {
 /// The encoded system prompt and tools, good as long as the next call shares the same ones.
 struct Fixed {
     system: Arc<str>,
-    tools: Arc<[ToolSpec]>,
-    bytes: Bytes,
+    specs: Arc<[ToolSpec]>,
+    tools: Bytes,
+    instructions: Bytes,
 }
 
-/// How messages are written.
-#[derive(Serialize, Deserialize)]
-struct Manner {
-    images: bool,
-}
+/// Names of Claude's models, at whatever server.
+const CLAUDE: [&str; 2] = ["anthropic/", "claude"];
 
 impl Conversation {
     pub(crate) fn new(model: &ModelInfo, compat: Compat, routing: Option<Routing>) -> Self {
-        let transcript = Transcript::new(model.images);
-        let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: None, quirks, compat, routing }
+        let manner = Manner::new(model.images, &model.slug, &compat);
+        Self::with(model.clone(), manner, compat, routing)
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
     pub(crate) fn again(manner: &str) -> Option<Self> {
-        let Manner { images } = serde_json::from_str(manner).ok()?;
-        let model = ModelInfo { images, ..ModelInfo::named("", 0) };
-        Some(Self::new(&model, Compat::default(), None))
+        let manner: Manner = serde_json::from_str(manner).ok()?;
+        let model = ModelInfo { images: manner.images, ..ModelInfo::named("", 0) };
+        Some(Self::with(model, manner, Compat::default(), None))
     }
 
-    fn fixed(&mut self, spec: &CallSpec) -> Bytes {
-        let same = |fixed: &&Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.tools, &spec.tools);
-        if let Some(fixed) = self.fixed.as_ref().filter(same) {
-            return fixed.bytes.clone();
-        }
-        let bytes = encode::fixed_head(self.compat.role(self.model.thinking), &spec.system, &spec.tools);
-        self.fixed = Some(Fixed { system: spec.system.clone(), tools: spec.tools.clone(), bytes: bytes.clone() });
-        bytes
+    fn with(model: ModelInfo, manner: Manner, compat: Compat, routing: Option<Routing>) -> Self {
+        let quirks = Arc::new(Quirks::new(&compat, model.thinking));
+        Self { model, transcript: Transcript::new(manner), fixed: None, quirks, compat, routing }
+    }
+
+    fn fixed(&mut self, spec: &CallSpec) -> &Fixed {
+        let same = |fixed: &Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.specs, &spec.tools);
+        let kept = self.fixed.take().filter(same);
+        self.fixed.insert(kept.unwrap_or_else(|| Fixed {
+            system: spec.system.clone(),
+            specs: spec.tools.clone(),
+            tools: encode::tools(&spec.tools),
+            instructions: encode::instructions(&spec.system),
+        }))
     }
 }
 
@@ -79,28 +94,34 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.tools.len() + fixed.instructions.len())
     }
     fn messages(&mut self) -> Vec<Bytes> {
         self.transcript.list()
     }
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
+        let Fixed { tools, instructions, .. } = self.fixed(spec);
+        let (tools, instructions) = (tools.clone(), instructions.clone());
+        let claude = CLAUDE.iter().any(|name| self.model.id.starts_with(name));
         Box::new(Frame {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
-            effort: self.compat.effort(spec.thinking.as_ref(), self.model.thinking),
+            thinking: self.compat.thinking(spec.thinking.as_ref(), self.model.thinking),
+            thinking_format: self.compat.thinking_format.unwrap_or(ThinkingFormat::Effort),
             route: self.routing.as_ref().and_then(Routing::get),
-            fixed: self.fixed(spec),
-            has_system: !spec.system.is_empty(),
+            forget: self.compat.store == Some(true),
+            cache: claude && self.compat.claude_cache == Some(true),
+            tools,
+            instructions,
+            called: self.transcript.called(),
             messages: self.messages(),
             quirks: self.quirks.clone(),
         })
     }
 
     fn manner(&self) -> String {
-        let manner = Manner { images: self.transcript.images() };
-        serde_json::to_string(&manner).expect("plain fields always serialise")
+        serde_json::to_string(self.transcript.manner()).expect("plain fields always serialise")
     }
 }
 

@@ -1,4 +1,5 @@
-//! HTTP dates, for `Retry-After` and `Date`. Only the form that servers must send (RFC 9110, IMF-fixdate).
+//! Dates in headers: HTTP's own, for `Retry-After` and `Date` (only the form that servers must send, RFC 9110's
+//! IMF-fixdate), and RFC 3339, for the resets of budgets.
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn parse(text: &str) -> Option<i64> {
@@ -13,7 +14,41 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     }
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
+    seconds([year, month, day], [hour, minute, second])
+}
+
+/// Seconds since 1970 of `1994-11-06T08:49:37Z`, with any offset. Fractions are rounded up.
+pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| {
+        text.get(range).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<i64>().ok()
+    };
+    let marks = text.as_bytes().get(..19)?;
+    let shaped = marks[4] == b'-' && marks[7] == b'-' && marks[13] == b':' && marks[16] == b':';
+    if !shaped || !matches!(marks[10], b'T' | b't' | b' ') {
+        return None;
+    }
+    let at =
+        seconds([number(0..4)?, number(5..7)?, number(8..10)?], [number(11..13)?, number(14..16)?, number(17..19)?])?;
+    let rest = text.get(19..)?;
+    let digits = rest.strip_prefix('.').map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
+    let (fraction, zone) = if digits > 0 { rest.split_at(digits + 1) } else { ("", rest) };
+    let up = i64::from(fraction.bytes().any(|byte| (b'1'..=b'9').contains(&byte)));
+    let offset = match zone.as_bytes() {
+        [b'Z' | b'z'] => 0,
+        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
+            let start = text.len() - 5;
+            let minutes = number(start..start + 2)? * 60 + number(start + 3..start + 5)?;
+            if *sign == b'+' { minutes * 60 } else { -minutes * 60 }
+        }
+        _ => return None,
+    };
+    Some(at + up - offset)
+}
+
+/// `None` for what is no day or no time of day.
+fn seconds([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> Option<i64> {
     let fits = (1970..=9999).contains(&year)
+        && (1..=12).contains(&month)
         && (1..=31).contains(&day)
         && (0..24).contains(&hour)
         && (0..60).contains(&minute)
@@ -31,7 +66,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{parse, parse_rfc3339};
 
     #[test]
     fn dates_become_seconds() {
@@ -47,6 +82,25 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(parse(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn internet_dates_become_seconds() {
+        for (text, want) in [
+            ("1994-11-06T08:49:37Z", Some(784_111_777)),
+            ("1994-11-06T08:49:36.001Z", Some(784_111_777)),
+            ("1994-11-06T08:49:37.000Z", Some(784_111_777)),
+            ("1994-11-06T09:49:37+01:00", Some(784_111_777)),
+            ("1994-11-06T03:19:37-05:30", Some(784_111_777)),
+            ("1994-11-06T08:49:37", None),
+            ("1994-13-06T08:49:37Z", None),
+            ("1994-11-06T08:49:3\u{e9}Z", None),
+            ("1994-11-06T+8:49:37Z", None),
+            ("1994-11-06", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_rfc3339(text), want, "{text}");
         }
     }
 }

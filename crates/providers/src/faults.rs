@@ -3,29 +3,18 @@
 use std::error::Error;
 
 use hyper::HeaderMap;
-use hyper::header::{DATE, LOCATION, RETRY_AFTER};
+use hyper::header::LOCATION;
 use serde_json::Value;
 use vocab::{FaultKind, ModelFault};
 
-use crate::Secret;
-use crate::date;
+use crate::{Secret, overflow, waits};
 
 /// Longer messages are cut: a person reads them, and a log keeps them.
 pub const MESSAGE_CHARS_MAX: usize = 500;
 
-/// How servers say that the prompt does not fit, in lower case.
-const OVERFLOW: &[&str] = &[
-    "context_length_exceeded",
-    "exceed_context_size",
-    "maximum context length",
-    "context length",
-    "context window",
-    "context size",
-    "prompt is too long",
-    "input is too long",
-    "reduce the length of the messages",
-    "exceeds the maximum number of tokens allowed",
-];
+/// How servers say who may not, where no status says so.
+const AUTH: &[&str] =
+    &["invalid_api_key", "authentication_error", "api_key_invalid", "unauthenticated", "permission_denied"];
 
 /// What a server said about an error, in whatever shape.
 #[derive(Default, Debug)]
@@ -35,6 +24,8 @@ pub(crate) struct Said {
     pub(crate) codes: String,
     /// An HTTP status in the error object (gateways report the upstream's).
     pub(crate) status: Option<u16>,
+    /// What it asks us to wait, where it says that in the body (Google does).
+    pub(crate) retry_after_ms: Option<u64>,
 }
 
 impl Said {
@@ -42,7 +33,7 @@ impl Said {
         self.codes.contains(needle) || self.message.to_lowercase().contains(needle)
     }
     fn overflow(&self) -> bool {
-        OVERFLOW.iter().any(|needle| self.mentions(needle))
+        overflow::is_meant(|word| self.mentions(word))
     }
 }
 
@@ -57,13 +48,30 @@ pub(crate) fn said(body: &[u8]) -> Said {
         value => value,
     };
     let error = if value["error"].is_null() { value } else { &value["error"] };
-    let message = [&error["message"], &error["detail"], error, &value["message"]]
+    let mut message = [&error["message"], &error["detail"], error, &value["message"]]
         .into_iter()
         .find_map(Value::as_str)
         .map_or_else(|| error.to_string(), str::to_owned);
-    let codes: Vec<&str> = [&error["code"], &error["type"]].into_iter().filter_map(Value::as_str).collect();
+    // A gateway says little; the server behind it said more.
+    if let Some(raw) = error["metadata"]["raw"].as_str().filter(|raw| !raw.is_empty()) {
+        message = format!("{message}: {}", said(raw.as_bytes()).message);
+    }
+    let details = || error["details"].as_array().into_iter().flatten();
+    let codes = [&error["code"], &error["type"], &error["status"]].into_iter();
+    let codes: Vec<&str> = codes.chain(details().map(|it| &it["reason"])).filter_map(Value::as_str).collect();
     let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-    Said { message, codes: codes.join(" ").to_lowercase(), status: status.filter(|code| (400..600).contains(code)) }
+    Said {
+        message,
+        codes: codes.join(" ").to_lowercase(),
+        status: status.filter(|code| (400..600).contains(code)),
+        retry_after_ms: details().find_map(|it| duration_ms(it["retryDelay"].as_str()?)),
+    }
+}
+
+/// A duration as Google writes it: `34.07s`.
+fn duration_ms(text: &str) -> Option<u64> {
+    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    (seconds.is_finite() && seconds >= 0.0).then(|| (seconds * 1000.0).ceil() as u64)
 }
 
 /// A page for people says nothing useful here.
@@ -84,7 +92,14 @@ pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8], server: &st
     }
     let said = said(body);
     let mut fault = judge(Some(status), &said, server);
-    fault.retry_after_ms = retry_after_ms(headers, now());
+    fault.retry_after_ms = waits::retry_after_ms(headers, now()).or(said.retry_after_ms);
+    if status == 429 && fault.retry_after_ms.is_none() {
+        fault.retry_after_ms = waits::budget_reset_ms(headers, now());
+    }
+    if fault.fault.kind != FaultKind::ContextOverflow {
+        // The server knows better than any table; what does not fit will not fit the next time.
+        fault.retryable = waits::should_retry(headers).unwrap_or(fault.retryable);
+    }
     fault
 }
 
@@ -101,17 +116,15 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
         Some(status) => format!("{status} {text}"),
         None => text.to_owned(),
     };
-    let mut fault = ModelFault { status, ..ModelFault::new(kind, message) };
+    let mut fault = ModelFault { status, retry_after_ms: said.retry_after_ms, ..ModelFault::new(kind, message) };
     match (kind, status) {
         (FaultKind::RateLimited, _) if said.mentions("insufficient_quota") => {
             // Waiting does not fill an account.
             fault.retryable = false;
             hint(&mut fault, "the account has no credit left");
         }
+        (FaultKind::BadRequest, Some(404)) => hint(&mut fault, &format!("does {server} have this model?")),
         (_, Some(402)) => hint(&mut fault, "the account has no credit left"),
-        (FaultKind::BadRequest, Some(404)) => {
-            hint(&mut fault, &format!("is the model's name right, and does {server} end in /v1?"));
-        }
         _ => {}
     }
     fault
@@ -120,13 +133,18 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
 fn kind(status: Option<u16>, said: &Said) -> FaultKind {
     match status {
         Some(401 | 403) => FaultKind::Auth,
+        // Google's way to say 401.
+        Some(400) if said.mentions("api_key_invalid") => FaultKind::Auth,
         Some(429) => FaultKind::RateLimited,
         Some(413) => FaultKind::ContextOverflow,
+        // Older llama.cpp says so with 500.
+        Some(400 | 422 | 500) | None if said.overflow() => FaultKind::ContextOverflow,
         Some(408 | 409 | 500..) => FaultKind::Provider,
-        Some(400 | 422) | None if said.overflow() => FaultKind::ContextOverflow,
         Some(_) => FaultKind::BadRequest,
         None if said.mentions("rate_limit") || said.mentions("rate limit") => FaultKind::RateLimited,
-        None if said.mentions("invalid_api_key") || said.mentions("authentication_error") => FaultKind::Auth,
+        None if said.mentions("resource_exhausted") => FaultKind::RateLimited,
+        None if AUTH.iter().any(|code| said.mentions(code)) => FaultKind::Auth,
+        None if said.mentions("invalid_argument") || said.mentions("failed_precondition") => FaultKind::BadRequest,
         None => FaultKind::Provider,
     }
 }
@@ -140,22 +158,6 @@ fn redirected(status: u16, headers: &HeaderMap, server: &str) -> ModelFault {
     let mut fault = ModelFault { status: Some(status), ..ModelFault::new(FaultKind::BadRequest, message) };
     hint(&mut fault, "set the base URL to the server's real address");
     fault
-}
-
-/// What the server asked us to wait: `retry-after-ms`, seconds, or a date. A date is measured against the server's own
-/// clock when it tells the time.
-pub(crate) fn retry_after_ms(headers: &HeaderMap, now_s: i64) -> Option<u64> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    if let Some(ms) = text("retry-after-ms").and_then(number) {
-        return Some(ms.ceil() as u64);
-    }
-    let after = text(RETRY_AFTER.as_str())?;
-    if let Some(seconds) = number(after) {
-        return Some((seconds * 1000.0).ceil() as u64);
-    }
-    let now_s = text(DATE.as_str()).and_then(date::parse).unwrap_or(now_s);
-    Some(date::parse(after)?.saturating_sub(now_s).max(0) as u64 * 1000)
 }
 
 fn now() -> i64 {
@@ -192,6 +194,17 @@ pub(crate) fn provider(message: impl Into<String>) -> ModelFault {
 
 pub(crate) fn hint(fault: &mut ModelFault, hint: &str) {
     fault.fault.hints.push(hint.to_owned());
+}
+
+/// What may be wrong with an address that knows no models. `version` is what base URLs of the format end in.
+pub(crate) fn hint_address(fault: &mut ModelFault, server: &str, version: &str) {
+    let last = server.rsplit('/').next().unwrap_or_default();
+    let versioned = last.strip_prefix('v').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
+    if !versioned {
+        hint(fault, &format!("should the base URL {server} end in {version}?"));
+    } else if fault.fault.hints.is_empty() {
+        hint(fault, &format!("is {server} the address of a model's API?"));
+    }
 }
 
 /// Secrets are masked, then the text is cut. In this order, or half a key could survive at the cut.
@@ -249,11 +262,6 @@ mod tests {
             (404, error("no model"), BadRequest, false),
             (422, r#"{"detail":"x"}"#.into(), BadRequest, false),
             (413, String::new(), ContextOverflow, false),
-            (400, r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#.into(), ContextOverflow, false),
-            (400, error("This model's maximum context length is 8192 tokens"), ContextOverflow, false),
-            (400, error("Prompt is too long: 9 tokens"), ContextOverflow, false),
-            (400, error("input exceeds the context window of this model"), ContextOverflow, false),
-            (400, error("the request exceeds the available context size"), ContextOverflow, false),
         ] {
             let fault = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1");
             assert_eq!((fault.fault.kind, fault.retryable, fault.status), (want, retryable, Some(status)), "{body}");
@@ -278,25 +286,91 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_a_server_asks_for_is_understood() {
-        const NOW: i64 = 784_111_777;
-        for (pairs, want) in [
-            (&[("retry-after", "7")][..], Some(7_000)),
-            (&[("retry-after", "1.5")], Some(1_500)),
-            (&[("retry-after", "0")], Some(0)),
-            (&[("retry-after-ms", "250"), ("retry-after", "7")], Some(250)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT")], Some(30_000)),
-            (&[("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT")], Some(0)),
-            // The server's clock is an hour ahead of ours: its own `Date` counts.
+    fn google_says_more_in_the_body() {
+        let error = |code: u16, status: &str, message: &str, details: &str| {
+            format!(r#"{{"error":{{"code":{code},"message":"{message}","status":"{status}","details":[{details}]}}}}"#)
+        };
+        let info = r#"{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}"#;
+        let wait = r#"{"@type":"type.googleapis.com/google.rpc.QuotaFailure"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.0741s"}"#;
+        let long = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
+        for (body, want, retryable, wait_ms) in [
+            (error(400, "INVALID_ARGUMENT", "API key not valid.", info), Auth, false, None),
+            (error(400, "INVALID_ARGUMENT", long, ""), ContextOverflow, false, None),
+            (error(400, "INVALID_ARGUMENT", "Invalid value", ""), BadRequest, false, None),
+            (error(400, "FAILED_PRECONDITION", "User location is not supported", ""), BadRequest, false, None),
+            (error(401, "UNAUTHENTICATED", "no", ""), Auth, false, None),
+            (error(403, "PERMISSION_DENIED", "no", ""), Auth, false, None),
+            (error(404, "NOT_FOUND", "no such model", ""), BadRequest, false, None),
+            (error(429, "RESOURCE_EXHAUSTED", "quota", wait), RateLimited, true, Some(34_075)),
             (
-                &[("retry-after", "Sun, 06 Nov 1994 09:49:47 GMT"), ("date", "Sun, 06 Nov 1994 09:49:37 GMT")],
-                Some(10_000),
+                error(429, "RESOURCE_EXHAUSTED", "quota", r#"{"retryDelay":"soon"},7,{"retryDelay":"-1s"}"#),
+                RateLimited,
+                true,
+                None,
             ),
-            (&[("retry-after", "-3")], None),
-            (&[("retry-after", "soon")], None),
-            (&[], None),
+            (error(500, "INTERNAL", "boom", ""), Provider, true, None),
+            (error(503, "UNAVAILABLE", "overloaded", ""), Provider, true, None),
         ] {
-            assert_eq!(retry_after_ms(&headers(pairs), NOW), want, "{pairs:?}");
+            let status = said(body.as_bytes()).status.unwrap();
+            let refused = refused(status, &HeaderMap::new(), body.as_bytes(), "http://x/v1beta");
+            for fault in [refused, in_stream(body.as_bytes(), "http://x/v1beta")] {
+                assert_eq!(
+                    (fault.fault.kind, fault.retryable, fault.retry_after_ms),
+                    (want, retryable, wait_ms),
+                    "{body}"
+                );
+            }
+            // Inside of a stream the number may be missing; the word remains.
+            let worded = body.replace(&format!("\"code\":{status},"), "");
+            let fault = in_stream(worded.as_bytes(), "http://x/v1beta");
+            let want = if status == 404 { Provider } else { want };
+            assert_eq!((fault.fault.kind, fault.status), (want, None), "{worded}");
+        }
+        let both = headers(&[("retry-after", "2")]);
+        let fault = refused(429, &both, error(429, "RESOURCE_EXHAUSTED", "quota", wait).as_bytes(), "x");
+        assert_eq!(fault.retry_after_ms, Some(2_000), "the header is nearer");
+    }
+
+    #[test]
+    fn a_refusal_says_whether_and_when_to_ask_again() {
+        for (status, pairs, wait, retryable) in [
+            (429, &[("retry-after", "7")][..], Some(7_000), true),
+            (429, &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")], Some(1_000), true),
+            // What it asks for in plain words counts more.
+            (
+                429,
+                &[("retry-after", "7"), ("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")],
+                Some(7_000),
+                true,
+            ),
+            // A budget is no reason of any other refusal.
+            (503, &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")], None, true),
+            (429, &[("x-should-retry", "false")], None, false),
+            (529, &[("x-should-retry", "false")], None, false),
+            (400, &[("x-should-retry", "true")], None, true),
+            (413, &[("x-should-retry", "true")], None, false),
+            (529, &[], None, true),
+        ] {
+            let fault = refused(status, &headers(pairs), b"{}", "http://x/v1");
+            assert_eq!((fault.retry_after_ms, fault.retryable), (wait, retryable), "{status} {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn hints_name_the_end_of_the_address_only_where_it_is_missing() {
+        let model = |server: &str| format!("does {server} have this model?");
+        let end = |server: &str, version: &str| format!("should the base URL {server} end in {version}?");
+        for (status, server, version, want) in [
+            (404, "http://x", "/v1", vec![model("http://x"), end("http://x", "/v1")]),
+            (404, "http://x", "/v1beta", vec![model("http://x"), end("http://x", "/v1beta")]),
+            (404, "http://x/v1", "/v1", vec![model("http://x/v1")]),
+            (404, "http://x/api/paas/v4", "/v1", vec![model("http://x/api/paas/v4")]),
+            (500, "http://x/vault", "/v1", vec![end("http://x/vault", "/v1")]),
+            (500, "http://x/v1", "/v1", vec!["is http://x/v1 the address of a model's API?".into()]),
+        ] {
+            let mut fault = refused(status, &HeaderMap::new(), b"", server);
+            hint_address(&mut fault, server, version);
+            assert_eq!(fault.fault.hints, want, "{status}");
         }
     }
 

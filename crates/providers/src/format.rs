@@ -23,6 +23,8 @@ pub(crate) trait Encoder: Send {
     /// How messages are written, so that [`crate::Replay`] can write them again: a JSON object that
     /// [`crate::Api`] makes the same encoder of. What only shapes the head has no place in it.
     fn manner(&self) -> String;
+    /// Goes on in another manner of the same messages, where [`Draft::manner`] told of one.
+    fn adopt(&mut self, _manner: &str) {}
 }
 
 /// One request, ready to be written as often as it must be sent.
@@ -34,6 +36,10 @@ pub(crate) trait Draft: Send + Sync {
         Vec::new()
     }
     fn write(&self) -> Written;
+    /// The manner of the messages, where a refusal has changed it.
+    fn manner(&self) -> Option<String> {
+        None
+    }
     /// Whether a refusal taught something new, so that writing and asking again makes sense.
     fn learn(&self, _status: u16, _body: &[u8]) -> bool {
         false

@@ -38,6 +38,8 @@ const IDLE_AGE_MAX: Duration = Duration::from_secs(60);
 /// What is read at most behind the end of an answer, to be able to use its connection again.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
 const DRAIN_BYTES_MAX: usize = 64 * 1024;
+/// Headers that are lists: what somebody configured comes behind what a format says, not instead of it.
+const LISTS: [&str; 1] = ["anthropic-beta"];
 
 type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
 
@@ -241,7 +243,9 @@ impl Http {
         }
         // What somebody configured wins.
         for (name, value) in &pass.headers {
-            headers.insert(name.clone(), value.clone());
+            let said = headers.get(name).filter(|_| LISTS.contains(&name.as_str()));
+            let value = said.and_then(|said| joined(said, value)).unwrap_or_else(|| value.clone());
+            headers.insert(name.clone(), value);
         }
         let request = Request::builder().method(method).uri(self.target(path)).body(body);
         let mut request = request.map_err(|error| faults::unreachable(&self.server, &error))?;
@@ -326,6 +330,13 @@ impl Tls {
             }
         })
     }
+}
+
+/// One list of both. As secret as the second: it may be.
+fn joined(first: &HeaderValue, second: &HeaderValue) -> Option<HeaderValue> {
+    let mut both = HeaderValue::from_bytes(&[first.as_bytes(), second.as_bytes()].join(&b',')).ok()?;
+    both.set_sensitive(second.is_sensitive());
+    Some(both)
 }
 
 /// Nothing was sent. A key that is missing will not come by itself; a server that was down may be up again.

@@ -162,8 +162,8 @@ impl Vendor {
                 base_url: self.url.into(),
                 ..ModelInfo::named(facts.id, 0)
             };
-            facts.fill(&mut info);
             facts.restrict(&mut info);
+            facts.fill(&mut info);
             info
         };
         self.models.iter().map(info).collect()
@@ -184,10 +184,11 @@ impl Facts {
         info.levels.get_or_insert_with(|| self.levels.iter().map(|level| Arc::from(*level)).collect());
     }
 
-    /// Takes away what the model lacks: where nobody said anything it is taken to lack nothing.
+    /// Takes away what the model lacks: where nobody said anything it is taken to lack nothing. Who named levels has said
+    /// whether it thinks.
     pub(crate) fn restrict(&self, info: &mut ModelInfo) {
         info.images &= self.images;
-        info.thinking &= !self.levels.is_empty();
+        info.thinking &= info.levels.is_some() || !self.levels.is_empty();
     }
 }
 

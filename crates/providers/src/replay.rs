@@ -21,7 +21,9 @@ impl Replay {
 
     /// The body of the request that was sent with everything pushed so far.
     pub fn body(&self, sent: &Sent) -> Vec<u8> {
-        let messages = self.encoder().messages().concat();
+        let mut encoder = self.encoder();
+        encoder.adopt(&sent.manner);
+        let messages = encoder.messages().concat();
         [sent.head.as_bytes(), &messages, sent.tail.as_bytes()].concat()
     }
 

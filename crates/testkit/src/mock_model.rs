@@ -1,16 +1,27 @@
-//! A model server on loopback: real HTTP/1.1, OpenAI Chat Completions, scripted answers.
+//! A model server on loopback: real HTTP/1.1, scripted answers, in the wire formats of four vendors at once. The path of a
+//! request tells its format ([`Format`]), and the answer comes in the same; a script knows nothing of it.
 //!
 //! Two ways to script it. Replies that a test pushes are served first, in order. When none is left, the prompt itself
 //! is the script (see [`script`]), so that a test of the real binary needs no second channel to the server.
 //!
+//! A request that the vendor would refuse is refused, in the vendor's words and before any reply is used up (`checks`).
+//!
 //! It runs on a thread and runtime of its own: a test may pause its clock or block its thread without stopping the
 //! server. It knows nothing of the client under test, and speaks only what such a server speaks.
 
+mod answer;
+pub mod anthropic;
+mod checks;
+mod completions;
+mod format;
+pub mod gemini;
 mod http;
+mod responses;
 pub mod script;
 mod steps;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,6 +29,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::sync::{Semaphore, oneshot, watch};
 
+pub use format::Format;
 pub use steps::{Reply, Step};
 
 /// How long a `wait_*` waits before it calls the test broken.
@@ -26,7 +38,7 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 /// Bodies kept; beyond that the oldest become empty, so that a long session does not fill the memory.
 const RECORD_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Model list: slug and context window.
+/// OpenAI's model list: slug and context window. For the others see [`anthropic::MODELS`] and [`gemini::MODELS`].
 pub const MODELS: [(&str, u64); 2] = [("mock/alpha", 128_000), ("mock/beta", 200_000)];
 
 /// One request as it came in.
@@ -87,6 +99,8 @@ struct State {
     models_reply: Mutex<Option<Reply>>,
     requests: Mutex<Record>,
     fails: Mutex<script::Fails>,
+    known: Mutex<checks::Known>,
+    lenient: AtomicBool,
     counts: watch::Sender<Counts>,
     /// One permit per `release`; a `Hold` step takes one.
     releases: Semaphore,
@@ -94,8 +108,10 @@ struct State {
 
 /// The running server; it stops when dropped, and every connection with it.
 pub struct MockModel {
-    /// `http://127.0.0.1:PORT/v1`
+    /// `http://127.0.0.1:PORT/v1`: all formats but Gemini's.
     pub base_url: String,
+    /// `http://127.0.0.1:PORT/v1beta`
+    pub gemini_url: String,
     pub port: u16,
     state: Arc<State>,
     stop: Option<oneshot::Sender<()>>,
@@ -117,6 +133,8 @@ impl MockModel {
             models_reply: Mutex::default(),
             requests: Mutex::default(),
             fails: Mutex::default(),
+            known: Mutex::default(),
+            lenient: AtomicBool::new(false),
             counts: watch::Sender::new(Counts::default()),
             releases: Semaphore::new(0),
         });
@@ -130,16 +148,33 @@ impl MockModel {
                 runtime.expect("a runtime can be built").block_on(http::accept(listener, shared, stopped));
             })
             .expect("a thread can be started");
-        Self { base_url: format!("http://127.0.0.1:{port}/v1"), port, state, stop: Some(stop), thread: Some(thread) }
+        let server = format!("http://127.0.0.1:{port}");
+        let (base_url, gemini_url) = (format!("{server}/v1"), format!("{server}/v1beta"));
+        Self { base_url, gemini_url, port, state, stop: Some(stop), thread: Some(thread) }
     }
 
     /// Serves this to the next chat request that finds no earlier reply waiting.
     pub fn push(&self, reply: Reply) {
         lock(&self.state.queue).push_back(reply);
     }
-    /// Serves this to every `GET /v1/models` from now on.
+    /// The base URL a client of this format is given.
+    pub fn url(&self, format: Format) -> &str {
+        match format {
+            Format::Completions | Format::Anthropic | Format::Responses => &self.base_url,
+            Format::Gemini => &self.gemini_url,
+        }
+    }
+    /// Serves this to every request for a list of models from now on.
     pub fn set_models(&self, reply: Reply) {
         *lock(&self.state.models_reply) = Some(reply);
+    }
+    /// Takes this seal in a request although no answer had it: that of a history written by hand.
+    pub fn trust(&self, seal: &str) {
+        lock(&self.state.known).trust(seal);
+    }
+    /// Takes every request from now on, also those that the vendor would refuse.
+    pub fn be_lenient(&self) {
+        self.state.lenient.store(true, Ordering::Relaxed);
     }
     /// Lets one `Hold` go on, now or when it is reached.
     pub fn release(&self) {
@@ -154,9 +189,9 @@ impl MockModel {
     pub fn requests(&self) -> Vec<Request> {
         lock(&self.state.requests).requests.clone()
     }
-    /// Chat requests only.
+    /// Chat requests only, of every format.
     pub fn chats(&self) -> Vec<Request> {
-        self.requests().into_iter().filter(|request| request.path.ends_with("/chat/completions")).collect()
+        self.requests().into_iter().filter(|request| Format::of(&request.path).is_some()).collect()
     }
     /// The newest chat request's body.
     pub fn last_chat(&self) -> Value {

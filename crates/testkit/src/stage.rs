@@ -77,6 +77,7 @@ impl Stage {
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
+            fit_picture: vocab::as_it_is,
             around: options.around,
             servers: options.servers,
         };

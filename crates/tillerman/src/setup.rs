@@ -71,7 +71,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         names: Names { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
         lookout: Lookout::Later,
         accounts: accounts(&config),
-        known_models: config.models().iter().map(|entry| model_info(entry, &config)).collect(),
+        known_models: config.models().iter().map(model_info).collect(),
         default_context_window: config.context_window(),
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         preferences: Arc::new(UserFile(home.config_file())),
@@ -163,9 +163,7 @@ fn tool_name(name: &str) -> Arc<str> {
     vocab::names::canonical(name).unwrap_or(name).into()
 }
 
-fn model_info(entry: &ModelEntry, config: &Config) -> ModelInfo {
-    const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
-    let window = entry.context_window.or(config.context_window()).unwrap_or(CONTEXT_WINDOW_DEFAULT);
+fn model_info(entry: &ModelEntry) -> ModelInfo {
     ModelInfo {
         max_output: entry.max_output,
         prices: entry.prices,
@@ -173,7 +171,8 @@ fn model_info(entry: &ModelEntry, config: &Config) -> ModelInfo {
         thinking: entry.thinking.unwrap_or(true),
         levels: entry.levels.as_ref().map(|levels| levels.iter().map(|level| Arc::from(level.as_str())).collect()),
         name: entry.name.as_deref().unwrap_or(&entry.slug).into(),
-        ..ModelInfo::named(entry.slug.as_str(), window)
+        // 0: the server's list may know it, or the built-in table.
+        ..ModelInfo::named(entry.slug.as_str(), entry.context_window.unwrap_or(0))
     }
 }
 

@@ -194,6 +194,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         ids: Arc::new(UuidIds),
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
+        fit_picture: pictures::fit,
         around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
         servers: servers::servers(&secrets, setup.servers),
     };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CallId, ModelFault, Usage};
+use crate::{CallId, Later, ModelFault, Usage};
 
 /// Well-formed JSON text. The engine carries it and never looks inside; edges parse it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +26,14 @@ impl Json {
 pub struct Image {
     pub mime: Arc<str>,
     pub base64: Arc<str>,
+}
+
+/// Makes a picture small enough for model APIs, or says in words why that cannot be.
+pub type FitPicture = fn(Image) -> Later<'static, Result<Image, String>>;
+
+/// A [`FitPicture`] that takes everything.
+pub fn as_it_is(picture: Image) -> Later<'static, Result<Image, String>> {
+    Box::pin(std::future::ready(Ok(picture)))
 }
 
 /// A piece of a user message or a tool result.

@@ -10,6 +10,7 @@ use vocab::{
 
 use super::consult::Point;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
+use crate::images;
 use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
@@ -205,7 +206,10 @@ impl Session {
             errands: self.errands_for(&call.id),
         };
         match guarded(|| tool.run(call.input.json(), context)) {
-            Ok(future) => self.work = Work::Tool { future, call: call.id, since: Instant::now() },
+            Ok(future) => {
+                let future = images::shown(future, self.shared.ports.fit_picture);
+                self.work = Work::Tool { future, call: call.id, since: Instant::now() };
+            }
             Err(text) => {
                 let outcome = vocab::Outcome::error(format!("the tool failed: {text}"));
                 self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));

@@ -67,9 +67,10 @@ impl Session {
             }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
-                match images::check(&parts).and(self.load().await) {
-                    Ok(()) => return self.offer(outbox.peer, tag, parts, delivery),
-                    Err(fault) => Err(fault),
+                let taken = images::taken(parts, self.shared.ports.fit_picture).await;
+                match (taken, self.load().await) {
+                    (Ok(parts), Ok(())) => return self.offer(outbox.peer, tag, parts, delivery),
+                    (Err(fault), _) | (_, Err(fault)) => Err(fault),
                 }
             }
             Verb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),

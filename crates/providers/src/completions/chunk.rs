@@ -9,6 +9,7 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use vocab::Usage;
 
+use super::content::Content;
 use crate::json::{self, Words, count};
 
 #[derive(Deserialize)]
@@ -16,14 +17,41 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
     choices: Option<First<'a>>,
     #[serde(default)]
-    pub(super) usage: Option<Counts>,
+    usage: Option<Counts>,
+    /// Groq's own place for usage.
+    #[serde(default)]
+    x_groq: Option<Aside>,
     #[serde(borrow, default)]
-    pub(super) error: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    /// `error` where the whole chunk is one.
+    #[serde(borrow, default)]
+    object: Option<Words<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Aside {
+    #[serde(default)]
+    usage: Option<Counts>,
 }
 
 impl<'a> Chunk<'a> {
     pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
         json::read(data, &mut Vec::new()).map(with)
+    }
+    /// Usage stands at the top, in the choice (Moonshot) or aside (Groq).
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let choice = self.choices.as_ref().and_then(|first| first.0.as_ref()).and_then(|choice| choice.usage.as_ref());
+        let aside = self.x_groq.as_ref().and_then(|aside| aside.usage.as_ref());
+        self.usage.as_ref().or(choice).or(aside).map(Counts::usage)
+    }
+    /// What went wrong is told at the top, in the choice (OpenRouter), or by the whole chunk (vLLM).
+    pub(super) fn error<'b>(&self, whole: &'b [u8]) -> Option<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        let choice = self.choices.as_ref().and_then(|first| first.0.as_ref()).and_then(|choice| choice.error);
+        let told = self.error.or(choice).map(|raw| raw.get().as_bytes());
+        told.or_else(|| self.object.as_ref().is_some_and(|object| object.0 == "error").then_some(whole))
     }
     pub(super) fn choice(self) -> Option<Choice<'a>> {
         self.choices.and_then(|first| first.0)
@@ -39,6 +67,13 @@ pub(super) struct Choice<'a> {
     message: Option<Delta<'a>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Option<Words<'a>>,
+    /// The word of the server behind the server.
+    #[serde(borrow, default)]
+    pub(super) native_finish_reason: Option<Words<'a>>,
+    #[serde(default)]
+    usage: Option<Counts>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
 }
 
 impl<'a> Choice<'a> {
@@ -50,12 +85,15 @@ impl<'a> Choice<'a> {
 #[derive(Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Option<Words<'a>>,
+    pub(super) content: Option<Content<'a>>,
     #[serde(borrow, default)]
-    pub(super) reasoning_content: Option<Words<'a>>,
-    /// The same under another name; servers that send both repeat themselves.
+    reasoning_content: Option<Words<'a>>,
     #[serde(borrow, default)]
-    pub(super) reasoning: Option<Words<'a>>,
+    reasoning: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    reasoning_text: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) refusal: Option<Words<'a>>,
     #[serde(borrow, default)]
@@ -63,6 +101,14 @@ pub(super) struct Delta<'a> {
     /// The shape before parallel calls.
     #[serde(borrow, default)]
     pub(super) function_call: Option<Function<'a>>,
+}
+
+impl<'a> Delta<'a> {
+    /// Reasoning has three names. Servers that send more than one repeat themselves: the first that says something counts.
+    pub(super) fn reasoning(&mut self) -> Option<Cow<'a, str>> {
+        let names = [self.reasoning_content.take(), self.reasoning.take(), self.reasoning_text.take()];
+        names.into_iter().flatten().map(|words| words.0).find(|text| !text.is_empty())
+    }
 }
 
 #[derive(Deserialize)]
@@ -103,8 +149,12 @@ pub(super) struct Counts {
     completion_tokens: Option<f64>,
     #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
+    /// DeepSeek's name for it.
     #[serde(default)]
     prompt_cache_hit_tokens: Option<f64>,
+    /// Moonshot's.
+    #[serde(default)]
+    cached_tokens: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -119,7 +169,8 @@ impl Counts {
     /// On this wire the prompt includes what came from the cache, and the completion includes reasoning.
     pub(super) fn usage(&self) -> Usage {
         let details = self.prompt_tokens_details.as_ref();
-        let cached = details.and_then(|details| details.cached_tokens).or(self.prompt_cache_hit_tokens);
+        let cached = details.and_then(|details| details.cached_tokens);
+        let cached = cached.or(self.prompt_cache_hit_tokens).or(self.cached_tokens);
         let prompt = count(self.prompt_tokens);
         let cache_read = count(cached).min(prompt);
         let cache_write = count(details.and_then(|details| details.cache_write_tokens)).min(prompt - cache_read);
@@ -161,7 +212,7 @@ mod tests {
     fn content(data: &str) -> Result<String, serde_json::Error> {
         Chunk::read(data.as_bytes(), |chunk| {
             let content = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.content);
-            content.map(|words| words.0.into_owned()).unwrap_or_default()
+            content.map(|content| content.text.into_owned()).unwrap_or_default()
         })
     }
 
@@ -170,7 +221,7 @@ mod tests {
         let data = br#"{"choices":[{"delta":{"content":"plain"}}]}"#;
         let borrowed = Chunk::read(data, |chunk| {
             let content = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.content);
-            matches!(content, Some(Words(Cow::Borrowed("plain"))))
+            matches!(content, Some(Content { text: Cow::Borrowed("plain"), .. }))
         });
         assert!(borrowed.unwrap());
     }

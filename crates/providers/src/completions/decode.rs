@@ -1,18 +1,26 @@
-//! Chunks of one answer to model events.
+//! Chunks of one answer to model events. What servers do differently here is read from everybody, whoever the server
+//! says it is; [`super::leniency`] has the list, with a recording of each.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{Finish, ModelEvent, ModelFault, Usage};
+use vocab::{Finish, ModelEvent, Usage};
 
 use super::chunk::{Chunk, Delta};
+use super::details::Details;
+use super::stop::{settle, stopped};
 use crate::calls::{Calls, Fragment};
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
 use crate::json::Words;
 
+/// Nothing follows. Servers that never say it end the stream instead.
+const DONE: &[u8] = b"[DONE]";
+
 pub(super) struct Answer {
     calls: Calls,
+    details: Details,
     /// Some servers repeat a running total with every chunk.
     usage: Option<Usage>,
     finish: Option<Finish>,
@@ -23,35 +31,41 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), usage: None, finish: None, refused: false, server }
+        Self { calls: Calls::default(), details: Details::default(), usage: None, finish: None, refused: false, server }
     }
 
-    fn take(&mut self, chunk: Chunk<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
-        if let Some(counts) = &chunk.usage {
-            self.usage = Some(counts.usage());
-        }
-        if let Some(error) = chunk.error {
-            return Err(faults::in_stream(error.get().as_bytes(), &self.server).into());
+    fn take(&mut self, chunk: Chunk<'_>, whole: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+        self.usage = chunk.usage().or(self.usage);
+        if let Some(error) = chunk.error(whole) {
+            return Err(faults::in_stream(error, &self.server).into());
         }
         let Some(mut choice) = chunk.choice() else { return Ok(()) };
         let reason = choice.finish_reason.take();
+        let native = choice.native_finish_reason.take();
         if let Some(delta) = choice.delta() {
             self.delta(delta, out)?;
         }
         if let Some(Words(reason)) = reason.filter(|reason| !reason.0.is_empty()) {
-            self.finish = Some(stopped(&reason)?);
+            self.finish = Some(stopped(&reason, native.as_ref().map(|native| &*native.0))?);
         }
         Ok(())
     }
 
-    fn delta(&mut self, delta: Delta<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
-        let some = |words: Option<Words<'_>>| words.map(|words| words.0.into_owned()).filter(|text| !text.is_empty());
-        out.extend(some(delta.reasoning_content).or_else(|| some(delta.reasoning)).map(ModelEvent::Thinking));
-        out.extend(some(delta.content).map(ModelEvent::Text));
-        if let Some(text) = some(delta.refusal) {
-            self.refused = true;
-            out.push_back(ModelEvent::Text(text));
+    fn delta(&mut self, mut delta: Delta<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
+        let some = |text: Cow<'_, str>| Some(text.into_owned()).filter(|text| !text.is_empty());
+        let content = delta.content.take().unwrap_or_default();
+        out.extend(delta.reasoning().or(Some(content.thinking)).and_then(some).map(ModelEvent::Thinking));
+        if let Some(list) = delta.reasoning_details.filter(|list| list.get() != "null") {
+            self.details.take(list)?;
         }
+        let refusal = delta.refusal.take().and_then(|words| some(words.0));
+        let text = some(content.text);
+        if text.is_some() || refusal.is_some() || delta.tool_calls.is_some() {
+            // The thinking is over: what seals it belongs to it, not to what follows.
+            out.extend(self.details.told().map(ModelEvent::Seal));
+        }
+        self.refused |= refusal.is_some();
+        out.extend(text.into_iter().chain(refusal).map(ModelEvent::Text));
         let old_style = delta.function_call.map(|function| (Some(0), None, function));
         let fragments = delta.tool_calls.into_iter().flatten();
         let fragments = fragments.filter_map(|call| Some((call.index, call.id, call.function?)));
@@ -71,44 +85,24 @@ impl Answer {
 
 impl Decoder for Answer {
     fn read(&mut self, data: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble> {
-        if data.trim_ascii() == b"[DONE]" {
+        if data.trim_ascii() == DONE {
             return Ok(Flow::Done);
         }
         self.whole(data, out)?;
         Ok(Flow::On)
     }
     fn whole(&mut self, body: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {
-        Chunk::read(body, |chunk| self.take(chunk, out))?
+        Chunk::read(body, |chunk| self.take(chunk, body, out))?
     }
     fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
     fn finish(&mut self, out: &mut VecDeque<ModelEvent>) -> Option<Finish> {
         out.extend(self.calls.finish());
+        out.extend(self.details.told().map(ModelEvent::Seal));
         self.finish.map(|finish| settle(finish, self.refused, !self.calls.is_empty()))
     }
     fn usage(&self) -> Option<Usage> {
         self.usage
-    }
-}
-
-fn stopped(reason: &str) -> Result<Finish, ModelFault> {
-    Ok(match reason {
-        "length" | "max_tokens" | "model_length" => Finish::Length,
-        "content_filter" | "refusal" => Finish::Refusal,
-        "tool_calls" | "function_call" => Finish::ToolUse,
-        "error" => return Err(faults::provider("the server ended the answer with an error and no reason")),
-        // `stop`, and words nobody has heard yet.
-        _ => Finish::Stop,
-    })
-}
-
-/// Reasons that servers give wrongly are put right by what really came.
-fn settle(finish: Finish, refused: bool, calls: bool) -> Finish {
-    match finish {
-        Finish::Stop | Finish::ToolUse if calls => Finish::ToolUse,
-        Finish::Stop | Finish::ToolUse if refused => Finish::Refusal,
-        Finish::ToolUse => Finish::Stop,
-        finish => finish,
     }
 }

@@ -6,6 +6,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::quirks::Quirks;
 use super::routing;
+use super::thinking::{Thinking, ThinkingFormat};
 use crate::format::{Draft, Written};
 use crate::json::string;
 
@@ -13,11 +14,19 @@ use crate::json::string;
 pub(super) struct Frame {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
-    pub(super) effort: Option<Arc<str>>,
+    pub(super) thinking: Option<Thinking>,
+    pub(super) thinking_format: ThinkingFormat,
     pub(super) route: Option<Arc<str>>,
-    /// Tools and system prompt.
-    pub(super) fixed: Bytes,
-    pub(super) has_system: bool,
+    /// Whether the server is told to keep nothing.
+    pub(super) forget: bool,
+    /// Whether the server is asked to cache.
+    pub(super) cache: bool,
+    /// With a comma behind them; empty when there are none.
+    pub(super) tools: Bytes,
+    /// As JSON text; empty when there are none.
+    pub(super) instructions: Bytes,
+    /// The messages have calls.
+    pub(super) called: bool,
     pub(super) messages: Vec<Bytes>,
     pub(super) quirks: Arc<Quirks>,
 }
@@ -40,20 +49,32 @@ impl Draft for Frame {
             let name = if long { "max_completion_tokens" } else { "max_tokens" };
             head.put_slice(format!("\"{name}\":{},", self.max_tokens).as_bytes());
         }
-        if let Some(effort) = self.effort.as_ref().filter(|_| !self.quirks.has(Quirks::NO_EFFORT)) {
-            head.put_slice(br#""reasoning_effort":"#);
-            string(&mut head, effort);
-            head.put_u8(b',');
+        if let Some(thinking) = &self.thinking {
+            self.thinking_format.put(&mut head, thinking, !self.quirks.has(Quirks::NO_EFFORT));
+        }
+        if self.forget {
+            head.put_slice(br#""store":false,"#);
+        }
+        if self.cache {
+            head.put_slice(br#""cache_control":{"type":"ephemeral"},"#);
         }
         if let Some(route) = &self.route {
             routing::put(&mut head, route);
         }
-        let between: &[u8] = if self.has_system && !self.messages.is_empty() { b"," } else { b"" };
-        Written {
-            head: vec![head.freeze(), self.fixed.clone(), Bytes::from_static(between)],
-            messages: self.messages.clone(),
-            tail: Bytes::from_static(b"]}"),
+        if self.tools.is_empty() && self.called && self.quirks.has(Quirks::EMPTY_TOOLS) {
+            head.put_slice(br#""tools":[],"#);
         }
+        let mut system = BytesMut::from(&br#""messages":["#[..]);
+        let mut pieces = vec![head.freeze(), self.tools.clone()];
+        if self.instructions.is_empty() {
+            pieces.push(system.freeze());
+        } else {
+            let role = if self.quirks.has(Quirks::NO_DEVELOPER) { "system" } else { "developer" };
+            system.put_slice(format!(r#"{{"role":"{role}","content":"#).as_bytes());
+            let end: &[u8] = if self.messages.is_empty() { b"}" } else { b"}," };
+            pieces.extend([system.freeze(), self.instructions.clone(), Bytes::from_static(end)]);
+        }
+        Written { head: pieces, messages: self.messages.clone(), tail: Bytes::from_static(b"]}") }
     }
 
     fn learn(&self, status: u16, body: &[u8]) -> bool {

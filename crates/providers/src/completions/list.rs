@@ -101,8 +101,9 @@ impl Extras {
     }
 }
 
-/// What a server takes that says which parameters it takes, weakest first.
-const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
+/// What a server takes that says which parameters it takes, weakest first. It says nothing of models that always think;
+/// not asking for it is always possible.
+const LEVELS: [&str; 5] = ["off", "minimal", "low", "medium", "high"];
 
 fn levels(parameters: &[String]) -> Arc<[Arc<str>]> {
     let thinks = parameters.iter().any(|one| one == "reasoning");
@@ -145,7 +146,7 @@ mod tests {
             [None, Some(0), None, None, None, None]
         );
         let thinks = parse(br#"[{"id":"a","supported_parameters":["tools","reasoning"]}]"#, 1).unwrap();
-        assert_eq!(thinks[0].levels.as_deref().unwrap().join(" "), "minimal low medium high");
+        assert_eq!(thinks[0].levels.as_deref().unwrap().join(" "), "off minimal low medium high");
         assert_eq!(models[5].prices, None);
         assert_eq!(parse(br#"[{"id":"a"}]"#, 1).unwrap().len(), 1);
         assert_eq!(parse(br#"{"data":null}"#, 1).unwrap().len(), 0);

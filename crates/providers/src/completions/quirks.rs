@@ -8,24 +8,37 @@ use crate::faults;
 /// Parts of a request that some servers refuse. What was learned holds for the rest of the conversation.
 pub(super) struct Quirks(AtomicU8);
 
-/// The word in the server's refusal, and what it teaches.
-const LESSONS: [(&str, u8); 3] = [
+/// The word in the server's refusal, in lower case, and what it teaches.
+const LESSONS: &[(&str, u8)] = &[
     ("max_completion_tokens", Quirks::LONG_LIMIT_NAME),
     ("stream_options", Quirks::NO_STREAM_OPTIONS),
     ("reasoning_effort", Quirks::NO_EFFORT),
+    // xAI says it in its own spelling.
+    ("reasoningeffort", Quirks::NO_EFFORT),
+    // Ollama, of models that cannot.
+    ("does not support thinking", Quirks::NO_EFFORT),
+    ("developer", Quirks::NO_DEVELOPER),
+    // vLLM names no role.
+    ("unexpected message role", Quirks::NO_DEVELOPER),
+    // LiteLLM before Claude.
+    ("`tools=`", Quirks::EMPTY_TOOLS),
 ];
 
 impl Quirks {
     pub(super) const LONG_LIMIT_NAME: u8 = 1;
     pub(super) const NO_STREAM_OPTIONS: u8 = 2;
     pub(super) const NO_EFFORT: u8 = 4;
+    pub(super) const NO_DEVELOPER: u8 = 8;
+    pub(super) const EMPTY_TOOLS: u8 = 16;
 
-    /// What somebody said about the server needs not be learned.
-    pub(super) fn new(compat: &Compat) -> Self {
+    /// What somebody said about the server needs not be learned. `thinks`: the model does.
+    pub(super) fn new(compat: &Compat, thinks: bool) -> Self {
         let said = [
             (compat.max_tokens_field == Some(TokensField::MaxCompletionTokens), Self::LONG_LIMIT_NAME),
             (compat.usage_in_streaming == Some(false), Self::NO_STREAM_OPTIONS),
             (compat.reasoning_effort == Some(false), Self::NO_EFFORT),
+            (!thinks || compat.developer_role != Some(true), Self::NO_DEVELOPER),
+            (compat.empty_tools == Some(true), Self::EMPTY_TOOLS),
         ];
         Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
     }

@@ -121,3 +121,28 @@ async fn every_model_says_whose_it_is() {
     }
     assert_eq!(&**provider(&mock).provider(), "openai");
 }
+
+#[tokio::test]
+async fn a_model_is_asked_for_the_nearest_level_it_takes() {
+    let mock = MockModel::start().await;
+    let provider = provider(&mock);
+    for (levels, asked, want) in [
+        (Some("off low high"), Some("xhigh"), Some("high")),
+        (Some("off low high"), Some("medium"), Some("low")),
+        (Some("off low high"), Some("minimal"), Some("low")),
+        (Some("off low high"), Some("off"), None),
+        (Some("off low high"), None, None),
+        (Some("low high"), Some("off"), Some("low")),
+        (Some(""), Some("high"), None),
+        (None, Some("unheard-of"), Some("unheard-of")),
+    ] {
+        let levels = levels.map(|levels| levels.split_whitespace().map(Arc::from).collect());
+        let model = ModelInfo { levels, ..ModelInfo::named("mock/nice", 1000) };
+        let mut chat = provider.chat(&model).unwrap();
+        chat.push(&user("hi"));
+        all(chat.call(&CallSpec { thinking: asked.map(Arc::from), ..spec() })).await;
+        let body = mock.last_chat();
+        let effort = body.get("reasoning_effort").and_then(|effort| effort.as_str());
+        assert_eq!(effort, want, "{asked:?} of {:?}", model.levels);
+    }
+}

@@ -3,9 +3,12 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use providers::Replay;
+use providers::{CallIds, Client, Compat, ReasoningBack, Replay};
 use testkit::mock_model::{MockModel, Reply};
-use vocab::{Chat, ModelEvent, ModelStream, Sent};
+use vocab::{
+    AssistantMessage, Block, Call, CallInput, Chat, Finish, Json, Message, MessageEnd, ModelEvent, ModelStream,
+    Provider, Sent, Usage,
+};
 
 use crate::support::{chat, provider_with, spec, user};
 
@@ -42,4 +45,56 @@ async fn each_request_is_told_and_written_again_byte_for_byte() {
             assert!(!format!("{sent:?}").contains("canary"));
         }
     }
+}
+
+#[tokio::test]
+async fn whatever_a_server_wants_in_messages_is_written_again() {
+    let thoughtful = |model: &str| {
+        let call = Call {
+            id: "call_with_underscores".into(),
+            name: "file.read".into(),
+            input: CallInput::Object(Json::trusted("{}")),
+            seal: Some(r#"[{"type":"reasoning.encrypted","data":"E\/="}]"#.into()),
+        };
+        Message::Assistant(AssistantMessage {
+            blocks: vec![Block::Thinking { text: "hm".into(), opaque: None }, Block::Call(call)],
+            model: model.into(),
+            end: MessageEnd::Finished(Finish::ToolUse),
+            usage: Usage::default(),
+        })
+    };
+    let messages = [thoughtful("mock/alpha"), user("a"), thoughtful("mock/other"), user("say b")];
+    let mock = MockModel::start().await;
+    let provider: Client = provider_with(&mock, |_| {});
+    let back = [
+        ReasoningBack::Nothing,
+        ReasoningBack::Content,
+        ReasoningBack::Reasoning,
+        ReasoningBack::Details,
+        ReasoningBack::Text,
+    ];
+    let mut bodies = Vec::new();
+    for reasoning_back in back {
+        for switch in [false, true] {
+            let compat = Compat {
+                reasoning_back: Some(reasoning_back),
+                call_ids: switch.then_some(CallIds::Nine),
+                tool_result_name: Some(switch),
+                assistant_after_result: Some(switch),
+                null_content: Some(!switch),
+                ..Compat::default()
+            };
+            let mut chat = provider.chat_with(&provider.resolve("mock/alpha").unwrap(), compat);
+            messages.iter().for_each(|message| chat.push(message));
+            let told = sent(chat.call(&spec())).await;
+            let mut replay = Replay::new(&told[0].0).unwrap();
+            messages.iter().for_each(|message| replay.push(message));
+            let body = mock.chats().pop().unwrap().body;
+            assert_eq!(String::from_utf8_lossy(&replay.body(&told[0].0)), String::from_utf8_lossy(&body));
+            bodies.push(body);
+        }
+    }
+    bodies.sort_unstable();
+    bodies.dedup();
+    assert_eq!(bodies.len(), 2 * back.len(), "every switch shows");
 }

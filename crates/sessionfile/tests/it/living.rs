@@ -43,6 +43,7 @@ fn engine(process: &Mirrored, world: &World) -> Engine {
         ids: Arc::new(CountedIds::default()),
         clock: Arc::new(TickingClock::default()),
         read_object: wire::read_object,
+        fit_picture: as_it_is,
         around: Arc::new(Alone),
         servers: Arc::new(NoServers),
     };

@@ -2,15 +2,17 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
+use super::format::{Asked, Format, Manner, Speech, path_only};
 use super::steps::{Reply, Step};
-use super::{MODELS, Request, State, lock, script};
+use super::{Request, State, checks, lock, script};
 
 /// A longer request head or body closes the connection: only a broken client sends one.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -52,28 +54,50 @@ struct Connection {
 impl Connection {
     async fn serve(mut self) -> io::Result<()> {
         while let Some(request) = self.request().await? {
-            let reply = self.route(&request);
-            let chat = request.path.ends_with("/chat/completions");
+            let format = Format::of(&request.path);
+            let (asked, reply) = self.route(&request);
             lock(&self.state.requests).add(request);
-            if chat {
+            if format.is_some() {
                 self.state.counts.send_modify(|counts| counts.chats += 1);
             }
-            if !self.answer(reply).await? {
+            if !self.answer(asked, reply).await? {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn route(&self, request: &Request) -> Reply {
-        match (request.method.as_str(), request.path.as_str()) {
-            ("POST", "/v1/chat/completions") => match lock(&self.state.queue).pop_front() {
+    /// The reply, and the form it is to have; both are there before the request is counted.
+    fn route(&self, request: &Request) -> (Option<Asked>, Reply) {
+        let chat = Format::of(&request.path).filter(|_| request.method == "POST");
+        if let Some(format) = chat {
+            let number = self.state.counts.borrow().chats;
+            let Ok(body) = serde_json::from_slice::<Value>(&request.body) else {
+                return (None, shaped(Reply::error(400, "the body is not JSON"), format));
+            };
+            let asked = format.asked(&request.path, &body, number);
+            if !self.state.lenient.load(Ordering::Relaxed)
+                && let Some(complaint) = checks::complaint(&asked, &body, &lock(&self.state.known))
+            {
+                return (None, shaped(Reply::error(400, &complaint), format));
+            }
+            let reply = match lock(&self.state.queue).pop_front() {
                 Some(reply) => reply,
-                None => script::reply(&request.body, &mut lock(&self.state.fails)),
-            },
-            ("GET", "/v1/models") => lock(&self.state.models_reply).clone().unwrap_or_else(models),
-            _ => Reply::error(404, "no such path"),
+                None => script::reply(format, &request.body, &body, &mut lock(&self.state.fails)),
+            };
+            return (Some(asked), shaped(reply, format));
         }
+        let reply = match Format::of_models(request).filter(|_| request.method == "GET") {
+            Some(format) => match lock(&self.state.models_reply).clone() {
+                Some(reply) => shaped(reply, format),
+                None => Reply::plain(200, "application/json", format.models().to_string()),
+            },
+            None => {
+                let gemini = path_only(&request.path).starts_with("/v1beta");
+                shaped(Reply::error(404, "no such path"), if gemini { Format::Gemini } else { Format::Completions })
+            }
+        };
+        (None, reply)
     }
 
     /// The next request; `None` at the end of the connection.
@@ -112,10 +136,10 @@ impl Connection {
     }
 
     /// Whether the connection stays open.
-    async fn answer(&mut self, reply: Reply) -> io::Result<bool> {
+    async fn answer(&mut self, asked: Option<Asked>, reply: Reply) -> io::Result<bool> {
         match reply {
             Reply::Drop => Ok(false),
-            Reply::Plain { status, headers, body } => {
+            Reply::Plain { status, headers, body, .. } => {
                 let mut out = format!("HTTP/1.1 {status} Mock\r\ncontent-length: {}\r\n", body.len());
                 for (name, value) in headers {
                     out.push_str(&format!("{name}: {value}\r\n"));
@@ -126,16 +150,57 @@ impl Connection {
                 self.stream.write_all(&out).await?;
                 Ok(true)
             }
-            Reply::Stream { content_type, steps } => self.stream_steps(&content_type, &steps).await,
+            Reply::Stream { content_type, steps } => {
+                // A list of models has no stream of its own; what is scripted for one comes as it is.
+                let asked =
+                    asked.unwrap_or_else(|| Format::Completions.asked("", &serde_json::json!({"stream": true}), 0));
+                let speech = Speech::new(asked, steps);
+                lock(&self.state.known).learn(&speech);
+                match speech.asked.manner {
+                    Manner::Stream => self.stream_steps(&content_type, speech).await,
+                    Manner::Whole | Manner::List => self.whole(speech).await,
+                }
+            }
         }
     }
 
-    async fn stream_steps(&mut self, content_type: &str, steps: &[Step]) -> io::Result<bool> {
+    /// Waits as long as the steps say, then answers at once.
+    async fn whole(&mut self, speech: Speech) -> io::Result<bool> {
+        for step in &speech.steps {
+            match step {
+                Step::Pause { .. } | Step::Hold => self.pass(step).await?,
+                Step::Cut | Step::Eof => return Ok(false),
+                Step::Error { status, message } => {
+                    let reply = shaped(Reply::error(*status, message), speech.asked.format);
+                    return Box::pin(self.answer(None, reply)).await;
+                }
+                _ => {}
+            }
+        }
+        let reply = Reply::plain(200, "application/json", speech.whole().to_string());
+        Box::pin(self.answer(None, reply)).await
+    }
+
+    /// Waits as long as this step says.
+    async fn pass(&mut self, step: &Step) -> io::Result<()> {
+        match step {
+            Step::Pause { ms } => self.wait(tokio::time::sleep(Duration::from_millis(*ms))).await,
+            Step::Hold => {
+                let state = self.state.clone();
+                self.wait(async { state.releases.acquire().await.expect("never closed").forget() }).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn stream_steps(&mut self, content_type: &str, mut speech: Speech) -> io::Result<bool> {
         let mut out = format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n")
             .into_bytes();
         let mut stays = true;
-        for step in steps {
-            if let Some(bytes) = step.bytes().filter(|bytes| !bytes.is_empty()) {
+        for at in 0..speech.steps.len() {
+            let bytes = speech.bytes(at).filter(|bytes| !bytes.is_empty());
+            let step = &speech.steps[at];
+            if let Some(bytes) = bytes {
                 out.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
                 out.extend_from_slice(&bytes);
                 out.extend_from_slice(b"\r\n");
@@ -147,11 +212,7 @@ impl Connection {
             self.stream.write_all(&out).await?;
             out.clear();
             match step {
-                Step::Pause { ms } => self.wait(tokio::time::sleep(Duration::from_millis(*ms))).await?,
-                Step::Hold => {
-                    let state = self.state.clone();
-                    self.wait(async { state.releases.acquire().await.expect("never closed").forget() }).await?;
-                }
+                Step::Pause { .. } | Step::Hold => self.pass(step).await?,
                 Step::Cut => {
                     self.stream.set_zero_linger()?;
                     return Ok(false);
@@ -182,10 +243,10 @@ impl Connection {
     }
 }
 
-fn models() -> Reply {
-    let data: Vec<_> = MODELS
-        .iter()
-        .map(|(id, window)| json!({ "id": id, "object": "model", "owned_by": "mock", "context_length": window }))
-        .collect();
-    Reply::plain(200, "application/json", json!({ "object": "list", "data": data }).to_string())
+/// An error in the vendor's shape; everything else as it is.
+fn shaped(mut reply: Reply, format: Format) -> Reply {
+    if let Reply::Plain { status, body, error: Some(message), .. } = &mut reply {
+        *body = format.error(*status, message).to_string().into_bytes();
+    }
+    reply
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! say 3 words                     w1 w2 w3, one delta per word
 //! say "any text" | say any text   one delta per word, each with the space behind it
-//! think "..."                     reasoning, one delta
+//! think "..."                     reasoning, one delta, and its seal
 //! call TOOL {"json": "object"}    a tool call; the object may be left out
 //! stall 2 say 5 words             two of the five words, then silence
 //! fail 503                        an HTTP error instead of an answer
@@ -18,6 +18,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::Format;
 use super::steps::{Reply, Step, words};
 
 /// How many scripted failures each request body has had.
@@ -57,11 +58,8 @@ pub fn parse(prompt: &str) -> Vec<Vec<Action>> {
 }
 
 /// What to answer to this chat request.
-pub(super) fn reply(body: &[u8], fails: &mut Fails) -> Reply {
-    let Ok(request) = serde_json::from_slice::<Value>(body) else {
-        return Reply::error(400, "the body is not JSON");
-    };
-    let (prompt, results) = position(&request);
+pub(super) fn reply(format: Format, body: &[u8], request: &Value, fails: &mut Fails) -> Reply {
+    let (prompt, results) = format.position(request);
     let script = parse(&prompt);
     let (mut at, mut round, mut left) = (0, 0, results);
     while let Some(actions) = script.get(at) {
@@ -88,7 +86,7 @@ pub(super) fn reply(body: &[u8], fails: &mut Fails) -> Reply {
 
 fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
     let mut steps = Vec::new();
-    let mut calls = 0;
+    let (mut calls, mut sealed) = (0, false);
     let numbered = |count: usize, of: usize| {
         (1..=count).map(move |n| Step::Text(if n == of { format!("w{n}") } else { format!("w{n} ") }))
     };
@@ -96,9 +94,16 @@ fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
         match action {
             Action::SayWords(count) => steps.extend(numbered(*count, *count)),
             Action::SayText(text) => steps.extend(words(text).map(Step::text)),
-            Action::Think(text) => steps.push(Step::Thinking(text.clone())),
+            Action::Think(text) => {
+                steps.extend([Step::Thinking(text.clone()), Step::Seal(seal(text, round))]);
+                sealed = true;
+            }
             Action::Call { tool, arguments } => {
                 steps.push(Step::call(calls, &format!("call_{round}_{calls}"), tool, arguments));
+                // Where calls have signatures, the first has one, whether or not a thought was shown.
+                if !std::mem::replace(&mut sealed, true) {
+                    steps.push(Step::Seal(seal(tool, round)));
+                }
                 calls += 1;
             }
             Action::Stall { after, of } => {
@@ -108,42 +113,19 @@ fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
             Action::Fail(status) => return Reply::error(*status, &format!("scripted failure {status}")),
         }
     }
-    let said = steps.len() as u64;
+    let said = steps.iter().filter(|step| !matches!(step, Step::Seal(_))).count() as u64;
     steps.push(Step::finish(if calls > 0 { "tool_calls" } else { "stop" }));
     // A token for every four bytes asked and every delta said: enough to make sums that can be checked.
     steps.extend([Step::usage(body_bytes as u64 / 4, 0, said), Step::Done]);
     Reply::stream(steps)
 }
 
-/// The last user text, and how many tool messages came after it. A user message of pictures only belongs to the
-/// results before it.
-fn position(request: &Value) -> (String, usize) {
-    let empty = Vec::new();
-    let messages = request["messages"].as_array().unwrap_or(&empty);
-    let mut results = 0;
-    for message in messages.iter().rev() {
-        match message["role"].as_str() {
-            Some("tool") => results += 1,
-            Some("user") => {
-                if let Some(text) = user_text(&message["content"]) {
-                    return (text, results);
-                }
-            }
-            _ => {}
-        }
-    }
-    (String::new(), results)
-}
-
-fn user_text(content: &Value) -> Option<String> {
-    match content {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(parts) => {
-            let texts: Vec<&str> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
-            (!texts.is_empty()).then(|| texts.concat())
-        }
-        _ => None,
-    }
+/// A signature that depends on nothing but what it seals: base64, as some vendors insist on, with all of its letters.
+fn seal(what: &str, round: usize) -> String {
+    // FNV-1a, 128 bits.
+    let mix = |hash: u128, byte| (hash ^ u128::from(byte)).wrapping_mul(0x1_0000_0000_0000_0000_013b);
+    let hash = what.bytes().chain(round.to_le_bytes()).fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, mix);
+    format!("Ep+/{hash:032x}AA==")
 }
 
 // ---- the grammar ----------------------------------------------------------------------------------------------
@@ -255,6 +237,10 @@ mod tests {
         }
     }
 
+    fn answer(body: &[u8], fails: &mut Fails) -> Reply {
+        reply(Format::Completions, body, &serde_json::from_slice(body).unwrap(), fails)
+    }
+
     fn texts(reply: Reply) -> String {
         match reply {
             Reply::Stream { steps, .. } => steps
@@ -287,7 +273,7 @@ mod tests {
             ];
             messages.extend((0..results).map(|_| serde_json::json!({"role":"tool","content":"x"})));
             let body = serde_json::json!({ "messages": messages }).to_string();
-            assert_eq!(texts(reply(body.as_bytes(), &mut Fails::default())), want, "{results} results");
+            assert_eq!(texts(answer(body.as_bytes(), &mut Fails::default())), want, "{results} results");
         }
     }
 
@@ -295,10 +281,10 @@ mod tests {
     fn a_failure_with_something_behind_it_happens_once_per_body() {
         let mut fails = Fails::default();
         let body = br#"{"messages":[{"role":"user","content":"fail 503 then fail 429 then say hi"}]}"#;
-        let got: Vec<String> = (0..4).map(|_| texts(reply(body, &mut fails))).collect();
+        let got: Vec<String> = (0..4).map(|_| texts(answer(body, &mut fails))).collect();
         assert_eq!(got, ["503", "429", "hi", "hi"]);
         let body = br#"{"messages":[{"role":"user","content":"fail 500"}]}"#;
-        let got: Vec<String> = (0..3).map(|_| texts(reply(body, &mut fails))).collect();
+        let got: Vec<String> = (0..3).map(|_| texts(answer(body, &mut fails))).collect();
         assert_eq!(got, ["500", "500", "500"]);
     }
 }

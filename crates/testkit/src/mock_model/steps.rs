@@ -1,13 +1,19 @@
-//! What the server can be told to answer, and how each step looks on the wire.
+//! What the server can be told to answer. The words are no vendor's own; each format has its speaker for them.
 
-use serde_json::{Value, json};
+use super::completions;
 
 /// One answer of the server.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// An ordinary response with a `Content-Length`.
-    Plain { status: u16, headers: Vec<(String, String)>, body: Vec<u8> },
-    /// A chunked response, one HTTP chunk per step.
+    Plain {
+        status: u16,
+        headers: Vec<(String, String)>,
+        body: Vec<u8>,
+        /// The message of an error, said in the shape of the format that was asked instead of `body`.
+        error: Option<String>,
+    },
+    /// A chunked response, one HTTP chunk per step; one JSON value for who did not ask for a stream.
     Stream { content_type: String, steps: Vec<Step> },
     /// Closes the connection without a byte.
     Drop,
@@ -36,12 +42,14 @@ impl Reply {
     }
     /// A response with this status and text.
     pub fn plain(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Reply::Plain { status, headers: vec![("content-type".into(), content_type.into())], body: body.into() }
+        let headers = vec![("content-type".into(), content_type.into())];
+        Reply::Plain { status, headers, body: body.into(), error: None }
     }
-    /// A JSON error in OpenAI's shape.
+    /// A JSON error in the vendor's shape.
     pub fn error(status: u16, message: &str) -> Self {
-        let body = json!({ "error": { "message": message, "type": "mock_error", "code": null } });
-        Self::plain(status, "application/json", body.to_string())
+        let headers = vec![("content-type".into(), "application/json".into())];
+        let body = completions::error(message).to_string().into();
+        Reply::Plain { status, headers, body, error: Some(message.into()) }
     }
     /// Adds a header to a plain response.
     pub fn header(mut self, name: &str, value: &str) -> Self {
@@ -64,22 +72,35 @@ pub enum Step {
         name: Option<String>,
         arguments: Option<String>,
     },
+    /// The signature of the thinking or call before it; behind anything else, of a thought without words.
+    Seal(String),
+    /// A thought whose words are sealed.
+    Redacted(String),
+    /// `prompt` counts all of it, the cached and the written part too.
     Usage {
         prompt: u64,
         cached: u64,
+        written: u64,
         completion: u64,
     },
+    /// `stop`, `length`, `tool_calls`, `refusal` (the model's own), `content_filter` (the server's), `blocked` (of the
+    /// prompt), `failed` (where the format has a word for it); anything else is said as it is.
     Finish(String),
+    /// An error in the middle of the stream, in the vendor's shape.
+    Error {
+        status: u16,
+        message: String,
+    },
     /// These bytes, as they are.
     Raw(Vec<u8>),
-    /// A keep-alive comment.
+    /// A keep-alive: a comment, or Anthropic's ping.
     Comment,
     Pause {
         ms: u64,
     },
     /// Waits for a `release`, or for the client to go away.
     Hold,
-    /// `data: [DONE]`
+    /// The last event, where the format has one behind the finish: `[DONE]`, `message_stop`.
     Done,
     /// Resets the connection.
     Cut,
@@ -107,62 +128,21 @@ impl Step {
         Step::Call { index: Some(index), id: None, name: None, arguments: Some(arguments.into()) }
     }
     pub fn usage(prompt: u64, cached: u64, completion: u64) -> Self {
-        Step::Usage { prompt, cached, completion }
+        Step::Usage { prompt, cached, written: 0, completion }
     }
     pub fn finish(reason: &str) -> Self {
         Step::Finish(reason.into())
     }
 
-    /// The bytes of this step; `None` for steps that are not bytes.
+    /// The bytes of this step in Chat Completions; `None` for steps that are not bytes. For the other formats see
+    /// [`Format::stream`](super::Format::stream).
     pub fn bytes(&self) -> Option<Vec<u8>> {
-        Some(match self {
-            Step::Text(text) => delta(json!({ "content": text })),
-            Step::Thinking(text) => delta(json!({ "reasoning_content": text })),
-            Step::Call { index, id, name, arguments } => {
-                let mut call = json!({ "function": {} });
-                set(&mut call, "index", index);
-                set(&mut call, "id", id);
-                if id.is_some() {
-                    call["type"] = "function".into();
-                }
-                set(&mut call["function"], "name", name);
-                set(&mut call["function"], "arguments", arguments);
-                delta(json!({ "tool_calls": [call] }))
-            }
-            Step::Usage { prompt, cached, completion } => {
-                let usage = json!({
-                    "prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-                    "prompt_tokens_details": { "cached_tokens": cached },
-                });
-                data(&json!({ "object": "chat.completion.chunk", "choices": [], "usage": usage }))
-            }
-            Step::Finish(reason) => data(&json!({
-                "object": "chat.completion.chunk",
-                "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }],
-            })),
-            Step::Raw(bytes) => bytes.clone(),
-            Step::Comment => b": keep-alive\n\n".to_vec(),
-            Step::Done => b"data: [DONE]\n\n".to_vec(),
-            Step::Pause { .. } | Step::Hold | Step::Cut | Step::Eof | Step::HangUp => return None,
-        })
+        match self {
+            Step::Raw(bytes) => Some(bytes.clone()),
+            Step::Pause { .. } | Step::Hold | Step::Cut | Step::Eof | Step::HangUp => None,
+            step => Some(completions::say(step)),
+        }
     }
-}
-
-fn set<T: Into<Value> + Clone>(object: &mut Value, key: &str, value: &Option<T>) {
-    if let Some(value) = value {
-        object[key] = value.clone().into();
-    }
-}
-
-fn delta(delta: Value) -> Vec<u8> {
-    data(&json!({
-        "id": "chatcmpl-mock", "object": "chat.completion.chunk", "created": 0, "model": "mock/alpha",
-        "choices": [{ "index": 0, "delta": delta, "finish_reason": null }],
-    }))
-}
-
-fn data(value: &Value) -> Vec<u8> {
-    format!("data: {value}\n\n").into_bytes()
 }
 
 /// The text cut after each run of spaces: every word keeps the space behind it.

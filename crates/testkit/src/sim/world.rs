@@ -92,6 +92,7 @@ impl World {
             ids: self.ids.clone(),
             clock: self.clock.clone(),
             read_object: wire::read_object,
+            fit_picture: vocab::as_it_is,
             around: Arc::new(vocab::Alone),
             servers: Arc::new(vocab::NoServers),
         };

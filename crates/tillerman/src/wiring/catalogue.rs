@@ -113,14 +113,13 @@ impl Catalogue {
     fn remote_id<'s>(remote: &Client, slug: &'s str) -> Result<&'s str, Fault> {
         let prefixed = slug.split_once('/').filter(|(name, _)| *name == &**remote.provider());
         let Some((provider, rest)) = prefixed else { return Ok(slug) };
-        let known = remote.known();
-        let has = |id: &str| known.iter().any(|model| &*model.id == id);
+        let has = |id: &str| remote.has(id) == Some(true);
         if has(slug) || (provider == NESTED && !has(rest) && !rest.contains('/')) {
             return Ok(slug);
         }
         // Who names the provider means a model that it has.
-        if !known.is_empty() && !has(rest) {
-            let message = format!("no model `{slug}`; there is: {}", pick::names(known.iter()));
+        if remote.has(rest) == Some(false) {
+            let message = format!("no model `{slug}`; there is: {}", pick::names(remote.known().iter()));
             return Err(Fault::new(FaultKind::UnknownModel, message));
         }
         Ok(rest)

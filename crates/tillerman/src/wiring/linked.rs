@@ -222,9 +222,8 @@ impl Links {
             }
             None => (self.find(OPENAI).filter(|_| self.bare)?, slug.to_owned()),
         };
-        let known = client.known();
         // Who names the provider means a model that it has.
-        if named.is_some() && !known.is_empty() && !known.iter().any(|model| *model.id == *id) {
+        if named.is_some() && client.has(&id) == Some(false) {
             let there_is = pick::names(self.known_of(client).iter());
             let message = format!("no model `{slug}`; there is: {there_is}");
             return Some(Err(Fault::new(FaultKind::UnknownModel, message)));

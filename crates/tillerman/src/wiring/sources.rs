@@ -96,7 +96,7 @@ impl Sources {
 
     /// Whose it is by its bare id, where only one of them is known to have it.
     pub(super) fn owner(&self, id: &str) -> Option<&Source> {
-        let mut owners = self.all.iter().filter(|source| source.client.known().iter().any(|model| *model.id == *id));
+        let mut owners = self.all.iter().filter(|source| source.client.has(id) == Some(true));
         owners.next().filter(|_| owners.next().is_none())
     }
 
@@ -196,41 +196,29 @@ fn config(setup: &Setup, provided: Provided, key: Option<Arc<Held>>) -> Result<C
     Ok(config)
 }
 
-/// Models of a provider that are known beforehand: those of its own table, those of `models` with its name before them, then
-/// the built-in ones.
+/// Models of a provider that the configuration describes: those of its own table, then those of `models` with its name
+/// before theirs. The rest is the client's to know.
 pub(super) fn described(setup: &Setup, name: &str, entries: &[ModelEntry]) -> Vec<ModelInfo> {
     let prefix = format!("{name}/");
     let elsewhere = setup.known_models.iter().filter_map(|model| {
         let id: Arc<str> = model.slug.strip_prefix(&*prefix)?.into();
-        Some(ModelInfo { slug: id.clone(), id, ..model.clone() })
+        let shown = if model.name == model.slug { id.clone() } else { model.name.clone() };
+        Some(ModelInfo { slug: id.clone(), id, name: shown, ..model.clone() })
     });
-    let mut all: Vec<ModelInfo> = entries.iter().map(|entry| info(setup, name, entry)).chain(elsewhere).collect();
-    for model in models::of(name) {
-        if all.iter().all(|known| known.id != model.id) {
-            all.push(model);
-        }
-    }
-    all
+    entries.iter().map(|entry| info(name, entry)).chain(elsewhere).collect()
 }
 
-/// What the user says of a model; where nothing is said, what is built in.
-fn info(setup: &Setup, provider: &str, entry: &ModelEntry) -> ModelInfo {
-    const WINDOW_DEFAULT: u64 = 128_000;
-    let mut info = ModelInfo::named(entry.slug.as_str(), entry.context_window.unwrap_or(0));
-    info.max_output = entry.max_output;
-    info.prices = entry.prices;
-    if let Some(name) = &entry.name {
-        info.name = name.as_str().into();
+/// What the user says of a model; a window of 0 is for others to tell.
+fn info(provider: &str, entry: &ModelEntry) -> ModelInfo {
+    let facts = models::find(provider, &entry.slug);
+    let levels = |levels: &Vec<String>| levels.iter().map(|level| Arc::from(level.as_str())).collect();
+    ModelInfo {
+        name: entry.name.as_deref().unwrap_or(&entry.slug).into(),
+        max_output: entry.max_output,
+        prices: entry.prices,
+        images: entry.images.unwrap_or(facts.is_none_or(|facts| facts.images)),
+        thinking: entry.thinking.unwrap_or(facts.is_none_or(|facts| !facts.levels.is_empty())),
+        levels: entry.levels.as_ref().map(levels),
+        ..ModelInfo::named(entry.slug.as_str(), entry.context_window.unwrap_or(0))
     }
-    info.levels = entry.levels.as_ref().map(|levels| levels.iter().map(|level| Arc::from(level.as_str())).collect());
-    if let Some(facts) = models::find(provider, &entry.slug) {
-        facts.fill(&mut info);
-        (info.images, info.thinking) = (facts.images, !facts.levels.is_empty());
-    }
-    info.images = entry.images.unwrap_or(info.images);
-    info.thinking = entry.thinking.unwrap_or(info.thinking);
-    if info.context_window == 0 {
-        info.context_window = setup.default_context_window.unwrap_or(WINDOW_DEFAULT);
-    }
-    info
 }

@@ -153,6 +153,26 @@ async fn every_name_of_every_provider_resolves() {
     }
 }
 
+/// The built-in table stands for a vendor that nobody has asked yet, but it is no list to refuse names by.
+#[tokio::test]
+async fn a_vendors_models_are_known_before_it_is_asked() {
+    let env = server("https://api.openai.com/v1");
+    let setup = Setup { known_models: Vec::new(), ..setup(loose(Some("lab/alpha"), None)) };
+    let catalogue = choose_from(&setup, &env).await.unwrap().catalogue;
+    for (slug, id, window) in [
+        ("gpt-5", "gpt-5", 400_000),
+        ("openai/gpt-5", "gpt-5", 400_000),
+        ("openai/gpt-5-2025-08-07", "gpt-5-2025-08-07", 400_000),
+        ("luna", "gpt-6-luna", 1_050_000),
+        ("openai/luna", "gpt-6-luna", 1_050_000),
+        ("openai/gpt-99", "gpt-99", 128_000),
+    ] {
+        let info = catalogue.resolve(slug).unwrap();
+        assert_eq!((&*info.id, info.context_window), (id, window), "{slug}");
+    }
+    assert!(catalogue.known().iter().any(|model| &*model.slug == "gpt-6.1-sol"));
+}
+
 #[tokio::test]
 async fn openrouters_own_names_keep_their_slashes() {
     let env = server("https://openrouter.ai/api/v1");

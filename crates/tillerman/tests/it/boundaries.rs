@@ -75,7 +75,7 @@ fn manifests() -> BTreeMap<String, String> {
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" => &[],
-        "wire" | "engine" | "tools" | "providers" | "tour" => &["vocab"],
+        "wire" | "engine" | "tools" | "providers" | "tour" | "pictures" => &["vocab"],
         "store" => &["vocab", "safefile"],
         "auth" => &["vocab", "safefile", "providers"],
         "mcp" => &["vocab", "wire", "providers"],

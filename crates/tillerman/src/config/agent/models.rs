@@ -15,7 +15,7 @@ use crate::config::tree::{Node, Value};
 const MODELS_MAX: usize = 10_000;
 
 /// What a model that thinks is taken to understand.
-const LEVELS: [&str; 4] = ["minimal", "low", "medium", "high"];
+const LEVELS: [&str; 5] = ["off", "minimal", "low", "medium", "high"];
 const CONTEXT_WINDOW_DEFAULT: u64 = 128_000;
 const MAX_TOKENS_DEFAULT: u64 = 16_384;
 
@@ -282,6 +282,7 @@ pub(in crate::config) fn compat(node: &Node, at: &str) -> Result<Compat, String>
         usage_in_streaming: switch(table, &at, "supportsUsageInStreaming")?,
         max_tokens_field,
         efforts: efforts(table, &at, "reasoningEffortMap")?,
+        ..Compat::default()
     })
 }
 

@@ -45,7 +45,7 @@ async fn a_key_brings_models_and_a_route_is_in_every_request() {
         assert_eq!(&*model.provider, "openrouter");
         model.levels.as_ref().map(|levels| levels.join(" "))
     };
-    assert_eq!(levels("openrouter/a/one").as_deref(), Some("minimal low medium high"));
+    assert_eq!(levels("openrouter/a/one").as_deref(), Some("off minimal low medium high"));
     assert_eq!(levels("openrouter/b/two").as_deref(), Some(""));
     assert_eq!(levels("openrouter/openrouter/auto"), None);
     let resolved = stage.wired.ports.provider.resolve("openrouter/auto").unwrap();

@@ -1,0 +1,153 @@
+//! Anthropic Messages: the format of Claude, which some other vendors and gateways speak too.
+
+mod blocks;
+mod decode;
+mod encode;
+mod event;
+mod frame;
+mod ids;
+pub(crate) mod list;
+mod quirks;
+mod splice;
+mod thinking;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use vocab::{CallSpec, Message, ModelInfo, ToolSpec};
+
+use crate::completions::Compat;
+use crate::format::{Decoder, Draft, Encoder};
+use encode::Transcript;
+use frame::{Frame, VERSION};
+use quirks::Quirks;
+use splice::{BREAKPOINT, splice};
+use thinking::{Generation, Wish};
+
+/// One conversation with one model.
+pub(crate) struct Conversation {
+    model: ModelInfo,
+    transcript: Transcript,
+    fixed: Option<Fixed>,
+    quirks: Arc<Quirks>,
+    compat: Compat,
+}
+
+/// The encoded system prompt and tools, good as long as the next call shares the same ones.
+struct Fixed {
+    system: Arc<str>,
+    tools: Arc<[ToolSpec]>,
+    bytes: Bytes,
+    seams: Vec<usize>,
+}
+
+/// How messages are written.
+#[derive(Serialize, Deserialize)]
+struct Manner {
+    /// Whose thinking goes back.
+    model: Arc<str>,
+    images: bool,
+    /// With breakpoints.
+    cache: bool,
+}
+
+impl Conversation {
+    pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
+        let transcript = Transcript::new(model.slug.clone(), model.images);
+        let quirks = Arc::new(Quirks::new(&compat));
+        Self { model: model.clone(), transcript, fixed: None, quirks, compat }
+    }
+
+    /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
+    pub(crate) fn again(manner: &str) -> Option<Self> {
+        let Manner { model, images, cache } = serde_json::from_str(manner).ok()?;
+        let model = ModelInfo { images, ..ModelInfo::named(model, 0) };
+        Some(Self::new(&model, Compat { caching: Some(cache), ..Compat::default() }))
+    }
+
+    fn fixed(&mut self, spec: &CallSpec) -> (Bytes, Vec<usize>) {
+        let same = |fixed: &&Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.tools, &spec.tools);
+        if let Some(fixed) = self.fixed.as_ref().filter(same) {
+            return (fixed.bytes.clone(), fixed.seams.clone());
+        }
+        let (bytes, seams) = encode::fixed_head(&spec.system, &spec.tools);
+        let (system, tools) = (spec.system.clone(), spec.tools.clone());
+        self.fixed = Some(Fixed { system, tools, bytes: bytes.clone(), seams: seams.clone() });
+        (bytes, seams)
+    }
+
+    fn wish(&self, spec: &CallSpec) -> Wish {
+        let level = spec.thinking.clone().filter(|_| self.model.thinking);
+        let word = level.as_ref().and_then(|level| self.compat.efforts.get(level));
+        Wish {
+            generation: Generation::of(&self.model.id),
+            // A level without a word is sent without an effort.
+            effort: word.map(|word| word.clone().unwrap_or_default()),
+            level,
+            max_tokens: spec.max_tokens,
+            max_output: self.model.max_output,
+            unthought: self.transcript.is_unthought_loop(),
+        }
+    }
+
+    fn manner_with(&self, cache: bool) -> String {
+        let manner = Manner { model: self.transcript.model().clone(), images: self.transcript.images(), cache };
+        serde_json::to_string(&manner).expect("plain fields always serialise")
+    }
+}
+
+impl Encoder for Conversation {
+    fn push(&mut self, message: &Message) {
+        self.transcript.push(message);
+    }
+    fn clear(&mut self) {
+        self.transcript.clear();
+    }
+    fn bytes(&self) -> usize {
+        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+    }
+    fn messages(&mut self) -> Vec<Bytes> {
+        let (pieces, seams) = self.transcript.list();
+        if self.quirks.has(Quirks::NO_CACHE) { pieces } else { splice(&pieces, &seams, &BREAKPOINT) }
+    }
+
+    fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
+        // Before anything is asked about the history: it settles calls that never got a result.
+        let messages = self.transcript.list();
+        Box::new(Frame {
+            model: self.model.id.clone(),
+            wish: self.wish(spec),
+            betas: self.compat.betas.clone(),
+            fixed: self.fixed(spec),
+            messages,
+            tail: self.transcript.close(),
+            quirks: self.quirks.clone(),
+            refused: AtomicBool::new(false),
+            plain_manner: self.manner_with(false),
+        })
+    }
+
+    fn manner(&self) -> String {
+        self.manner_with(!self.quirks.has(Quirks::NO_CACHE))
+    }
+    fn adopt(&mut self, manner: &str) {
+        if let Ok(Manner { cache, .. }) = serde_json::from_str(manner) {
+            self.quirks.set(Quirks::NO_CACHE, !cache);
+        }
+    }
+}
+
+pub(crate) fn decoder(server: Arc<str>) -> Box<dyn Decoder> {
+    Box::new(decode::Answer::new(server))
+}
+
+pub(crate) fn list_headers() -> Vec<(&'static str, String)> {
+    vec![(VERSION.0, VERSION.1.to_owned())]
+}
+
+#[cfg(test)]
+mod streams;
+#[cfg(test)]
+mod tests;

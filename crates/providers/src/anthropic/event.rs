@@ -1,0 +1,192 @@
+//! The JSON of an answer: events of a stream, and the whole message of servers that do not stream. Typed, strings
+//! borrowed from the input; nothing here keeps state.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use vocab::Usage;
+
+use crate::json::{Words, count};
+
+/// Any event. One shape for all of them: what an event does not have is absent, and `kind` may stand anywhere.
+#[derive(Deserialize)]
+pub(super) struct Event<'a> {
+    #[serde(borrow, rename = "type", default)]
+    pub(super) kind: Words<'a>,
+    #[serde(default)]
+    pub(super) index: u64,
+    #[serde(borrow, default)]
+    pub(super) delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    pub(super) content_block: Option<Block<'a>>,
+    #[serde(borrow, default)]
+    pub(super) message: Option<Message<'a>>,
+    #[serde(default)]
+    pub(super) usage: Option<Counts>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// The events we know.
+const KINDS: [&str; 8] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "ping",
+    "error",
+];
+
+impl Event<'_> {
+    /// Whether this is an event of a kind that nobody has heard of yet.
+    pub(super) fn is_news(data: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Tag {
+            #[serde(rename = "type")]
+            kind: String,
+        }
+        serde_json::from_slice::<Tag>(data).is_ok_and(|tag| !KINDS.contains(&&*tag.kind))
+    }
+}
+
+/// What a block grows by, or how the message ends.
+#[derive(Deserialize)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow, rename = "type", default)]
+    pub(super) kind: Words<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) signature: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) partial_json: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) stop_reason: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) stop_details: Option<Details<'a>>,
+}
+
+/// A block: the start of one in a stream, all of it in a whole message.
+#[derive(Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(borrow, rename = "type", default)]
+    pub(super) kind: Words<'a>,
+    #[serde(borrow, default)]
+    pub(super) text: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) thinking: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) signature: Option<Words<'a>>,
+    /// Of redacted thinking.
+    #[serde(borrow, default)]
+    pub(super) data: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) id: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) name: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) input: Option<&'a RawValue>,
+}
+
+impl Block<'_> {
+    /// Arguments that came with the block. A stream starts with an empty object and sends the real one in pieces.
+    pub(super) fn arguments(&self) -> Option<&str> {
+        let input = self.input.map(|raw| raw.get().trim())?;
+        let inside = input.strip_prefix('{')?.strip_suffix('}')?;
+        (!inside.trim().is_empty()).then_some(input)
+    }
+}
+
+/// The message: without content at the start of a stream, complete where the server did not stream.
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow, default)]
+    pub(super) content: Option<Vec<Block<'a>>>,
+    #[serde(borrow, default)]
+    pub(super) stop_reason: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) stop_details: Option<Details<'a>>,
+    #[serde(default)]
+    pub(super) usage: Option<Counts>,
+    /// In place of a message.
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+/// Why the model refused, in words.
+#[derive(Deserialize)]
+pub(super) struct Details<'a> {
+    #[serde(borrow, default)]
+    pub(super) explanation: Option<Words<'a>>,
+}
+
+/// Token counts; those of a later event replace the earlier ones, each for itself. On this wire the input does not
+/// include what was read from the cache or written to it.
+#[derive(Deserialize, Clone, Copy, Default)]
+pub(super) struct Counts {
+    #[serde(default)]
+    input_tokens: Option<f64>,
+    #[serde(default)]
+    cache_read_input_tokens: Option<f64>,
+    #[serde(default)]
+    cache_creation_input_tokens: Option<f64>,
+    #[serde(default)]
+    output_tokens: Option<f64>,
+}
+
+impl Counts {
+    pub(super) fn over(self, below: Counts) -> Counts {
+        Counts {
+            input_tokens: self.input_tokens.or(below.input_tokens),
+            cache_read_input_tokens: self.cache_read_input_tokens.or(below.cache_read_input_tokens),
+            cache_creation_input_tokens: self.cache_creation_input_tokens.or(below.cache_creation_input_tokens),
+            output_tokens: self.output_tokens.or(below.output_tokens),
+        }
+    }
+    pub(super) fn usage(&self) -> Usage {
+        Usage {
+            input: count(self.input_tokens),
+            cache_read: count(self.cache_read_input_tokens),
+            cache_write: count(self.cache_creation_input_tokens),
+            output: count(self.output_tokens),
+            estimated: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    #[test]
+    fn plain_text_is_borrowed_from_the_input() {
+        let data = br#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"plain"}}"#;
+        let event: Event<'_> = serde_json::from_slice(data).unwrap();
+        let delta = event.delta.unwrap();
+        assert!(matches!(delta.text, Some(Words(Cow::Borrowed("plain")))));
+        assert!(matches!(event.kind, Words(Cow::Borrowed("content_block_delta"))));
+    }
+
+    #[test]
+    fn later_counts_win_each_for_itself() {
+        let read = |json: &str| serde_json::from_str::<Counts>(json).unwrap();
+        for (first, second, want) in [
+            (
+                r#"{"input_tokens":9,"cache_read_input_tokens":4,"output_tokens":1}"#,
+                r#"{"output_tokens":7}"#,
+                [9, 4, 0, 7],
+            ),
+            (r#"{"input_tokens":9}"#, r#"{"input_tokens":null,"cache_creation_input_tokens":5.0}"#, [9, 0, 5, 0]),
+            (r#"{"input_tokens":9,"output_tokens":2}"#, r#"{"input_tokens":3,"output_tokens":0}"#, [3, 0, 0, 0]),
+            ("{}", "{}", [0; 4]),
+        ] {
+            let usage = read(second).over(read(first)).usage();
+            assert_eq!([usage.input, usage.cache_read, usage.cache_write, usage.output], want, "{first} {second}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Google Gemini: `streamGenerateContent`.
+
+mod chunk;
+mod decode;
+mod encode;
+mod frame;
+pub(crate) mod list;
+mod model;
+mod quirks;
+mod reasons;
+#[cfg(test)]
+mod recorded;
+mod schema;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use vocab::{CallSpec, Message, ModelInfo};
+
+use crate::format::{Decoder, Draft, Encoder};
+use encode::{Manner, Transcript};
+use frame::{Fixed, Frame};
+use quirks::Quirks;
+
+/// How ids begin that we made up for calls to which the server gave none.
+const INVENTED_ID: &str = "unnamed-call-";
+
+/// One conversation with one model.
+pub(crate) struct Conversation {
+    model: ModelInfo,
+    transcript: Transcript,
+    fixed: Option<Fixed>,
+    quirks: Arc<Quirks>,
+}
+
+impl Conversation {
+    pub(crate) fn new(model: &ModelInfo) -> Self {
+        let manner =
+            Manner { images: model.images, model: model.slug.to_string(), strict: model::is_strict(&model.id) };
+        Self::written_by(model.clone(), manner)
+    }
+
+    /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
+    pub(crate) fn again(manner: &str) -> Option<Self> {
+        Some(Self::written_by(ModelInfo::named("", 0), serde_json::from_str(manner).ok()?))
+    }
+
+    fn written_by(model: ModelInfo, manner: Manner) -> Self {
+        Self { model, transcript: Transcript::new(manner), fixed: None, quirks: Arc::default() }
+    }
+
+    fn fixed(&mut self, spec: &CallSpec) -> Fixed {
+        let old = self.quirks.has(Quirks::OLD_SCHEMA);
+        let same = self.fixed.take().filter(|fixed| fixed.is_for(&spec.system, &spec.tools, old));
+        self.fixed.insert(same.unwrap_or_else(|| Fixed::new(&spec.system, &spec.tools, old))).clone()
+    }
+}
+
+impl Encoder for Conversation {
+    fn push(&mut self, message: &Message) {
+        self.transcript.push(message);
+    }
+    fn clear(&mut self) {
+        self.transcript.clear();
+    }
+    fn bytes(&self) -> usize {
+        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+    }
+    fn messages(&mut self) -> Vec<Bytes> {
+        self.transcript.list()
+    }
+
+    fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
+        let max_tokens = self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens));
+        let level = spec.thinking.as_deref().filter(|_| self.model.thinking);
+        Box::new(Frame {
+            model: self.model.id.clone(),
+            max_tokens,
+            wish: level.and_then(|level| model::wish(&self.model.id, level, max_tokens)),
+            fixed: self.fixed(spec),
+            messages: self.messages(),
+            quirks: self.quirks.clone(),
+        })
+    }
+
+    fn manner(&self) -> String {
+        serde_json::to_string(self.transcript.manner()).expect("plain fields always serialise")
+    }
+}
+
+pub(crate) fn decoder(server: Arc<str>) -> Box<dyn Decoder> {
+    Box::new(decode::Answer::new(server))
+}

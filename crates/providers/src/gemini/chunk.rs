@@ -1,0 +1,168 @@
+//! The JSON of an answer: streamed chunks, and the list of them that a server sends which does not stream. Typed, strings
+//! borrowed from the input; nothing here keeps state.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use vocab::Usage;
+
+use crate::json::{self, Words, count};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow, default)]
+    candidates: Option<Vec<Candidate<'a>>>,
+    #[serde(borrow, default)]
+    pub(super) prompt_feedback: Option<Feedback<'a>>,
+    #[serde(default)]
+    pub(super) usage_metadata: Option<Counts>,
+    #[serde(borrow, default)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+impl<'a> Chunk<'a> {
+    pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
+        json::read(data, &mut Vec::new()).map(with)
+    }
+    /// The first: we ask for one and look at no other.
+    pub(super) fn candidate(&mut self) -> Option<Candidate<'a>> {
+        self.candidates.take()?.into_iter().next()
+    }
+}
+
+/// The chunks of a whole answer: a list of them, or one alone.
+pub(super) fn each(body: &[u8]) -> Result<Vec<&RawValue>, serde_json::Error> {
+    match body.trim_ascii_start().first() {
+        Some(b'[') => serde_json::from_slice(body),
+        _ => serde_json::from_slice(body).map(|one| vec![one]),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Candidate<'a> {
+    #[serde(borrow, default)]
+    content: Option<Content<'a>>,
+    #[serde(borrow, default)]
+    pub(super) finish_reason: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) finish_message: Option<Words<'a>>,
+}
+
+impl<'a> Candidate<'a> {
+    pub(super) fn parts(&mut self) -> Vec<Part<'a>> {
+        self.content.take().and_then(|content| content.parts).unwrap_or_default()
+    }
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    parts: Option<Vec<Part<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(borrow, default)]
+    pub(super) text: Option<Words<'a>>,
+    /// The text is thinking.
+    #[serde(default)]
+    pub(super) thought: Option<bool>,
+    #[serde(borrow, default)]
+    pub(super) thought_signature: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) function_call: Option<Function<'a>>,
+}
+
+/// Always whole: this API does not stream arguments.
+#[derive(Deserialize)]
+pub(super) struct Function<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) name: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    args: Option<&'a RawValue>,
+}
+
+impl<'a> Function<'a> {
+    pub(super) fn args(&self) -> &'a str {
+        self.args.map_or("{}", RawValue::get)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Feedback<'a> {
+    #[serde(borrow, default)]
+    pub(super) block_reason: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    pub(super) block_reason_message: Option<Words<'a>>,
+}
+
+/// Token counts; every chunk repeats a running total.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Counts {
+    #[serde(default)]
+    prompt_token_count: Option<f64>,
+    #[serde(default)]
+    cached_content_token_count: Option<f64>,
+    #[serde(default)]
+    tool_use_prompt_token_count: Option<f64>,
+    #[serde(default)]
+    candidates_token_count: Option<f64>,
+    #[serde(default)]
+    thoughts_token_count: Option<f64>,
+}
+
+impl Counts {
+    /// On this wire the prompt includes what came from the cache; candidates do not include thoughts.
+    pub(super) fn usage(&self) -> Usage {
+        let prompt = count(self.prompt_token_count);
+        let cache_read = count(self.cached_content_token_count).min(prompt);
+        Usage {
+            input: prompt - cache_read + count(self.tool_use_prompt_token_count),
+            cache_read,
+            cache_write: 0,
+            output: count(self.candidates_token_count) + count(self.thoughts_token_count),
+            estimated: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    #[test]
+    fn plain_text_is_borrowed_from_the_input() {
+        let data = br#"{"candidates":[{"content":{"parts":[{"text":"plain"}]}},{"content":null}]}"#;
+        let borrowed = Chunk::read(data, |mut chunk| {
+            let part = chunk.candidate().and_then(|mut candidate| candidate.parts().pop());
+            matches!(part.and_then(|part| part.text), Some(Words(Cow::Borrowed("plain"))))
+        });
+        assert!(borrowed.unwrap());
+    }
+
+    #[test]
+    fn cached_tokens_are_not_counted_twice_and_thoughts_are_output() {
+        for (json, want) in [
+            (r#"{"promptTokenCount":10,"candidatesTokenCount":3,"totalTokenCount":13}"#, (10, 0, 3)),
+            (
+                r#"{"promptTokenCount":10,"cachedContentTokenCount":4,"thoughtsTokenCount":7,"candidatesTokenCount":3}"#,
+                (6, 4, 10),
+            ),
+            (r#"{"promptTokenCount":10,"toolUsePromptTokenCount":5.0,"thoughtsTokenCount":2}"#, (15, 0, 2)),
+            (r#"{"promptTokenCount":3,"cachedContentTokenCount":9}"#, (0, 3, 0)),
+            (r#"{"promptTokenCount":null}"#, (0, 0, 0)),
+        ] {
+            let usage = serde_json::from_str::<Counts>(json).unwrap().usage();
+            assert_eq!((usage.input, usage.cache_read, usage.output), want, "{json}");
+            assert_eq!(usage.cache_write, 0);
+        }
+    }
+}

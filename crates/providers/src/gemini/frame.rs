@@ -1,0 +1,219 @@
+//! A request in Gemini's format.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use vocab::ToolSpec;
+
+use super::model::{Effort, Wish};
+use super::quirks::Quirks;
+use super::schema;
+use crate::format::{Draft, Written};
+use crate::json::string;
+use crate::pairs::function_name;
+
+/// The encoded system prompt and tools, good as long as the next call shares the same ones.
+#[derive(Clone)]
+pub(super) struct Fixed {
+    pub(super) system: Arc<str>,
+    pub(super) tools: Arc<[ToolSpec]>,
+    /// Schemas in the old words.
+    pub(super) old: bool,
+    pub(super) bytes: Bytes,
+}
+
+impl Fixed {
+    pub(super) fn new(system: &Arc<str>, tools: &Arc<[ToolSpec]>, old: bool) -> Self {
+        Self { system: system.clone(), tools: tools.clone(), old, bytes: fixed_head(system, tools, old) }
+    }
+    pub(super) fn is_for(&self, system: &Arc<str>, tools: &Arc<[ToolSpec]>, old: bool) -> bool {
+        Arc::ptr_eq(&self.system, system) && Arc::ptr_eq(&self.tools, tools) && self.old == old
+    }
+}
+
+/// One request, ready to be written as often as it must be sent.
+pub(super) struct Frame {
+    pub(super) model: Arc<str>,
+    pub(super) max_tokens: u64,
+    pub(super) wish: Option<Wish>,
+    pub(super) fixed: Fixed,
+    pub(super) messages: Vec<Bytes>,
+    pub(super) quirks: Arc<Quirks>,
+}
+
+impl Frame {
+    fn wish(&self) -> Option<Wish> {
+        let wish = self.wish.filter(|_| !self.quirks.has(Quirks::NO_THINKING))?;
+        Some(if self.quirks.has(Quirks::COARSE_THINKING) { wish.coarse() } else { wish })
+    }
+}
+
+impl Draft for Frame {
+    fn path(&self) -> String {
+        format!("/models/{}:streamGenerateContent?alt=sse", segment(&self.model))
+    }
+
+    fn write(&self) -> Written {
+        let mut head = BytesMut::with_capacity(128);
+        head.put_u8(b'{');
+        generation_config(&mut head, self.max_tokens, self.wish());
+        let old = self.quirks.has(Quirks::OLD_SCHEMA);
+        // Learned since this was drafted.
+        let fixed = if self.fixed.old == old {
+            self.fixed.bytes.clone()
+        } else {
+            fixed_head(&self.fixed.system, &self.fixed.tools, old)
+        };
+        Written { head: vec![head.freeze(), fixed], messages: self.messages.clone(), tail: Bytes::from_static(b"]}") }
+    }
+
+    fn learn(&self, status: u16, body: &[u8]) -> bool {
+        self.quirks.learn(status, body)
+    }
+}
+
+/// One segment of a path, whatever the name is. A name from the list may still have its collection.
+fn segment(model: &str) -> String {
+    let mut out = String::with_capacity(model.len());
+    for byte in model.strip_prefix("models/").unwrap_or(model).bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("memory takes it");
+        }
+    }
+    out
+}
+
+fn generation_config(out: &mut BytesMut, max_tokens: u64, wish: Option<Wish>) {
+    let limit = (max_tokens > 0).then(|| format!(r#""maxOutputTokens":{max_tokens}"#));
+    let thinking = wish.map(|Wish { show, effort }| {
+        let show = if show { r#""includeThoughts":true,"# } else { "" };
+        let effort = match effort {
+            Effort::Budget(tokens) => format!(r#""thinkingBudget":{tokens}"#),
+            Effort::Level(word) => format!(r#""thinkingLevel":"{word}""#),
+        };
+        format!(r#""thinkingConfig":{{{show}{effort}}}"#)
+    });
+    let members: Vec<String> = limit.into_iter().chain(thinking).collect();
+    if !members.is_empty() {
+        out.put_slice(format!(r#""generationConfig":{{{}}},"#, members.join(",")).as_bytes());
+    }
+}
+
+/// System prompt and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
+fn fixed_head(system: &str, tools: &[ToolSpec], old: bool) -> Bytes {
+    let mut out = BytesMut::new();
+    if !system.is_empty() {
+        out.put_slice(br#""systemInstruction":{"parts":[{"text":"#);
+        string(&mut out, system);
+        out.put_slice(b"}]},");
+    }
+    for (number, tool) in tools.iter().enumerate() {
+        out.put_slice(if number == 0 { br#""tools":[{"functionDeclarations":["# } else { b"," });
+        out.put_slice(br#"{"name":"#);
+        string(&mut out, &function_name(&tool.name));
+        out.put_slice(br#","description":"#);
+        string(&mut out, &tool.description);
+        if old {
+            out.put_slice(br#","parameters":"#);
+            out.put_slice(schema::plain(tool.schema.as_str()).as_bytes());
+        } else {
+            out.put_slice(br#","parametersJsonSchema":"#);
+            out.put_slice(tool.schema.as_str().as_bytes());
+        }
+        out.put_u8(b'}');
+    }
+    if !tools.is_empty() {
+        out.put_slice(b"]}],");
+    }
+    out.put_slice(br#""contents":["#);
+    out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use vocab::Json;
+
+    use super::super::model;
+    use super::*;
+
+    fn frame(id: &str, level: &str) -> Frame {
+        let tool = ToolSpec {
+            name: "file.read".into(),
+            description: "Reads \"it\".".into(),
+            schema: Json::trusted(r#"{"type":"object","additionalProperties":false}"#),
+        };
+        Frame {
+            model: id.into(),
+            max_tokens: 1000,
+            wish: model::wish(id, level, 1000),
+            fixed: Fixed::new(&"be\nkind".into(), &vec![tool].into(), false),
+            messages: Vec::new(),
+            quirks: Arc::default(),
+        }
+    }
+    fn text(frame: &Frame) -> String {
+        let written = frame.write();
+        let body = [written.head.concat(), written.messages.concat(), written.tail.to_vec()].concat();
+        serde_json::from_slice::<serde_json::Value>(&body).expect("it is JSON");
+        String::from_utf8(body).unwrap()
+    }
+
+    #[test]
+    fn a_request_holds_limits_system_and_tools() {
+        expect![[r#"{"generationConfig":{"maxOutputTokens":1000,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}},"systemInstruction":{"parts":[{"text":"be\nkind"}]},"tools":[{"functionDeclarations":[{"name":"file_read","description":"Reads \"it\".","parametersJsonSchema":{"type":"object","additionalProperties":false}}]}],"contents":[]}"#]].assert_eq(&text(&frame("gemini-3-flash", "low")));
+        let bare =
+            Frame { max_tokens: 0, wish: None, fixed: Fixed::new(&"".into(), &Arc::from([]), false), ..frame("m", "") };
+        expect![[r#"{"contents":[]}"#]].assert_eq(&text(&bare));
+    }
+
+    #[test]
+    fn a_name_stays_one_segment() {
+        for (id, want) in [
+            ("gemini-2.5-pro", "gemini-2.5-pro"),
+            ("models/gemini-2.5-pro", "gemini-2.5-pro"),
+            ("../../v1/x?key=1#a", "..%2F..%2Fv1%2Fx%3Fkey%3D1%23a"),
+            ("..", ".."),
+            ("a:deleteEverything", "a%3AdeleteEverything"),
+            ("\u{e9} %2F\r\n", "%C3%A9%20%252F%0D%0A"),
+        ] {
+            let path = frame(id, "").path();
+            assert_eq!(path, format!("/models/{want}:streamGenerateContent?alt=sse"));
+            assert!(format!("http://x/v1beta{path}").parse::<hyper::Uri>().is_ok(), "{id}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_left_out_next_time() {
+        let refuse =
+            |message: &str| format!(r#"{{"error":{{"code":400,"message":"{message}","status":"INVALID_ARGUMENT"}}}}"#);
+        let frame = frame("gemini-3-flash", "medium");
+        assert!(text(&frame).contains(r#""thinkingLevel":"MEDIUM""#));
+        let level = refuse("Thinking level MEDIUM is not supported for this model.");
+        assert!(frame.learn(400, level.as_bytes()));
+        assert!(text(&frame).contains(r#""thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}"#));
+        assert!(frame.learn(400, refuse("Unknown name thinkingConfig").as_bytes()));
+        assert!(!text(&frame).contains("thinking"));
+        assert!(!frame.learn(400, level.as_bytes()), "there is nothing left to learn");
+
+        let schema = refuse("Unknown name parametersJsonSchema at 'tools[0].function_declarations[0]'");
+        assert!(!frame.learn(500, schema.as_bytes()));
+        assert!(frame.learn(400, schema.as_bytes()));
+        assert!(text(&frame).contains(r#""parameters":{"type":"object"}"#), "{}", text(&frame));
+        assert!(!frame.learn(400, refuse("something else").as_bytes()));
+    }
+
+    #[test]
+    fn a_refused_budget_becomes_the_models_own() {
+        let frame = frame("gemini-2.5-flash", "off");
+        assert!(text(&frame).contains(r#""thinkingConfig":{"thinkingBudget":0}"#));
+        assert!(
+            frame
+                .learn(400, br#"{"error":{"message":"Budget 0 is invalid. This model only works in thinking mode."}}"#)
+        );
+        assert!(text(&frame).contains(r#""thinkingConfig":{"thinkingBudget":-1}"#));
+    }
+}

@@ -1,0 +1,107 @@
+//! A request in Responses format.
+
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use vocab::ToolSpec;
+
+use super::levels::Reasoning;
+use super::quirks::Quirks;
+use crate::format::{Draft, Written};
+use crate::json::string;
+use crate::pairs::function_name;
+
+/// OpenAI refuses a lower limit.
+const MAX_TOKENS_LEAST: u64 = 16;
+
+/// One request, ready to be written as often as it must be sent.
+pub(super) struct Frame {
+    pub(super) model: Arc<str>,
+    pub(super) max_tokens: u64,
+    pub(super) reasoning: Reasoning,
+    /// Instructions and tools.
+    pub(super) fixed: Bytes,
+    pub(super) messages: Vec<Bytes>,
+    pub(super) quirks: Arc<Quirks>,
+}
+
+impl Draft for Frame {
+    fn path(&self) -> String {
+        "/responses".to_owned()
+    }
+
+    fn write(&self) -> Written {
+        let mut head = BytesMut::with_capacity(256);
+        head.put_slice(br#"{"model":"#);
+        string(&mut head, &self.model);
+        head.put_slice(br#","stream":true,"#);
+        if !self.quirks.has(Quirks::NO_STORE) {
+            // The conversation is ours to keep, and the server need not.
+            head.put_slice(br#""store":false,"#);
+        }
+        if self.reasoning.thinks && !self.quirks.has(Quirks::NO_INCLUDE) {
+            // What is not stored there must come here, or thinking could not go back.
+            head.put_slice(br#""include":["reasoning.encrypted_content"],"#);
+        }
+        if self.max_tokens > 0 && !self.quirks.has(Quirks::NO_LIMIT) {
+            let limit = self.max_tokens.max(MAX_TOKENS_LEAST);
+            head.put_slice(format!("\"max_output_tokens\":{limit},").as_bytes());
+        }
+        self.reasoning(&mut head);
+        Written {
+            head: vec![head.freeze(), self.fixed.clone()],
+            messages: self.messages.clone(),
+            tail: Bytes::from_static(b"]}"),
+        }
+    }
+
+    fn learn(&self, status: u16, body: &[u8]) -> bool {
+        self.quirks.learn(status, body)
+    }
+}
+
+impl Frame {
+    fn reasoning(&self, head: &mut BytesMut) {
+        let effort = self.reasoning.effort.as_ref().filter(|_| !self.quirks.has(Quirks::NO_EFFORT));
+        let summary = self.reasoning.summary && !self.quirks.has(Quirks::NO_SUMMARY);
+        if effort.is_none() && !summary {
+            return;
+        }
+        head.put_slice(br#""reasoning":{"#);
+        if let Some(effort) = effort {
+            head.put_slice(br#""effort":"#);
+            string(head, effort);
+        }
+        if summary {
+            head.put_slice(if effort.is_some() { b"," } else { b"" });
+            head.put_slice(br#""summary":"auto""#);
+        }
+        head.put_slice(b"},");
+    }
+}
+
+/// Instructions and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
+pub(super) fn fixed_head(system: &str, tools: &[ToolSpec]) -> Bytes {
+    let mut out = BytesMut::new();
+    if !system.is_empty() {
+        out.put_slice(br#""instructions":"#);
+        string(&mut out, system);
+        out.put_u8(b',');
+    }
+    for (number, tool) in tools.iter().enumerate() {
+        out.put_slice(if number == 0 { br#""tools":["# } else { b"," });
+        out.put_slice(br#"{"type":"function","name":"#);
+        string(&mut out, &function_name(&tool.name));
+        out.put_slice(br#","description":"#);
+        string(&mut out, &tool.description);
+        out.put_slice(br#","parameters":"#);
+        out.put_slice(tool.schema.as_str().as_bytes());
+        // Strict schemas are a subset that tools of others need not keep to.
+        out.put_slice(br#","strict":false}"#);
+    }
+    if !tools.is_empty() {
+        out.put_slice(b"],");
+    }
+    out.put_slice(br#""input":["#);
+    out.freeze()
+}

@@ -1,0 +1,97 @@
+//! The JSON of the items that an answer is made of.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::seal::Label;
+use crate::json::Words;
+
+#[derive(Deserialize)]
+pub(super) struct Kind<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Words<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Reasoning<'a> {
+    #[serde(borrow, default)]
+    status: Words<'a>,
+    #[serde(borrow, default)]
+    encrypted_content: Words<'a>,
+    #[serde(borrow, default)]
+    summary: Option<Vec<Piece<'a>>>,
+    /// What open models show of their thinking.
+    #[serde(borrow, default)]
+    content: Option<Vec<Piece<'a>>>,
+}
+
+impl Reasoning<'_> {
+    /// Whether it can go back: finished, and with something in it. The rest is but a name for what the server has
+    /// forgotten.
+    pub(super) fn is_sealed(&self) -> bool {
+        let whole = !matches!(&*self.status.0, "incomplete" | "in_progress");
+        whole && (!self.encrypted_content.0.is_empty() || self.content.as_ref().is_some_and(|it| !it.is_empty()))
+    }
+    /// What it says in words, part by part.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        let summary = self.summary.as_ref().filter(|parts| !parts.is_empty());
+        summary.or(self.content.as_ref()).into_iter().flatten().map(|part| &*part.text.0)
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Said<'a> {
+    #[serde(borrow, default)]
+    id: Words<'a>,
+    #[serde(borrow, default)]
+    phase: Words<'a>,
+    #[serde(borrow, default)]
+    pub(super) content: Option<Vec<Piece<'a>>>,
+}
+
+impl Said<'_> {
+    pub(super) fn label(&self) -> Option<Label<'_>> {
+        (!self.phase.0.is_empty()).then(|| Label::new(&self.id.0, &self.phase.0))
+    }
+}
+
+/// A part of any content.
+#[derive(Deserialize)]
+pub(super) struct Piece<'a> {
+    #[serde(borrow, default)]
+    pub(super) text: Words<'a>,
+    #[serde(borrow, default)]
+    pub(super) refusal: Words<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Function<'a> {
+    #[serde(borrow, default)]
+    id: Words<'a>,
+    #[serde(borrow, default)]
+    call_id: Words<'a>,
+    #[serde(borrow, default)]
+    name: Words<'a>,
+    #[serde(borrow, default)]
+    pub(super) arguments: Option<&'a RawValue>,
+}
+
+impl Function<'_> {
+    pub(super) fn id(&self) -> Option<&str> {
+        [&*self.call_id.0, &*self.id.0].into_iter().find(|id| !id.is_empty())
+    }
+    pub(super) fn name(&self) -> Option<&str> {
+        Some(&*self.name.0).filter(|name| !name.is_empty())
+    }
+}
+
+/// A string by the book, an object from some servers.
+pub(super) fn arguments(raw: Option<&RawValue>) -> Result<Cow<'_, str>, serde_json::Error> {
+    match raw.map(RawValue::get) {
+        None => Ok(Cow::Borrowed("")),
+        Some(raw) if raw.starts_with('"') => serde_json::from_str::<Words<'_>>(raw).map(|words| words.0),
+        Some(raw) => Ok(Cow::Borrowed(raw)),
+    }
+}

@@ -1,0 +1,127 @@
+//! What a server or a model turns out not to take, learned from its refusals.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use serde::Deserialize;
+
+use crate::completions::Compat;
+use crate::faults;
+use crate::json::Words;
+
+/// Parts of a request that are left out. What was learned holds for the rest of the conversation.
+pub(super) struct Quirks(AtomicU8);
+
+/// The name of a parameter, a phrase of refusals that do not name it, and what both teach.
+const LESSONS: [(&str, &str, u8); 7] = [
+    // Only for organisations that OpenAI has verified.
+    ("reasoning.summary", "reasoning summaries", Quirks::NO_SUMMARY),
+    ("reasoning.effort", "reasoning_effort", Quirks::NO_EFFORT),
+    ("reasoning", "reasoning is not supported", Quirks::NO_EFFORT | Quirks::NO_SUMMARY),
+    ("include", "encrypted content", Quirks::NO_INCLUDE),
+    ("reasoning.encrypted_content", "encrypted_content", Quirks::NO_INCLUDE),
+    ("max_output_tokens", "max_output_tokens", Quirks::NO_LIMIT),
+    ("store", "parameter: store", Quirks::NO_STORE),
+];
+
+/// The API says so of an item that it looked for in vain. It names `store`, and does not mind it.
+const NOT_STORED: &str = "items are not persisted";
+
+#[derive(Deserialize)]
+struct Refusal<'a> {
+    #[serde(borrow)]
+    error: Named<'a>,
+}
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow, default)]
+    param: Words<'a>,
+}
+
+impl Quirks {
+    pub(super) const NO_SUMMARY: u8 = 1;
+    pub(super) const NO_EFFORT: u8 = 2;
+    pub(super) const NO_INCLUDE: u8 = 4;
+    pub(super) const NO_LIMIT: u8 = 8;
+    pub(super) const NO_STORE: u8 = 16;
+
+    /// What somebody said about the server needs not be learned.
+    pub(super) fn new(compat: &Compat) -> Self {
+        let said = [(compat.reasoning_effort == Some(false), Self::NO_EFFORT)];
+        Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
+    }
+
+    pub(super) fn has(&self, quirk: u8) -> bool {
+        self.0.load(Ordering::Relaxed) & quirk != 0
+    }
+
+    /// Whether a refusal taught something new, so that asking again makes sense.
+    pub(super) fn learn(&self, status: u16, body: &[u8]) -> bool {
+        if !matches!(status, 400 | 422) {
+            return false;
+        }
+        let said = faults::said(body).message.to_lowercase();
+        if said.contains(NOT_STORED) {
+            return false;
+        }
+        let param = serde_json::from_slice::<Refusal<'_>>(body).map(|refusal| refusal.error.param.0);
+        let lesson = match param {
+            Ok(param) if !param.is_empty() => LESSONS.iter().find(|(name, ..)| *name == param),
+            _ => LESSONS.iter().find(|(name, phrase, _)| is_quoted(&said, name) || said.contains(phrase)),
+        };
+        lesson.is_some_and(|(_, _, quirk)| self.0.fetch_or(*quirk, Ordering::Relaxed) & quirk != *quirk)
+    }
+}
+
+fn is_quoted(said: &str, name: &str) -> bool {
+    ['\'', '"', '`'].iter().any(|quote| said.contains(&format!("{quote}{name}{quote}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(message: &str, param: &str) -> String {
+        format!(r#"{{"error":{{"message":"{message}","type":"invalid_request_error","param":{param},"code":null}}}}"#)
+    }
+
+    #[test]
+    fn each_refusal_teaches_its_lesson_once() {
+        for (body, quirk) in [
+            (
+                error("Your organization must be verified to generate reasoning summaries.", r#""reasoning.summary""#),
+                Quirks::NO_SUMMARY,
+            ),
+            (error("Your organization must be verified to generate reasoning summaries.", "null"), Quirks::NO_SUMMARY),
+            (error("Unsupported value: 'none' is not supported", r#""reasoning.effort""#), Quirks::NO_EFFORT),
+            (error("Unsupported parameter: 'reasoning.effort'", "null"), Quirks::NO_EFFORT),
+            (error("Unknown parameter: 'reasoning'", r#""reasoning""#), Quirks::NO_EFFORT | Quirks::NO_SUMMARY),
+            (error("Encrypted content is not supported with this model.", r#""include""#), Quirks::NO_INCLUDE),
+            (error("Encrypted content is not supported with this model.", "null"), Quirks::NO_INCLUDE),
+            (error("max_output_tokens is too large: 9.", r#""max_output_tokens""#), Quirks::NO_LIMIT),
+            (r#"{"detail":"Unsupported parameter: max_output_tokens"}"#.into(), Quirks::NO_LIMIT),
+            (
+                r#"{"detail":[{"loc":["body","store"],"msg":"Extra inputs are not permitted"}]}"#.into(),
+                Quirks::NO_STORE,
+            ),
+            (error("Unknown parameter: 'store'.", r#""store""#), Quirks::NO_STORE),
+        ] {
+            let quirks = Quirks::new(&Compat::default());
+            assert!(!quirks.learn(500, body.as_bytes()));
+            assert!(quirks.learn(400, body.as_bytes()), "{body}");
+            assert_eq!(quirks.0.load(Ordering::Relaxed), quirk, "{body}");
+            assert!(!quirks.learn(400, body.as_bytes()), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_matter_of_parameters_teaches_nothing() {
+        for body in [
+            error("Item with id 'rs_1' not found. Items are not persisted when `store` is set to false.", "null"),
+            error("No tool output found for function call call_1.", r#""input""#),
+            error("the include directive of your tool is bad", r#""tools[0].parameters""#),
+            "not JSON, and the store is closed".into(),
+        ] {
+            assert!(!Quirks::new(&Compat::default()).learn(400, body.as_bytes()), "{body}");
+        }
+    }
+}
