@@ -1,6 +1,8 @@
 //! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
 
+mod local;
 mod login;
+mod many;
 mod openrouter;
 mod servers;
 mod signing_in;

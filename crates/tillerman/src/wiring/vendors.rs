@@ -244,4 +244,4 @@ pub(super) fn completed(api: Api, url: &str, own_url: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,7 +5,7 @@ use crate::config::{Config, Request};
 use vocab::Mode;
 
 /// What `gather` makes of variables and the user's configuration.
-fn gathered(env: &[(&str, &str)], config: &str) -> Gathered {
+pub(in crate::wiring) fn gathered(env: &[(&str, &str)], config: &str) -> Gathered {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
