@@ -84,7 +84,8 @@ fn a_key_and_nothing_else_makes_every_vendor_work() {
 fn several_vendors_answer_in_one_conversation() {
     let mock = MockModel::start_blocking();
     let config = format!(
-        "[providers.anthropic]\nbase_url = '{0}'\n[providers.openai]\nbase_url = '{0}'\n[providers.google]\nbase_url = '{1}'\n",
+        "[providers.anthropic]\nbase_url = '{0}'\n[providers.openai]\nbase_url = '{0}'\n[providers.google]\nbase_url = '{1}'\n\
+         [aliases]\ntheirs = 'openai/mock/alpha'\n",
         mock.base_url, mock.gemini_url
     );
     let mut place = place(&config);
@@ -101,7 +102,8 @@ fn several_vendors_answer_in_one_conversation() {
     };
     let fast = providers::models::vendor("anthropic").unwrap().tiers.fast;
     assert_eq!(until("ready")["model"], format!("anthropic/{fast}"), "what the name stands for");
-    for model in ["", "openai/gpt-x", "google/gemini-x"] {
+    let google = format!("google/{}", testkit::mock_model::gemini::MODELS[0].0);
+    for model in ["", "theirs", &google] {
         if !model.is_empty() {
             writeln!(stdin, "{}", json!({ "type": "slash", "command": "model", "args": model })).unwrap();
         }
