@@ -54,6 +54,7 @@ impl Loaf {
             }
             // Nobody is there to be shown these.
             Event::Notice(_)
+            | Event::Sealed { .. }
             | Event::CallInput { .. }
             | Event::CallProgress { .. }
             | Event::RetryStarted { .. }
@@ -143,6 +144,9 @@ impl Loaf {
             | Body::Shell(_)
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Recovered { .. } => {}

@@ -239,6 +239,9 @@ impl Projector {
             | Body::Gadgets { .. }
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Recovered { .. } => None,
         }
     }
@@ -359,7 +362,7 @@ impl Projector {
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));
                 self.foreign.extend(names.iter().cloned());
             }
-            Body::TurnStarted { .. } | Body::User { .. } => self.newest = Newest::None,
+            Body::TurnStarted { .. } | Body::User { .. } | Body::FellBack(_) => self.newest = Newest::None,
             Body::TurnEnded(_) => {
                 self.newest = Newest::None;
                 self.hosted.clear();
@@ -444,6 +447,9 @@ fn moves_time(body: &Body) -> bool {
         | Body::Title { .. }
         | Body::Shell(_)
         | Body::Todos { .. }
+        | Body::Requested(_)
+        | Body::FellBack(_)
+        | Body::Spent { .. }
         | Body::Label { .. }
         | Body::Recovered { .. } => false,
     }

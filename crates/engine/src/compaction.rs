@@ -1,11 +1,11 @@
 //! Making room: what to keep word for word (pure), and the model call that summarises the rest.
 
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
-    CallSpec, CompactReason, Compaction, CompactionPolicy, Fault, FaultKind, Later, Message, ModelEvent, ModelInfo,
-    Part, Provider, SessionId, Store, Usage, estimate_tokens,
+    CallSpec, Chat, Clock, CompactReason, Compaction, CompactionPolicy, Fault, FaultKind, Later, Message, ModelEvent,
+    ModelInfo, Part, Provider, Sent, SessionId, Store, SummaryOf, Usage, estimate_tokens,
 };
 
 use crate::history::{Branch, Mark, MarkKind, Said, summary_message};
@@ -70,6 +70,46 @@ pub(crate) struct Job {
     pub(crate) upto: u64,
     pub(crate) tokens_before: u64,
     pub(crate) messages_before: u64,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) trace: Arc<Trace>,
+}
+
+/// What a summary's call has left so far: the job may be dropped at any moment, and what it sent and cost stays true.
+#[derive(Default)]
+pub(crate) struct Trace(Mutex<Left>);
+
+#[derive(Default)]
+pub(crate) struct Left {
+    pub(crate) requests: Vec<Request>,
+    /// What the provider counted.
+    pub(crate) usage: Option<Usage>,
+}
+
+pub(crate) struct Request {
+    pub(crate) at_ms: i64,
+    pub(crate) of: SummaryOf,
+    pub(crate) sent: Arc<Sent>,
+    pub(crate) bytes: u64,
+}
+
+impl Trace {
+    fn left(&self) -> MutexGuard<'_, Left> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    pub(crate) fn take(&self) -> Left {
+        std::mem::take(&mut *self.left())
+    }
+}
+
+/// Puts to a chat what a summary is made of: the earlier summary, the messages, and what is wanted.
+pub(crate) fn push_summary_of(chat: &mut dyn Chat, branch: &Branch, of: &SummaryOf) {
+    if let Some(earlier) = &branch.compaction {
+        chat.push(&Message::User(vec![Part::text(summary_message(&earlier.summary))]));
+    }
+    for said in branch.messages.iter().filter(|said| said.seq >= of.from && said.seq < of.first_kept) {
+        chat.push(&said.message);
+    }
+    chat.push(&Message::User(vec![Part::text(of.request.clone())]));
 }
 
 /// A summary and the messages that stay word for word.
@@ -87,24 +127,20 @@ impl Job {
         let mut entries = self.store.read(&self.session, 0, usize::MAX).await?.entries;
         entries.retain(|entry| entry.seq <= self.upto);
         let branch = Branch::read(&entries);
-        let mut chat = self.provider.chat(&self.model)?;
         let budget = self.model.context_window as usize * vocab::CHARS_PER_TOKEN * INPUT_PCT as usize / 100;
         let earlier_from = branch.compaction.as_ref().map_or(0, |earlier| earlier.first_kept);
-        let old: Vec<&Message> = branch
-            .messages
-            .iter()
-            .filter(|said| said.seq >= earlier_from && said.seq < self.first_kept)
-            .map(|said| &said.message)
-            .collect();
-        if let Some(earlier) = &branch.compaction {
-            chat.push(&Message::User(vec![Part::text(summary_message(&earlier.summary))]));
-        }
-        for message in fitting(&old, budget) {
-            chat.push(message);
-        }
+        let old: Vec<&Said> =
+            branch.messages.iter().filter(|said| said.seq >= earlier_from && said.seq < self.first_kept).collect();
         let extra = self.instructions.as_deref().map(|text| format!(" {text}")).unwrap_or_default();
-        chat.push(&Message::User(vec![Part::text(format!("{SUMMARY_REQUEST} {SUMMARY_RULES}{extra}"))]));
-        let (summary, usage) = ask(chat, &self.model).await?;
+        let of = SummaryOf {
+            upto: self.upto,
+            from: fitting(&old, budget).first().map_or(self.first_kept, |said| said.seq),
+            first_kept: self.first_kept,
+            request: format!("{SUMMARY_REQUEST} {SUMMARY_RULES}{extra}").into(),
+        };
+        let mut chat = self.provider.chat(&self.model)?;
+        push_summary_of(&mut *chat, &branch, &of);
+        let (summary, usage) = self.ask(chat, &of).await?;
         let kept: Vec<_> = branch.messages.into_iter().filter(|said| said.seq >= self.first_kept).collect();
         let is_result = |said: &&Said| matches!(said.message, Message::Result(_));
         let messages_after = 1 + kept.iter().filter(|said| !is_result(said)).count() as u64;
@@ -117,21 +153,55 @@ impl Job {
             messages_before: self.messages_before,
             messages_after,
             usage,
+            model: self.model.slug.clone(),
         };
         Ok(Compacted { compaction, kept })
+    }
+
+    async fn ask(&self, mut chat: Box<dyn Chat>, of: &SummaryOf) -> Result<(String, Usage), Fault> {
+        let spec = CallSpec {
+            system: "You summarise conversations between a user and a coding agent.".into(),
+            tools: Arc::from([]),
+            max_tokens: SUMMARY_TOKENS_MAX.min(self.model.context_window / 4).max(1),
+            thinking: None,
+        };
+        let mut stream = chat.call(&spec);
+        let mut summary = String::new();
+        while let Some(event) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
+            match event {
+                ModelEvent::Sent { sent, bytes } => {
+                    let request = Request { at_ms: self.clock.now_ms(), of: of.clone(), sent, bytes };
+                    self.trace.left().requests.push(request);
+                }
+                ModelEvent::Text(delta) if summary.len() < SUMMARY_BYTES_MAX => summary.push_str(&delta),
+                ModelEvent::Usage(counted) => self.trace.left().usage = Some(counted),
+                ModelEvent::Failed(failed) => return Err(failed.fault),
+                ModelEvent::Finished(_) => break,
+                ModelEvent::Text(_)
+                | ModelEvent::Thinking(_)
+                | ModelEvent::Seal(_)
+                | ModelEvent::Redacted(_)
+                | ModelEvent::Call { .. } => {}
+            }
+        }
+        if summary.trim().is_empty() {
+            return Err(Fault::new(FaultKind::Provider, "the model returned an empty summary"));
+        }
+        let usage = self.trace.left().usage.take().unwrap_or_default();
+        Ok((summary, usage))
     }
 }
 
 /// The newest messages whose text fits; starts at a user message, because a reply or a result alone is no beginning.
-fn fitting<'a>(messages: &'a [&'a Message], budget: usize) -> &'a [&'a Message] {
+fn fitting<'a>(messages: &'a [&'a Said], budget: usize) -> &'a [&'a Said] {
     let mut bytes = 0;
     let mut from = messages.len();
-    for (index, message) in messages.iter().enumerate().rev() {
-        bytes += size(message);
+    for (index, said) in messages.iter().enumerate().rev() {
+        bytes += size(&said.message);
         if bytes > budget {
             break;
         }
-        if matches!(message, Message::User(_)) {
+        if matches!(said.message, Message::User(_)) {
             from = index;
         }
     }
@@ -146,30 +216,6 @@ pub(crate) fn size(message: &Message) -> usize {
         }
         Message::Result(result) => result.text().len(),
     }
-}
-
-async fn ask(mut chat: Box<dyn vocab::Chat>, model: &ModelInfo) -> Result<(String, Usage), Fault> {
-    let spec = CallSpec {
-        system: "You summarise conversations between a user and a coding agent.".into(),
-        tools: Arc::from([]),
-        max_tokens: SUMMARY_TOKENS_MAX.min(model.context_window / 4).max(1),
-        thinking: None,
-    };
-    let mut stream = chat.call(&spec);
-    let (mut summary, mut usage) = (String::new(), Usage::default());
-    while let Some(event) = poll_fn(|context| stream.as_mut().poll_next(context)).await {
-        match event {
-            ModelEvent::Text(delta) if summary.len() < SUMMARY_BYTES_MAX => summary.push_str(&delta),
-            ModelEvent::Usage(counted) => usage = counted,
-            ModelEvent::Failed(failed) => return Err(failed.fault),
-            ModelEvent::Finished(_) => break,
-            _ => {}
-        }
-    }
-    if summary.trim().is_empty() {
-        return Err(Fault::new(FaultKind::Provider, "the model returned an empty summary"));
-    }
-    Ok((summary, usage))
 }
 
 #[cfg(test)]

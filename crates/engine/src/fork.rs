@@ -76,6 +76,8 @@ impl Copy {
     fn body_of(&self, entry: &Entry) -> Option<Body> {
         Some(match &entry.body {
             Body::Opened { .. } | Body::Moved { .. } | Body::Title { .. } => return None,
+            // Whoever asked a model keeps the record of it.
+            Body::Requested(_) => return None,
             Body::Queued(_) | Body::Settled { .. } | Body::AskOpened(_) | Body::AskClosed { .. } => return None,
             Body::Compacted(compaction) => {
                 let mut compaction = compaction.clone();
@@ -105,6 +107,11 @@ impl Copy {
                 if let Some(open) = &mut self.open {
                     open.usage.add(&message.usage);
                     open.calls.extend(message.calls().map(|call| (call.id.clone(), call.name.clone())));
+                }
+            }
+            Body::Spent { turn: Some(_), usage, .. } => {
+                if let Some(open) = &mut self.open {
+                    open.usage.add(usage);
                 }
             }
             Body::CallEnded { result, .. } => {

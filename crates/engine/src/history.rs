@@ -12,8 +12,7 @@ use vocab::{
 use crate::turn::synthetic;
 
 /// What a result says when the process died before the tool could answer.
-pub(crate) const LOST: &str =
-    "no result: the process ended while this call was running; check what it did before trying again";
+const LOST: &str = "no result: the process ended while this call was running; check what it did before trying again";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MarkKind {
@@ -319,6 +318,7 @@ impl Branch {
             }
             Body::TurnEnded(_) => self.open_turn = None,
             Body::Assistant { message, .. } => self.open_usage.add(&message.usage),
+            Body::Spent { turn: Some(_), usage, .. } => self.open_usage.add(usage),
             Body::AskOpened(ask) => self.open_asks.push(ask.clone()),
             Body::AskClosed { ask, .. } => self.open_asks.retain(|open| open.id != *ask),
             Body::Thinking { level } => self.thinking = Some(level.clone()),
@@ -340,7 +340,7 @@ impl Branch {
                         Some(result) => result.clone(),
                         None => {
                             self.open_calls.push((turn.clone(), call.clone()));
-                            synthetic(call.id.clone(), call.name.clone(), CallEnd::Lost, LOST)
+                            lost_result(call)
                         }
                     };
                     self.messages.push(said(Message::Result(result)));
@@ -367,7 +367,10 @@ impl Branch {
             | Body::CallEnded { .. }
             | Body::CallStarted { .. }
             | Body::Opened { .. }
+            | Body::Requested(_)
             | Body::Retrying { .. }
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Moved { .. }
             | Body::Model { .. }
             | Body::Mode { .. }
@@ -379,6 +382,12 @@ impl Branch {
             | Body::Recovered { .. } => {}
         }
     }
+}
+
+/// What a call gets that was running when the process ended.
+pub(crate) fn lost_result(call: &Call) -> CallResult {
+    let tool = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
+    synthetic(call.id.clone(), tool, CallEnd::Lost, LOST)
 }
 
 /// Entries from the root to the newest one, along the parents.

@@ -155,6 +155,11 @@ impl Ledger {
 
     /// Appends an entry; it is written with the next [`Ledger::flush`] and told once it is safe.
     pub(crate) fn log(&mut self, body: Body) -> Arc<Entry> {
+        self.log_at(None, body)
+    }
+
+    /// `None`: now.
+    pub(crate) fn log_at(&mut self, at_ms: Option<i64>, body: Body) -> Arc<Entry> {
         let parent = match body {
             Body::Moved { to } => to,
             _ => self.leaf,
@@ -162,7 +167,8 @@ impl Ledger {
         self.last_seq += 1;
         self.leaf = self.last_seq;
         self.batch_synced |= self.wants_sync(&body);
-        let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms: self.clock.now_ms(), body });
+        let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
+        let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body });
         self.batch.push(entry.clone());
         self.held.push_back(Held { need: entry.seq, what: Outgoing::All(Event::Logged(entry.clone())) });
         entry
@@ -315,7 +321,11 @@ impl Ledger {
 /// What is shown to people does not concern companions, and the flow only those who asked for it.
 fn concerns_companions(event: &Event, deltas: bool) -> bool {
     match event {
-        Event::Text { .. } | Event::Thinking { .. } | Event::CallInput { .. } | Event::CallProgress { .. } => deltas,
+        Event::Text { .. }
+        | Event::Thinking { .. }
+        | Event::Sealed { .. }
+        | Event::CallInput { .. }
+        | Event::CallProgress { .. } => deltas,
         Event::Notice(_) | Event::Trouble { .. } | Event::Queue(_) => false,
         _ => true,
     }

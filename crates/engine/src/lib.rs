@@ -14,6 +14,7 @@ mod outbox;
 pub mod permission;
 mod prompt;
 mod reply;
+pub mod requests;
 mod retry;
 mod session;
 pub mod turn;

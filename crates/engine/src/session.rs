@@ -7,6 +7,7 @@ mod companions;
 mod consult;
 mod dialog;
 mod errands;
+mod fallback;
 mod inspect;
 mod join;
 mod perform;
@@ -28,7 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent, ModelFault, ModelInfo,
-    Part, PeerId, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
+    Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
 };
 
 use crate::Shared;
@@ -42,6 +43,7 @@ use ask::OpenAsk;
 use compact::NextCompaction;
 use companions::Beside;
 use errands::Serving;
+use fallback::Fallen;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
 use served::Servers;
@@ -98,7 +100,10 @@ pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
     settings: Settings,
+    /// The model that is asked.
     model: Arc<ModelInfo>,
+    /// Set while that is not the chosen one.
+    fallen: Option<Fallen>,
     /// What the log says; differs from the settings until the change is logged.
     logged_model: Arc<str>,
     logged_mode: Mode,
@@ -115,6 +120,8 @@ pub(crate) struct Session {
     servers: Servers,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
+    /// What the newest request in the log was sent with; the next one is logged by what differs.
+    last_sent: Option<Arc<Sent>>,
     ledger: Ledger,
     /// Read from the store when first needed: resuming costs nothing until somebody speaks.
     history: Option<History>,
@@ -186,12 +193,14 @@ impl Session {
             shared,
             settings: seed.settings,
             model: Arc::new(seed.model),
+            fallen: None,
             tools: seed.tools,
             host_tools: Vec::new(),
             beside: Beside::default(),
             serving: Serving::default(),
             servers: Servers::default(),
             spec: None,
+            last_sent: None,
             ledger: seed.ledger,
             history: None,
             queued_in_log: HashSet::new(),
@@ -408,13 +417,26 @@ impl Session {
 
     /// Writes to the log and keeps the model's view in step.
     fn log(&mut self, body: Body) -> u64 {
+        self.log_at(None, body)
+    }
+
+    /// As [`Session::log`], of something that was a moment ago.
+    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> u64 {
         if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        if let Body::Todos { phases } = &body {
-            self.todos = phases.as_slice().into();
+        match &mut body {
+            Body::Todos { phases } => self.todos = phases.as_slice().into(),
+            Body::Requested(requested) => {
+                if requested.sent == self.last_sent {
+                    requested.sent = None;
+                } else {
+                    self.last_sent = requested.sent.clone();
+                }
+            }
+            _ => {}
         }
-        let entry = self.ledger.log(body);
+        let entry = self.ledger.log_at(at_ms, body);
         let message = match &entry.body {
             Body::User { parts, .. } => Message::User(parts.clone()),
             Body::Assistant { message, .. } => Message::Assistant(message.clone()),
@@ -486,14 +508,15 @@ impl Session {
 
     pub(crate) fn state(&self) -> State {
         let history = self.history.as_ref();
+        let chosen = self.chosen_model();
         State {
             session: self.id.clone(),
             workspace: self.settings.workspace.clone(),
             model: self.settings.model.clone(),
             mode: self.settings.mode,
             thinking: self.settings.thinking.clone(),
-            context_window: self.model.context_window,
-            max_tokens: self.max_tokens(),
+            context_window: chosen.context_window,
+            max_tokens: self.max_tokens(chosen),
             context_tokens: history.map_or(self.context_unloaded, History::reported_tokens),
             gadgets: self.gadgets_on().map(|gadget| gadget.name.clone()).collect(),
             title: self.title.clone(),
@@ -501,14 +524,14 @@ impl Session {
             messages: history.map_or(self.messages_unloaded, History::messages),
             results: history.map_or(self.results_unloaded, History::results),
             last_seq: self.ledger.last_seq(),
-            model_info: self.model.clone(),
+            model_info: chosen.clone(),
             todos: self.todos.clone(),
             file: self.file.clone(),
         }
     }
 
-    fn max_tokens(&self) -> u64 {
-        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(&self.model))
+    fn max_tokens(&self, model: &ModelInfo) -> u64 {
+        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(model))
     }
 
     fn gadgets_on(&self) -> impl Iterator<Item = &Gadget> {

@@ -202,6 +202,7 @@ impl<'a> Importer<'a> {
                     messages_before: 0,
                     messages_after: 0,
                     usage: Usage::default(),
+                    model: "".into(),
                 })
             }
             _ => return None,

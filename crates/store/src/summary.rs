@@ -48,6 +48,8 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
             add(&mut summary.usage, &end.usage);
         }
         Body::Compacted(compaction) => add(&mut summary.usage, &compaction.usage),
+        // What was spent within a turn is in its end.
+        Body::Spent { turn: None, usage, .. } => add(&mut summary.usage, usage),
         Body::Model { model } => summary.model = model.clone(),
         Body::Mode { mode } => summary.mode = *mode,
         Body::Thinking { level } => summary.thinking = level.clone(),
@@ -59,7 +61,10 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::AskClosed { .. }
         | Body::Queued(_)
         | Body::Settled { .. }
+        | Body::Requested(_)
         | Body::Retrying { .. }
+        | Body::FellBack(_)
+        | Body::Spent { .. }
         | Body::Moved { .. }
         | Body::Gadgets { .. }
         | Body::Shell(_)

@@ -53,6 +53,8 @@ pub struct Numbers {
     /// Steering that its turn did not take.
     pub late_steers: u64,
     pub retries: u64,
+    /// Turns in which another model stood in.
+    pub fallbacks: u64,
     pub lost_turns: u64,
     pub lives: u64,
     pub shells: u64,
@@ -62,6 +64,8 @@ pub struct Numbers {
     pub reloads: u64,
     /// Errands that controllers did for tools.
     pub errands: u64,
+    /// Requests written again from the log and held against what was sent.
+    pub requests: u64,
 }
 
 impl Numbers {
@@ -76,6 +80,7 @@ impl Numbers {
         self.waited += other.waited;
         self.late_steers += other.late_steers;
         self.retries += other.retries;
+        self.fallbacks += other.fallbacks;
         self.lost_turns += other.lost_turns;
         self.lives += other.lives;
         self.shells += other.shells;
@@ -83,6 +88,7 @@ impl Numbers {
         self.lists += other.lists;
         self.reloads += other.reloads;
         self.errands += other.errands;
+        self.requests += other.requests;
     }
 }
 
@@ -121,6 +127,7 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     let mut numbers = log::check(&entries, &world.still_waiting)?;
     numbers.lives = lives;
     numbers.reloads = world.reloads;
+    numbers.requests = model::check_requests(&entries, &world.findings)?;
     for eye in &world.eyes {
         let (lost, waited, done) = eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
         numbers.lost_turns += lost;

@@ -162,6 +162,7 @@ Examples:
   tillerman sessions list
   tillerman sessions show latest
   tillerman sessions export 0199a2 talk.html   .html or .md to read, .jsonl to import again
+  tillerman sessions export latest --requests  every request to a model, as it was sent
   tillerman sessions fork 0199a2 --at 7        a new session with everything before entry 7";
 
 const MODELS_EXAMPLES: &str = "\
@@ -408,6 +409,12 @@ pub(crate) enum SessionsVerb {
         /// Ends in .html, .md or .jsonl; a place of its own without it.
         #[arg(value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
+        /// What was sent to models instead, without secrets: one JSON object per request.
+        #[arg(long, conflicts_with = "file")]
+        requests: bool,
+        /// Where to write them; stdout without it.
+        #[arg(long, requires = "requests", value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: Option<PathBuf>,
     },
     /// Make a new session with everything before one user message.
     Fork {

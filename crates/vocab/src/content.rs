@@ -19,6 +19,13 @@ impl Json {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+    /// The same without line breaks: strings have theirs escaped, so a bare one is space between words.
+    pub fn on_one_line(&self) -> Self {
+        match self.0.contains(['\n', '\r']) {
+            true => Self(self.0.replace(['\n', '\r'], "").into()),
+            false => self.clone(),
+        }
+    }
 }
 
 /// A picture: media type and base64 text, as every wire carries it.

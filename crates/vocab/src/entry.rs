@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Json, Mode, Part, SessionId,
-    TodoPhase, TurnId, Usage,
+    Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Json, Mode, Part, Sent,
+    SessionId, TodoPhase, TurnId, Usage,
 };
 
 /// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
@@ -60,6 +60,8 @@ pub enum Body {
         item: ItemId,
         end: ItemEnd,
     },
+    /// A request went to a model's server. What was said before it in the log is what it carried.
+    Requested(Requested),
     /// A model call failed and will be tried again.
     Retrying {
         turn: TurnId,
@@ -67,6 +69,14 @@ pub enum Body {
         attempts_max: u32,
         wait_ms: u64,
         fault: Fault,
+    },
+    /// A model could not answer; another one is asked for the rest of the turn.
+    FellBack(FellBack),
+    /// What a model call cost of which nothing else was kept. Within a turn it is part of what the turn used.
+    Spent {
+        turn: Option<TurnId>,
+        model: Arc<str>,
+        usage: Usage,
     },
     /// Everything before `first_kept` is replaced by the summary in what the model sees.
     Compacted(Compaction),
@@ -116,6 +126,44 @@ pub enum Body {
     Recovered {
         text: Arc<str>,
     },
+}
+
+/// A request to a model, as it was sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Requested {
+    pub turn: Option<TurnId>,
+    pub model: Arc<str>,
+    /// Set where a summary was asked for.
+    pub summary: Option<SummaryOf>,
+    /// `None`: the same as the one before it in this session.
+    pub sent: Option<Arc<Sent>>,
+    /// Size of the whole body.
+    pub bytes: u64,
+}
+
+/// Which part of a log a summary was made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SummaryOf {
+    /// The newest entry it could know of.
+    pub upto: u64,
+    /// Messages from here on...
+    pub from: u64,
+    /// ...and before this.
+    pub first_kept: u64,
+    /// What was asked.
+    pub request: Arc<str>,
+}
+
+/// From one model to another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FellBack {
+    pub turn: TurnId,
+    pub from: Arc<str>,
+    pub to: Arc<str>,
+    /// Why `from` could not answer.
+    pub fault: Fault,
+    /// Slugs that stood before `to` and could not be asked, and why.
+    pub skipped: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// Where a user message came from.
@@ -182,6 +230,8 @@ pub struct Compaction {
     pub messages_before: u64,
     pub messages_after: u64,
     pub usage: Usage,
+    /// Who made the summary; empty where nobody knows any more.
+    pub model: Arc<str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -107,6 +107,9 @@ impl Print {
             | Body::Gadgets { .. }
             | Body::Todos { .. }
             | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::FellBack(_)
+            | Body::Spent { .. }
             | Body::Recovered { .. } => {}
         }
         print

@@ -155,6 +155,7 @@ fn every_other_kind_of_line_has_its_shape() {
         messages_before: 4,
         messages_after: 2,
         usage: Usage::default(),
+        model: "".into(),
     };
     check(
         vec![
@@ -341,6 +342,7 @@ fn compaction_leaves_the_summary_and_what_was_kept() {
             messages_before: 4,
             messages_after: 2,
             usage: Usage::default(),
+            model: "".into(),
         })
     };
     let entries = log(vec![opened(), user("a"), says("1"), user("b"), says("2"), compaction(4), user("c")]);

@@ -144,6 +144,7 @@ fn bodies(s: &str) -> Vec<Body> {
         messages_before: 1,
         messages_after: 1,
         usage: Usage::default(),
+        model: "".into(),
     };
     vec![
         Body::TurnStarted { turn: s.into() },

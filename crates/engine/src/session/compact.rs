@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Tag};
+use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Requested, Tag};
 
 use super::{AfterCompact, Session, Work};
-use crate::compaction::{self, Compacted, Job};
+use crate::compaction::{self, Compacted, Job, Trace};
 use crate::history::History;
 use crate::lane::TurnOver;
 use crate::outbox::Outbox;
@@ -90,10 +90,12 @@ impl Session {
             && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
     }
 
-    /// Whether the last reply came from another provider's model, and this turn has not tried yet to make a summary of it.
+    /// Whether the last reply came from another provider's model that somebody had chosen, and this turn has not tried yet
+    /// to make a summary of it.
     fn has_switched(&mut self) -> bool {
         let Some(replier) = self.history.as_ref().and_then(History::replier) else { return false };
-        if !self.settings.compaction.on_switch || *replier == self.model.slug {
+        let stood_in = self.fallen.is_some() || self.model.fallbacks.contains(replier);
+        if !self.settings.compaction.on_switch || stood_in || *replier == self.model.slug {
             return false;
         }
         let resolved = self.shared.ports.provider.resolve(replier);
@@ -125,6 +127,8 @@ impl Session {
                     .hint("start a new session, or use a model with a larger context window"),
             });
         };
+        let trace: Arc<Trace> = Arc::default();
+        let model = self.model.slug.clone();
         let job = Job {
             session: self.id.clone(),
             store: self.shared.ports.store.clone(),
@@ -136,17 +140,22 @@ impl Session {
             upto: self.ledger.last_seq(),
             tokens_before: history.context_tokens(),
             messages_before: history.messages(),
+            clock: self.shared.ports.clock.clone(),
+            trace: trace.clone(),
         };
         self.ledger.emit(Event::CompactionStarted { reason });
-        self.work = Work::Compact { job: job.run(), reason, then, meanwhile: Vec::new() };
+        self.work = Work::Compact { job: job.run(), reason, model, trace, then, meanwhile: Vec::new() };
         self.moved_at = Instant::now();
         Ok(())
     }
 
     pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
-        let Work::Compact { reason, then, meanwhile, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
+        let Work::Compact { reason, model, trace, then, meanwhile, .. } =
+            std::mem::replace(&mut self.work, Work::Nothing)
+        else {
             return;
         };
+        self.log_trace(&model, &trace);
         let result = result.map(|mut compacted| {
             compacted.compaction.messages_after += meanwhile.len() as u64;
             compacted.kept.extend(meanwhile);
@@ -180,13 +189,38 @@ impl Session {
         if !matches!(self.work, Work::Compact { .. }) {
             return;
         }
-        let Work::Compact { reason, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let Work::Compact { reason, model, trace, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
+            return;
+        };
+        self.log_trace(&model, &trace);
         // Whoever stops us does not want us to go on by ourselves.
         self.may_remind = false;
         self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
         if let AfterCompact::Answer { outbox, tag, slash } = then {
             self.compaction_answered(outbox, tag, slash, Err(fault));
         }
+    }
+
+    /// What the summary's call has sent, and what it cost where no summary came of it.
+    fn log_trace(&mut self, model: &Arc<str>, trace: &Trace) {
+        let left = trace.take();
+        let turn = self.current_turn();
+        for request in left.requests {
+            let body = Body::Requested(Requested {
+                turn: turn.clone(),
+                model: model.clone(),
+                summary: Some(request.of),
+                sent: Some(request.sent),
+                bytes: request.bytes,
+            });
+            self.log_at(Some(request.at_ms), body);
+        }
+        let Some(usage) = left.usage else { return };
+        match &mut self.turn {
+            Some(turn) => turn.spend(usage),
+            None => self.spent.add(&usage),
+        }
+        self.log(Body::Spent { turn, model: model.clone(), usage });
     }
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {

@@ -1,11 +1,14 @@
 //! Carries out what the turn and the lane ask for.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
+use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Part, PermissionAsk, Reply,
-    Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ModelEvent, ModelStream, Part,
+    PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
@@ -38,6 +41,7 @@ impl Session {
         match effect {
             Effect::Text(delta) => self.ledger.emit(Event::Text { turn, delta }),
             Effect::Thinking(delta) => self.ledger.emit(Event::Thinking { turn, delta }),
+            Effect::Sealed { alone } => self.ledger.emit(Event::Sealed { turn, alone }),
             Effect::CallInput { index, id, name, delta } => {
                 self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
             }
@@ -60,6 +64,7 @@ impl Session {
             }
             Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
+            Effect::FallBack(fault) => self.fall_back(fault),
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
                 let ready = match self.load().await {
@@ -101,10 +106,31 @@ impl Session {
         }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
             match guarded(|| history.chat.call(spec)) {
-                Ok(stream) => self.work = Work::Model(stream),
+                Ok(stream) => self.begin_stream(stream),
                 Err(text) => self.model_said(Some(client_failed(&text))),
             }
         }
+    }
+
+    /// Takes the first event at once where there is one: what was sent is logged together with what it answers, in one
+    /// transaction.
+    fn begin_stream(&mut self, mut stream: ModelStream) {
+        let mut context = Context::from_waker(Waker::noop());
+        // Whoever has nothing yet is asked again by the session's own loop, with a waker that counts.
+        let first = match guarded(|| stream.as_mut().poll_next(&mut context)) {
+            Ok(Poll::Pending) => None,
+            Ok(Poll::Ready(Some(event @ ModelEvent::Sent { .. }))) => {
+                self.with_turn(|turn, fx| turn.model_event(event, fx));
+                None
+            }
+            // Everything else comes in its turn.
+            Ok(Poll::Ready(event)) => Some(event),
+            Err(text) => Some(Some(client_failed(&text))),
+        };
+        self.work = Work::Model(match first {
+            Some(event) => Box::pin(Peeked { event: Some(event), rest: stream }),
+            None => stream,
+        });
     }
 
     pub(super) fn make_spec(&self) -> CallSpec {
@@ -112,24 +138,28 @@ impl Session {
         let own = self.offered_tools().map(|tool| {
             let spec = tool.spec();
             // Model APIs take no dots in names; every spelling resolves when the call comes back.
-            ToolSpec { name: self.settings.family.show(&spec.name).replace('.', "_").into(), ..spec.clone() }
+            ToolSpec {
+                name: self.settings.family.show(&spec.name).replace('.', "_").into(),
+                description: spec.description.clone(),
+                schema: spec.schema.on_one_line(),
+            }
         });
         let hosted = self.host_tools.iter().map(|(_, tool)| ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
-            schema: tool.schema.clone(),
+            schema: tool.schema.on_one_line(),
         });
         let beside = self.companion_tools().map(|(_, tool)| ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
-            schema: tool.schema.clone(),
+            schema: tool.schema.on_one_line(),
         });
         let mut system = prompt::system(&self.settings, &gadgets);
         system.push_str(&self.beside.system);
         CallSpec {
             system: system.into(),
             tools: own.chain(hosted).chain(beside).collect(),
-            max_tokens: self.max_tokens(),
+            max_tokens: self.max_tokens(&self.model),
             thinking: self.settings.thinking.clone(),
         }
     }
@@ -260,6 +290,7 @@ impl Session {
         self.turns += 1;
         self.log(Body::TurnEnded(end));
         self.turn = None;
+        self.return_home();
         self.forget_context();
         self.tell_state();
         self.may_remind = ended_well;
@@ -385,6 +416,22 @@ impl Session {
         self.with_turn(|turn, fx| {
             turn.interrupt(fx);
         });
+    }
+}
+
+/// A stream whose first event was looked at.
+struct Peeked {
+    event: Option<Option<ModelEvent>>,
+    rest: ModelStream,
+}
+
+impl Stream for Peeked {
+    type Item = ModelEvent;
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
+        match self.event.take() {
+            Some(event) => Poll::Ready(event),
+            None => self.rest.as_mut().poll_next(context),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream
 use super::consult::Consulting;
 use super::errands::Order;
 use super::{Mail, STALL, Session};
-use crate::compaction::Compacted;
+use crate::compaction::{Compacted, Trace};
 use crate::history::Said;
 use crate::outbox::Outbox;
 use crate::turn::Turn;
@@ -38,6 +38,8 @@ pub(super) enum Work {
     Compact {
         job: Later<'static, Result<Compacted, Fault>>,
         reason: vocab::CompactReason,
+        model: Arc<str>,
+        trace: Arc<Trace>,
         then: AfterCompact,
         /// What was said beside it; the summary does not know of it.
         meanwhile: Vec<Said>,

@@ -1,12 +1,11 @@
 //! Reading the log back, and going on after something broke: a process that died, a write that failed.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 
 use vocab::{Body, Event, Fault, FaultKind, Stop, TurnEnd, Usage};
 
 use super::{Session, Work};
-use crate::history::{Branch, History};
+use crate::history::{Branch, History, lost_result};
 use crate::lane::TurnOver;
 
 impl Session {
@@ -88,9 +87,7 @@ impl Session {
         }
         let lost = branch.open_calls.len();
         for (turn, call) in branch.open_calls {
-            let tool = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
-            let result = crate::turn::synthetic(call.id, tool, vocab::CallEnd::Lost, crate::history::LOST);
-            self.ledger.log(Body::CallEnded { turn, result });
+            self.ledger.log(Body::CallEnded { turn, result: lost_result(&call) });
         }
         if let Some(turn) = branch.open_turn {
             let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
@@ -132,11 +129,14 @@ impl Session {
         self.work = Work::Nothing;
         self.fx.clear();
         let rolled_back = self.ledger.roll_back(&fault);
+        // What it stands for may be gone.
+        self.last_sent = None;
         self.drop_asks();
         self.forget_context();
         self.senders.extend(rolled_back.senders);
         self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();
+        self.return_home();
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });

@@ -209,6 +209,7 @@ async fn what_points_at_entries_points_at_the_copies() {
         messages_before: 4,
         messages_after: 3,
         usage: Usage::default(),
+        model: "".into(),
     };
     let bodies = vec![
         Body::Imported {

@@ -233,6 +233,7 @@ pub(crate) fn compacted(first_kept: u64) -> Body {
         messages_before: 4,
         messages_after: 2,
         usage: Usage::default(),
+        model: "".into(),
     })
 }
 

@@ -73,6 +73,9 @@ fn write_entry(page: &mut String, body: &Body) {
         Body::BranchSummary { summary, .. } => {
             let _ = writeln!(page, "---\n\n*Came back from another branch.* {summary}\n");
         }
+        Body::FellBack(it) => {
+            let _ = writeln!(page, "*{} could not answer; {} was asked.*\n", it.from, it.to);
+        }
         Body::Recovered { text } => {
             let _ = writeln!(page, "*{text}*\n");
         }
@@ -87,7 +90,9 @@ fn write_entry(page: &mut String, body: &Body) {
         | Body::AskClosed { .. }
         | Body::Queued(_)
         | Body::Settled { .. }
+        | Body::Requested(_)
         | Body::Retrying { .. }
+        | Body::Spent { .. }
         | Body::Model { .. }
         | Body::Mode { .. }
         | Body::Thinking { .. }

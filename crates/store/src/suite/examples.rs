@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
 
 use vocab::*;
 
@@ -33,6 +34,21 @@ fn fault() -> Fault {
     Fault::new(FaultKind::RateLimited, ODD).hint("wait").hint(ODD)
 }
 
+fn requested(turn: Option<&str>, sent: Option<Arc<Sent>>) -> Requested {
+    Requested { turn: turn.map(TurnId::from), model: ODD.into(), summary: None, sent, bytes: u64::MAX }
+}
+
+fn sent() -> Sent {
+    Sent {
+        api: "openai-completions".into(),
+        url: "http://h/v1/chat/completions".into(),
+        headers: vec![("x-beta".into(), ODD.into())],
+        manner: "{}".into(),
+        head: ODD.into(),
+        tail: ODD.into(),
+    }
+}
+
 fn lifecycle() -> Vec<Body> {
     let turn = TurnId::from("t1");
     let opened = |workspace, mode, forked_from| Body::Opened { workspace, model: "m".into(), mode, forked_from };
@@ -41,6 +57,21 @@ fn lifecycle() -> Vec<Body> {
         opened(not_text.into(), Mode::Plan, None),
         Body::TurnStarted { turn: turn.clone() },
         Body::Retrying { turn: turn.clone(), attempt: 1, attempts_max: 3, wait_ms: u64::MAX, fault: fault() },
+        Body::Requested(requested(None, None)),
+        Body::Requested(requested(Some("t1"), Some(Arc::new(sent())))),
+        Body::Requested(Requested {
+            summary: Some(SummaryOf { upto: 9, from: 2, first_kept: u64::MAX, request: ODD.into() }),
+            ..requested(None, None)
+        }),
+        Body::FellBack(FellBack {
+            turn: turn.clone(),
+            from: "a".into(),
+            to: ODD.into(),
+            fault: fault(),
+            skipped: vec![("b".into(), ODD.into())],
+        }),
+        Body::Spent { turn: None, model: ODD.into(), usage: usage() },
+        Body::Spent { turn: Some(turn.clone()), model: "m".into(), usage: Usage::default() },
         Body::Moved { to: 0 },
         Body::Model { model: ODD.into() },
         Body::Thinking { level: None },
@@ -104,6 +135,7 @@ fn lifecycle() -> Vec<Body> {
             messages_before: 6,
             messages_after: 5,
             usage: usage(),
+            model: if reason == CompactReason::Manual { "".into() } else { ODD.into() },
         }));
     }
     use FaultKind::*;

@@ -37,6 +37,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         messages_before: 1,
         messages_after: 1,
         usage: usage(100),
+        model: "".into(),
     };
     let opened =
         Body::Opened { workspace: "/elsewhere".into(), model: "n".into(), mode: Mode::Plan, forked_from: None };

@@ -62,6 +62,7 @@ impl Format {
     pub(super) fn of_models(request: &Request) -> Option<Self> {
         match path_only(&request.path) {
             "/v1/models" if request.header("anthropic-version").is_some() => Some(Format::Anthropic),
+            "/v1/models" if request.header("x-goog-api-key").is_some() => Some(Format::Gemini),
             "/v1/models" => Some(Format::Completions),
             "/v1beta/models" => Some(Format::Gemini),
             _ => None,
@@ -214,6 +215,7 @@ mod tests {
             ("/v1/responses", Some(Format::Responses)),
             ("/v1beta/models/gemini-3-mock:streamGenerateContent?alt=sse", Some(Format::Gemini)),
             ("/v1beta/models/gemini-3-mock:generateContent", Some(Format::Gemini)),
+            ("/v1/models/gemini-3-mock:generateContent", Some(Format::Gemini)),
             ("/v1beta/models/gemini-3-mock:countTokens", None),
             ("/v1/models", None),
         ] {
@@ -295,7 +297,9 @@ mod tests {
                 ];
                 let said = said.into_iter().find(|said| !said.is_null()).map(Value::to_string);
                 let line = format!("{} {}", value["type"].as_str().unwrap_or_default(), said.unwrap_or_default());
-                lines.push(format!("{}\n", line.trim()));
+                if !line.trim().is_empty() {
+                    lines.push(format!("{}\n", line.trim()));
+                }
             }
             lines.concat()
         };
@@ -353,14 +357,12 @@ mod tests {
         "#]]
         .assert_eq(&shape(Format::Gemini));
         expect![[r#"
-             {"reasoning_content":"hm"}
-             {"content":"a"}
-             {"content":"b"}
-             {"tool_calls":[{"function":{"name":"f"},"id":"x","index":0,"type":"function"}]}
-             {"tool_calls":[{"function":{"arguments":"{}"},"index":0}]}
- 
-             {}
- 
+            {"reasoning_content":"hm"}
+            {"content":"a"}
+            {"content":"b"}
+            {"tool_calls":[{"function":{"name":"f"},"id":"x","index":0,"type":"function"}]}
+            {"tool_calls":[{"function":{"arguments":"{}"},"index":0}]}
+            {}
         "#]]
         .assert_eq(&shape(Format::Completions));
     }

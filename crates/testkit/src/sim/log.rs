@@ -137,6 +137,7 @@ impl Reading {
             Body::Todos { .. } => self.numbers.lists += 1,
             Body::User { from: vocab::UserFrom::Reminder, .. } => self.numbers.reminders += 1,
             Body::Retrying { .. } => self.numbers.retries += 1,
+            Body::FellBack(_) => self.numbers.fallbacks += 1,
             _ => {}
         }
         Ok(())
@@ -148,6 +149,9 @@ pub(super) fn turn_of(body: &Body) -> Option<&TurnId> {
     match body {
         Body::User { turn, .. } | Body::Assistant { turn, .. } => turn.as_ref(),
         Body::CallStarted { turn, .. } | Body::CallEnded { turn, .. } | Body::Retrying { turn, .. } => Some(turn),
+        Body::Requested(it) => it.turn.as_ref(),
+        Body::FellBack(it) => Some(&it.turn),
+        Body::Spent { turn, .. } => turn.as_ref(),
         Body::TurnEnded(end) => Some(&end.turn),
         Body::AskOpened(ask) => ask.turn.as_ref(),
         _ => None,

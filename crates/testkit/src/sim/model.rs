@@ -11,7 +11,7 @@ use futures_core::Stream;
 use tokio::time::Sleep;
 use vocab::{
     CallId, CallSpec, Chat, Fault, FaultKind, Finish, Later, Message, ModelEvent, ModelFault, ModelInfo, ModelStream,
-    Provider, Usage,
+    Provider, Sent, Usage,
 };
 
 use super::dice::Dice;
@@ -20,11 +20,15 @@ use super::dice::Dice;
 const WINDOW: u64 = 600;
 
 #[derive(Default)]
-pub(super) struct Findings(pub(super) Mutex<Vec<String>>, Mutex<Vec<Message>>);
+pub(super) struct Findings(pub(super) Mutex<Vec<String>>, Mutex<Vec<Message>>, Mutex<Vec<String>>);
 
 impl Findings {
     pub(super) fn add(&self, what: String) {
         self.0.lock().expect("nobody panics while holding this").push(what);
+    }
+    /// Every body that was sent, in order.
+    pub(super) fn bodies(&self) -> Vec<String> {
+        self.2.lock().expect("nobody panics while holding this").clone()
     }
     /// What the model was last sent.
     pub(super) fn last_sent(&self) -> Vec<Message> {
@@ -45,7 +49,8 @@ impl Provider for SimModel {
             "a" | "b" => {
                 let window = if slug == "a" { WINDOW } else { WINDOW * 4 };
                 // Each is of a provider of its own.
-                Ok(ModelInfo { images: false, provider: slug.into(), ..ModelInfo::named(slug, window) })
+                let fallbacks = if slug == "a" { Arc::from(["nowhere".into(), "b".into()]) } else { Arc::from([]) };
+                Ok(ModelInfo { images: false, provider: slug.into(), fallbacks, ..ModelInfo::named(slug, window) })
             }
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: a, b)"))),
         }
@@ -94,15 +99,79 @@ impl Chat for SimChat {
             self.findings.add(format!("the model was sent a broken history: {what}\n{}", sketch(&self.messages)));
         }
         self.findings.1.lock().expect("nobody panics while holding this").clone_from(&self.messages);
+        let sent = Arc::new(Sent {
+            api: "sim".into(),
+            url: "sim:".into(),
+            headers: Vec::new(),
+            manner: "".into(),
+            head: format!("{} tools, {:?} ", spec.tools.len(), spec.thinking).into(),
+            tail: ".".into(),
+        });
+        let body = body(&sent, &self.messages);
+        let sent = Beat::Event(ModelEvent::Sent { sent, bytes: body.len() as u64 });
+        self.findings.2.lock().expect("nobody panics while holding this").push(body);
         let mut dice = self.dice.lock().expect("nobody panics while holding this");
         let calm = self.calm.load(std::sync::atomic::Ordering::Relaxed);
         let plain = calm || spec.tools.is_empty() && dice.chance(70);
-        let beats = if plain { say(&mut dice, Finish::Stop) } else { reply(&mut dice) };
+        let mut beats = if plain { say(&mut dice, Finish::Stop) } else { reply(&mut dice) };
+        beats.insert(0, sent);
         if !calm && dice.chance(1) {
             drop(dice);
             panic!("a scripted panic of the client");
         }
         Box::pin(Playing { beats: beats.into_iter(), sleep: None })
+    }
+}
+
+/// A request as it is written here: everything that can be told apart.
+fn body(sent: &Sent, messages: &[Message]) -> String {
+    format!("{}{messages:?}{}", sent.head, sent.tail)
+}
+
+/// What the log says was sent, held against what was. A request whose record did not reach the store is not told; all
+/// others are, in order and byte for byte. Gives their number.
+pub(super) fn check_requests(entries: &[Arc<vocab::Entry>], findings: &Findings) -> Result<u64, String> {
+    let mut sent = findings.bodies().into_iter();
+    let mut checked = 0;
+    for request in engine::requests::replay(entries, |_| Some(Rewritten::make())) {
+        if let Some(problem) = request.problem() {
+            return Err(format!("the request of entry {}: {problem}", request.seq));
+        }
+        let body = String::from_utf8(request.body.unwrap_or_default()).unwrap_or_default();
+        if !sent.any(|sent| sent == body) {
+            return Err(format!("the request of entry {} was never sent like this: {body}", request.seq));
+        }
+        checked += 1;
+    }
+    Ok(checked)
+}
+
+/// Keeps what is pushed, for whoever writes it down.
+#[derive(Clone, Default)]
+struct Rewritten(Arc<Mutex<Vec<Message>>>);
+
+impl Rewritten {
+    fn make() -> engine::requests::Rewriting {
+        let pushed = Rewritten::default();
+        let read = pushed.clone();
+        let body =
+            move |sent: &Sent| body(sent, &read.0.lock().expect("nobody panics while holding this")).into_bytes();
+        engine::requests::Rewriting { chat: Box::new(pushed), body: Box::new(body) }
+    }
+}
+
+impl Chat for Rewritten {
+    fn push(&mut self, message: &Message) {
+        self.0.lock().expect("nobody panics while holding this").push(message.clone());
+    }
+    fn clear(&mut self) {
+        self.0.lock().expect("nobody panics while holding this").clear();
+    }
+    fn bytes(&self) -> usize {
+        0
+    }
+    fn call(&mut self, _: &CallSpec) -> ModelStream {
+        unreachable!("it is written, not sent")
     }
 }
 

@@ -89,6 +89,12 @@ fn shown(body: &Body) -> String {
         },
         Body::Queued(item) => format!("queued {:?} {}", item.delivery, shown_parts(&item.parts)),
         Body::Settled { end, .. } => format!("settled {end:?}"),
+        Body::Requested(it) => format!("requested {} {}", it.model, it.bytes),
+        Body::FellBack(it) => {
+            let skipped: String = it.skipped.iter().map(|(slug, why)| format!(", not {slug}: {why}")).collect();
+            format!("{} could not ({:?}), {} is asked{skipped}", it.from, it.fault.kind, it.to)
+        }
+        Body::Spent { model, usage, .. } => format!("spent {model} {}+{}", usage.prompt(), usage.output),
         Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
             format!("retry {attempt} of {attempts_max} after {wait_ms} ms: {:?}", fault.kind)
         }

@@ -1,5 +1,6 @@
 //! `sessions ...`: saved conversations, through the store alone where that is enough.
 
+mod requests;
 mod show;
 
 use std::io::{BufRead, IsTerminal};
@@ -37,7 +38,12 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
             say(&show::render(&summary, &page.entries, json))?;
             Ok(0)
         }
-        SessionsVerb::Export { session, file } => {
+        SessionsVerb::Export { session, requests: true, out, .. } => {
+            let summary = find(&*store, &session).await?;
+            let page = store.read(&summary.id, 0, usize::MAX).await?;
+            requests::export(&page.entries, out.as_deref())
+        }
+        SessionsVerb::Export { session, file, .. } => {
             let summary = find(&*store, &session).await?;
             let file = file.map(std::path::absolute).transpose()?;
             let exported = store::FileArchive::new(store, data).export(&summary.id, file.as_deref()).await?;

@@ -19,6 +19,7 @@ fn help_teaches_by_example() {
         "drive",
         "sessions",
         "sessions list",
+        "sessions export",
         "sessions fork",
         "models",
         "models list",

@@ -27,6 +27,8 @@ mod loaf_stage;
 mod mcp_peer;
 mod peers;
 mod peers_acp;
+mod peers_models;
+mod peers_requests;
 mod real_model;
 mod recordings;
 mod recordings_acp;

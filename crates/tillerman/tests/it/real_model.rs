@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::mock_model::MockModel;
+use testkit::mock_model::{MockModel, Reply, Step};
 
 /// Far longer than anything here takes; a hanging binary fails the test instead of stopping the run.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -267,4 +267,105 @@ fn what_cannot_start_says_so_on_the_wire() {
     refused(&world, &["--permission-mode", "yolo"], "invalid_flag");
     assert_eq!(world.model.chats().len(), 0);
     assert!(!Path::new("/no/such/place").exists());
+}
+
+/// What `sessions export --requests` says of a session: each body as it stands in its line, and the lines.
+fn exported(world: &World, session: &str) -> (Vec<String>, Vec<Value>) {
+    let output = world.command(&["sessions", "export", session, "--requests"]).output().expect("the binary starts");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    assert!(!text.contains("sk-test-0123456789") && !errors.contains("sk-test-0123456789"), "the key is in it");
+    let body = |line: &str| {
+        let (_, rest) = line.split_once("\"body\":").unwrap_or_else(|| panic!("no body: {line}"));
+        rest.strip_suffix('}').expect("it is the last field").to_owned()
+    };
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    (text.lines().map(body).collect(), lines)
+}
+
+fn bodies(chats: &[testkit::mock_model::Request]) -> Vec<String> {
+    chats.iter().map(|chat| String::from_utf8(chat.body.clone()).expect("it is text")).collect()
+}
+
+#[test]
+fn every_request_is_shown_byte_for_byte() {
+    let world = World::new();
+    // Everything but the newest message is summarised.
+    std::fs::write(world.home.path().join("config.toml"), "[compaction]\nkeep_pct = 0\n").unwrap();
+
+    // One process: a tool round with a steer in it, a retry, a request that the server teaches us to write, a summary.
+    let mut rpc = Talk::new(world.command(&["rpc", "--model", "mock/alpha"]).spawn().expect("the binary starts"));
+    world.model.push(Reply::stream(vec![
+        Step::text("Let me "),
+        Step::Hold,
+        Step::call(0, "c1", "read", "{\"path\":\"a.py\"}"),
+        Step::finish("tool_calls"),
+        Step::Done,
+    ]));
+    rpc.say(json!({"type":"prompt","message":"look \"at\" a.py\nplease \u{2028}"}));
+    rpc.until("message_update");
+    rpc.say(json!({"type":"steer","message":"say steered"}));
+    rpc.until("response");
+    world.model.release();
+    rpc.until("agent_end");
+    rpc.say(json!({"type":"prompt","message":"fail 503 then say again"}));
+    rpc.until("auto_retry_end");
+    rpc.until("agent_end");
+    world.model.push(Reply::error(400, "use 'max_completion_tokens' instead"));
+    rpc.say(json!({"type":"prompt","message":"say learned"}));
+    rpc.until("agent_end");
+    rpc.say(json!({"type":"compact"}));
+    let end = rpc.until("response");
+    assert_eq!(end.last().map(|it| &it["success"]), Some(&json!(true)), "{end:?}");
+    rpc.say(json!({"type":"bash","command":"echo aside"}));
+    rpc.until("response");
+    assert_eq!(rpc.end().0, Some(0));
+
+    // Another one goes on: another model, an undo, a turn that is cut short, one that fails for good.
+    let mut serve = world.serve(&["--resume", "latest"]);
+    let session = serve.next()["session_id"].as_str().expect("an id").to_owned();
+    serve.say(json!({"type":"prompt","text":"say resumed"}));
+    serve.until("turn_complete");
+    serve.say(json!({"type":"slash","command":"model","args":"mock/beta"}));
+    serve.until("slash_result");
+    serve.say(json!({"type":"prompt","text":"say \"with another model\""}));
+    serve.until("turn_complete");
+    serve.say(json!({"type":"slash","command":"undo","args":""}));
+    serve.until("slash_result");
+    serve.say(json!({"type":"prompt","text":"stall 1 say 3 words"}));
+    serve.until("text_delta");
+    serve.say(json!({"type":"interrupt"}));
+    serve.until("turn_complete");
+    serve.say(json!({"type":"prompt","text":"fail 401"}));
+    serve.until("turn_complete");
+    assert_eq!(serve.end().0, Some(0));
+
+    let sent = bodies(&world.model.chats());
+    let (shown, lines) = exported(&world, &session);
+    assert_eq!(shown.len(), sent.len(), "{lines:#?}");
+    for (at, (shown, sent)) in shown.iter().zip(&sent).enumerate() {
+        assert_eq!(shown, sent, "request {at}");
+    }
+    assert!(lines.iter().all(|line| line["api"] == "openai-completions" && line["problem"].is_null()), "{lines:?}");
+    assert!(lines.iter().all(|line| line["url"] == format!("{}/chat/completions", world.model.base_url)), "{lines:?}");
+    let summaries: Vec<bool> = lines.iter().map(|line| line["summary"] == true).collect();
+    assert_eq!(summaries.iter().filter(|it| **it).count(), 1);
+    let models: Vec<&Value> = lines.iter().map(|line| &line["model"]).collect();
+    assert!(models.contains(&&json!("mock/alpha")) && models.contains(&&json!("mock/beta")), "{models:?}");
+
+    // A fork begins without requests and has its own from then on.
+    let fork = world.command(&["sessions", "fork", &session]).output().expect("the binary starts");
+    let fork = String::from_utf8(fork.stdout).unwrap();
+    assert_eq!(exported(&world, fork.trim()).0, Vec::<String>::new());
+    let run = world.command(&["run", "--resume", fork.trim(), "say forked"]).output().expect("the binary starts");
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    assert_eq!(exported(&world, fork.trim()).0, bodies(&world.model.chats())[sent.len()..]);
+
+    // The file is its owner's.
+    let out = world.command(&["sessions", "export", &session, "--requests", "--out", "r.jsonl"]).output().unwrap();
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(0), 0));
+    let file = world.workspace.path().join("r.jsonl");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), sent.len());
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions()) & 0o777, 0o600);
 }

@@ -70,6 +70,10 @@ impl<'o, 'a> Talk<'o, 'a> {
                 let why = self.tell(fault);
                 self.note(&format!("retry {attempt} of {attempts_max} after {}{why}", duration(*wait_ms)));
             }
+            Body::FellBack(it) => {
+                let why = self.tell(&it.fault);
+                self.note(&format!("{} could not answer; {} is asked{why}", it.from, it.to));
+            }
             Body::Compacted(compaction) => self.compacted(compaction),
             Body::Moved { .. } => {
                 let gone = entry.seq.saturating_sub(before + 1);
@@ -95,6 +99,8 @@ impl<'o, 'a> Talk<'o, 'a> {
             }
             // A call is shown with the reply that made it, a question with its answer, a waiting message when it is taken.
             Body::CallStarted { .. } | Body::AskOpened(_) | Body::Queued(_) | Body::Settled { .. } => {}
+            // What was sent and what it cost is for other readers.
+            Body::Requested(_) | Body::Spent { .. } => {}
         }
     }
 

@@ -105,6 +105,7 @@ fn everywhere(text: &str) -> Vec<Body> {
             messages_before: 7,
             messages_after: 6,
             usage: Usage::default(),
+            model: "".into(),
         }),
         Body::Model { model: text.into() },
         Body::Thinking { level: Some(text.into()) },

@@ -131,6 +131,7 @@ async fn thinking_and_summaries_are_folded_away() {
         messages_before: 40,
         messages_after: 3,
         usage: Usage::default(),
+        model: "".into(),
     };
     let (html, page) = export(vec![opened(), reply(vec![thinking]), Body::Compacted(compaction)]).await;
     assert!(html.contains("<details class=\"think\"><summary>Thinking") && html.contains("let me <em>see</em>"));
