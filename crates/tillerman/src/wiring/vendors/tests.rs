@@ -1,3 +1,5 @@
+//! Variables and settings in, providers out.
+
 use std::collections::HashMap;
 
 use super::*;
