@@ -33,13 +33,24 @@ pub(crate) struct Request {
     pub(crate) draft: Box<dyn Draft>,
     pub(crate) api: Api,
     pub(crate) manner: Arc<str>,
+    /// What the server wants to be told with every call; no secrets.
+    pub(crate) greeting: Greeting,
 }
 
+/// Headers that are the same for every call and can be shown.
+pub(crate) type Greeting = Arc<[(&'static str, String)]>;
+
 impl Request {
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = self.draft.headers();
+        headers.extend(self.greeting.iter().cloned());
+        headers
+    }
+
     /// What was written, for the log: everything but messages and secrets.
     fn sent(&self, written: &Written, http: &Http) -> ModelEvent {
         let text = |pieces: &[bytes::Bytes]| String::from_utf8_lossy(&pieces.concat()).into_owned();
-        let headers = self.draft.headers().into_iter().map(|(name, value)| (name.into(), value.into()));
+        let headers = self.headers().into_iter().map(|(name, value)| (name.into(), value.into()));
         let sent = Sent {
             api: self.api.as_str().into(),
             url: http.url(&self.draft.path()).into(),
@@ -65,8 +76,7 @@ async fn open(http: Arc<Http>, request: Request, first: Written) -> (Option<Mode
     let mut sent = None;
     loop {
         let path = request.draft.path();
-        let ask =
-            Ask { method: &Method::POST, path: &path, accept: "text/event-stream", headers: &request.draft.headers() };
+        let ask = Ask { method: &Method::POST, path: &path, accept: "text/event-stream", headers: &request.headers() };
         let (head, mut reply) = match http.send(ask, || written.body()).await {
             Ok(answer) => answer,
             Err(fault) => return (sent, Err(fault)),

@@ -12,13 +12,14 @@ use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelI
 use crate::address::is_local;
 use crate::api::{Api, Manners};
 use crate::body::Pieces;
-use crate::call::{Answer, ERROR_BYTES_MAX, Request};
+use crate::call::{Answer, ERROR_BYTES_MAX, Greeting, Request};
 use crate::catalogue;
 use crate::completions::{Compat, Routing};
 use crate::detect::provider_name;
 use crate::format::Encoder;
 use crate::gemini::CloudCode;
 use crate::http::{Ask, Http, Reach};
+use crate::listing::Listing;
 use crate::models::Vendor;
 use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
 
@@ -44,6 +45,9 @@ pub struct Config {
     pub headers: Vec<(String, Secret)>,
     /// Asked before the first request for a key and headers, instead of the two above.
     pub late: Option<Late>,
+    /// Sent with every call, and shown in logs; names in lower case.
+    pub greeting: Vec<(&'static str, String)>,
+    pub listing: Listing,
     pub compat: Compat,
     /// For a server that passes requests on to others.
     pub routing: Option<Routing>,
@@ -77,6 +81,8 @@ impl Config {
             key_name: None,
             headers: Vec::new(),
             late: None,
+            greeting: Vec::new(),
+            listing: Listing::Server,
             compat: Compat::default(),
             routing: None,
             cloud_code: None,
@@ -110,6 +116,7 @@ struct Inner {
     provider: Arc<str>,
     api: Arc<str>,
     http: Arc<Http>,
+    greeting: Greeting,
     /// Whose server it is, where the built-in table knows the owner.
     vendor: Option<&'static Vendor>,
     catalogue: Mutex<Catalogue>,
@@ -136,15 +143,20 @@ impl Client {
             ca_file: config.ca_file.clone().or_else(|| reach.ca_file.clone()),
             ..reach
         })?;
-        let vendor = Vendor::of_server(config.provider.as_deref(), config.api, &config.base_url);
+        let vendor = match config.listing {
+            Listing::Table(vendor) => Some(vendor),
+            _ => Vendor::of_server(config.provider.as_deref(), config.api, &config.base_url),
+        };
         let provider = config.provider.clone().unwrap_or_else(|| provider_name(&config.base_url).into());
         let models = std::mem::take(&mut config.models);
+        let greeting = std::mem::take(&mut config.greeting).into();
         let config_api = config.api;
         let mut inner = Inner {
             config,
             provider,
             api: config_api.as_str().into(),
             http: Arc::new(http),
+            greeting,
             vendor,
             catalogue: Mutex::default(),
         };
@@ -155,6 +167,10 @@ impl Client {
     /// The name under which its models are offered.
     pub fn provider(&self) -> &Arc<str> {
         &self.inner.provider
+    }
+
+    pub fn api(&self) -> Api {
+        self.inner.config.api
     }
 
     /// Whether requests carry a key, as far as that is known.
@@ -179,7 +195,8 @@ impl Client {
         }
         let mut told = config.models.iter().chain(listed.iter().flat_map(|listed| listed.iter())).peekable();
         told.peek()?;
-        Some(told.any(|model| &*model.slug == name || Some(&*model.slug) == meant))
+        let has = told.any(|model| &*model.slug == name || Some(&*model.slug) == meant);
+        (has || !self.inner.has_table()).then_some(has)
     }
 
     /// As [`Provider::chat`], for a model that differs from its server. What is known of the server anyway counts where
@@ -199,7 +216,7 @@ impl Client {
 
     /// For start-up: makes windows known, from the file when there is one, else from the server within `timeout`.
     pub async fn load_catalogue(&self, timeout: Duration) -> Result<Loaded, Fault> {
-        if self.inner.remembered().is_some() {
+        if self.inner.remembered().is_some() || self.inner.has_table() {
             return Ok(Loaded::Remembered);
         }
         self.inner.fetch(timeout).await?;
@@ -209,6 +226,9 @@ impl Client {
     /// Asks the server for its models within `timeout`; where it does not say, what is remembered counts.
     pub async fn refreshed(&self, timeout: Duration) -> Result<(Vec<ModelInfo>, Loaded), Fault> {
         let inner = &self.inner;
+        if inner.has_table() {
+            return Ok((inner.known(), Loaded::Remembered));
+        }
         match inner.fetch(timeout).await {
             Ok(listed) => Ok((inner.merged(&listed), Loaded::Fetched)),
             Err(fault) => {
@@ -243,7 +263,13 @@ impl Inner {
 
     async fn fetch(&self, timeout: Duration) -> Result<Arc<[ModelInfo]>, Fault> {
         // 0: whether anybody else knows the window is seen later.
-        let listed = tokio::time::timeout(timeout, list(&self.http, self.config.api, 0)).await;
+        let asked = async {
+            match &self.config.listing {
+                Listing::Asked(lister) => lister.asked().await,
+                Listing::Server | Listing::Table(_) => list(&self.http, self.config.api, 0).await,
+            }
+        };
+        let listed = tokio::time::timeout(timeout, asked).await;
         let listed = listed.unwrap_or_else(|_| {
             let message = format!("{} gave no list of models within {} ms", self.http.server, timeout.as_millis());
             Err(ModelFault::new(FaultKind::Network, message))
@@ -269,10 +295,15 @@ impl Inner {
         model
     }
 
+    /// Nobody can be asked.
+    fn has_table(&self) -> bool {
+        matches!(self.config.listing, Listing::Table(_))
+    }
+
     fn known(&self) -> Vec<ModelInfo> {
         let unasked = || {
             // A server on this machine has what was put there, whatever it is called.
-            let vendor = self.vendor.filter(|_| !is_local(&self.http.server));
+            let vendor = self.vendor.filter(|_| self.has_table() || !is_local(&self.http.server));
             vendor.map(Vendor::infos).unwrap_or_default().into_iter().map(|model| self.ours(model)).collect()
         };
         self.merged(&self.remembered().unwrap_or_else(unasked))
@@ -366,6 +397,9 @@ impl Provider for Client {
     fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
         Box::pin(async {
             let inner = &self.inner;
+            if inner.has_table() {
+                return Ok(inner.known());
+            }
             match inner.fetch(LIST_TIME_MAX).await {
                 Ok(listed) => Ok(inner.merged(&listed)),
                 Err(fault) => {
@@ -402,10 +436,11 @@ impl Chat for Conversation {
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        let Inner { config, http, .. } = &*self.inner;
+        let Inner { config, http, greeting, .. } = &*self.inner;
         let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
         let spec = CallSpec { thinking, ..spec.clone() };
-        let request = Request { draft: self.encoder.draft(&spec), api: config.api, manner: self.manner.clone() };
+        let draft = self.encoder.draft(&spec);
+        let request = Request { draft, api: config.api, manner: self.manner.clone(), greeting: greeting.clone() };
         let idle = Some(config.idle_timeout_ms.min(IDLE_MS_MAX)).filter(|ms| *ms > 0).map(Duration::from_millis);
         Box::pin(Answer::new(http.clone(), idle, request, config.api.decoder(http.server.clone())))
     }

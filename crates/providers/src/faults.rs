@@ -16,6 +16,14 @@ pub const MESSAGE_CHARS_MAX: usize = 500;
 const AUTH: &[&str] =
     &["invalid_api_key", "authentication_error", "api_key_invalid", "unauthenticated", "permission_denied"];
 
+/// How servers say that an account has nothing left, and what may help. Waiting a moment fills none.
+const EMPTY: [(&str, &str); 3] = [
+    ("insufficient_quota", "the account has no credit left"),
+    ("usage_limit_reached", "the account has nothing left for now"),
+    ("usage_not_included", "the plan of this account does not include this model"),
+];
+pub(crate) const EXHAUSTED: [&str; 3] = [EMPTY[0].0, EMPTY[1].0, EMPTY[2].0];
+
 /// What a server said about an error, in whatever shape.
 #[derive(Default, Debug)]
 pub(crate) struct Said {
@@ -26,6 +34,8 @@ pub(crate) struct Said {
     pub(crate) status: Option<u16>,
     /// What it asks us to wait, where it says that in the body (Google does).
     pub(crate) retry_after_ms: Option<u64>,
+    /// When a limit that is used up is reset, where the body says so (ChatGPT does).
+    resets_ms: Option<u64>,
 }
 
 impl Said {
@@ -65,6 +75,9 @@ pub(crate) fn said(body: &[u8]) -> Said {
         codes: codes.join(" ").to_lowercase(),
         status: status.filter(|code| (400..600).contains(code)),
         retry_after_ms: details().find_map(|it| waits::span_ms(it["retryDelay"].as_str()?)),
+        resets_ms: [&error["resets_in_seconds"], &error["resets_at"]]
+            .into_iter()
+            .find_map(|it| waits::reset_ms(&it.as_f64()?.to_string(), now())),
     }
 }
 
@@ -86,7 +99,7 @@ pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8], server: &st
     }
     let said = said(body);
     let mut fault = judge(Some(status), &said, server);
-    fault.retry_after_ms = waits::retry_after_ms(headers, now()).or(said.retry_after_ms);
+    fault.retry_after_ms = waits::retry_after_ms(headers, now()).or(fault.retry_after_ms);
     if status == 429 && fault.retry_after_ms.is_none() {
         fault.retry_after_ms = waits::budget_reset_ms(headers, now());
     }
@@ -111,11 +124,15 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
         None => text.to_owned(),
     };
     let mut fault = ModelFault { status, retry_after_ms: said.retry_after_ms, ..ModelFault::new(kind, message) };
+    let empty = EMPTY.iter().find(|(code, _)| said.mentions(code));
     match (kind, status) {
-        (FaultKind::RateLimited, _) if said.mentions("insufficient_quota") => {
-            // Waiting does not fill an account.
+        (FaultKind::RateLimited, _) if empty.is_some() => {
             fault.retryable = false;
-            hint(&mut fault, "the account has no credit left");
+            if let Some(ms) = said.resets_ms {
+                fault.retry_after_ms = Some(ms);
+                fault.fault.message = format!("{}; there is more in {}", fault.fault.message, span(ms));
+            }
+            empty.into_iter().for_each(|(_, advice)| hint(&mut fault, advice));
         }
         (FaultKind::BadRequest, Some(404)) => hint(&mut fault, &format!("does {server} have this model?")),
         (_, Some(402)) => hint(&mut fault, "the account has no credit left"),
@@ -124,7 +141,23 @@ fn judge(status: Option<u16>, said: &Said, server: &str) -> ModelFault {
     fault
 }
 
+/// For people, who plan by minutes.
+fn span(ms: u64) -> String {
+    let minutes = ms.div_ceil(60_000);
+    match (minutes / (24 * 60), minutes / 60 % 24, minutes % 60) {
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {minutes} min"),
+        (days, hours, _) => format!("{days} d {hours} h"),
+    }
+}
+
 fn kind(status: Option<u16>, said: &Said) -> FaultKind {
+    // Whatever the status: a limit is no wrong key and no wrong request.
+    if status.is_none_or(|status| (400..500).contains(&status))
+        && EXHAUSTED[1..].iter().any(|code| said.codes.split(' ').any(|one| one == *code))
+    {
+        return FaultKind::RateLimited;
+    }
     match status {
         Some(401 | 403) => FaultKind::Auth,
         // Google's way to say 401.
@@ -135,6 +168,7 @@ fn kind(status: Option<u16>, said: &Said) -> FaultKind {
         Some(400 | 422 | 500) | None if said.overflow() => FaultKind::ContextOverflow,
         Some(408 | 409 | 500..) => FaultKind::Provider,
         Some(_) => FaultKind::BadRequest,
+        None if EXHAUSTED.iter().any(|code| said.mentions(code)) => FaultKind::RateLimited,
         None if said.mentions("rate_limit") || said.mentions("rate limit") => FaultKind::RateLimited,
         None if said.mentions("resource_exhausted") => FaultKind::RateLimited,
         None if AUTH.iter().any(|code| said.mentions(code)) => FaultKind::Auth,
@@ -276,6 +310,36 @@ mod tests {
             ("<!DOCTYPE html><p>a", "an HTML page"),
         ] {
             assert_eq!(said(body.as_bytes()).message, want, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_an_account_says_when_there_is_more() {
+        let error = |kind: &str, more: &str| {
+            format!(r#"{{"error":{{"type":"{kind}","message":"m","plan_type":"plus"{more}}}}}"#)
+        };
+        for (kind, more, says, wait_ms) in [
+            ("usage_limit_reached", r#","resets_in_seconds":5400"#, "m; there is more in 1 h 30 min", Some(5_400_000)),
+            ("usage_limit_reached", r#","resets_in_seconds":42"#, "m; there is more in 1 min", Some(42_000)),
+            ("usage_limit_reached", r#","resets_in_seconds":180000"#, "m; there is more in 2 d 2 h", Some(180_000_000)),
+            ("usage_limit_reached", r#","resets_at":1000000000"#, "m; there is more in 0 min", Some(0)),
+            ("usage_limit_reached", r#","resets_at":"soon","resets_in_seconds":-4"#, "m", None),
+            ("usage_limit_reached", "", "m", None),
+            ("usage_not_included", "", "m", None),
+        ] {
+            let body = error(kind, more);
+            for status in [429, 403] {
+                let fault = refused(status, &HeaderMap::new(), body.as_bytes(), "x");
+                assert_eq!(
+                    (fault.fault.kind, fault.retryable, fault.retry_after_ms),
+                    (RateLimited, false, wait_ms),
+                    "{body}"
+                );
+                assert_eq!(fault.fault.message, format!("{status} {says}"));
+                assert_eq!(fault.fault.hints.len(), 1, "{body}");
+            }
+            let fault = in_stream(body.as_bytes(), "x");
+            assert_eq!((fault.fault.kind, &*fault.fault.message, fault.retry_after_ms), (RateLimited, says, wait_ms));
         }
     }
 

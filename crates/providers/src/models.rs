@@ -19,6 +19,7 @@ mod others;
 
 use std::sync::Arc;
 
+pub use openai::CHATGPT;
 use vocab::{ModelInfo, Prices};
 
 use crate::Api;
@@ -63,7 +64,7 @@ pub struct Facts {
     pub images: bool,
     /// Weakest first; none where it does not think.
     pub levels: &'static [&'static str],
-    /// `None`: sources differ, or it changes with what the name stands for.
+    /// `None`: sources differ, it changes with what the name stands for, or nobody pays per token.
     pub prices: Option<Prices>,
 }
 
@@ -94,8 +95,9 @@ const fn text(
     Facts { images: false, ..model(id, name, context_window, output, levels, prices) }
 }
 
-/// As [`model`], for a name that stands for one model today and for another one tomorrow.
-const fn moving(
+/// As [`model`], for one without a price of its own: a name that stands for one model today and for another one tomorrow,
+/// or a model that a subscription covers.
+const fn unpriced(
     id: &'static str,
     name: &'static str,
     context_window: u64,

@@ -46,7 +46,7 @@ fn reset_of(remaining: &str) -> Option<String> {
 }
 
 /// `6m0s`, `12ms`, seconds, a point in time as a number or in RFC 3339.
-fn reset_ms(text: &str, now_s: i64) -> Option<u64> {
+pub(crate) fn reset_ms(text: &str, now_s: i64) -> Option<u64> {
     match number(text) {
         Some(at) if at >= EPOCH_MS_MIN => Some(until((at / 1000.0).ceil() as i64, now_s)),
         Some(at) if at >= EPOCH_S_MIN => Some(until(at.ceil() as i64, now_s)),

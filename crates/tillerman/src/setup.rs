@@ -145,6 +145,7 @@ fn accounts(config: &Config) -> AccountSettings {
     AccountSettings {
         openai_issuer: config.account("openai_issuer"),
         openai_url: config.account("openai_url"),
+        openai_api: config.account("openai_api"),
         openai_usage_url: config.account("openai_usage_url"),
         antigravity_issuer: config.account("antigravity_issuer"),
         antigravity_url: config.account("antigravity_url"),

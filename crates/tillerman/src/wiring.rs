@@ -5,6 +5,7 @@ mod around;
 mod auto;
 mod catalogue;
 mod census;
+mod chatgpt;
 mod choose;
 mod custom;
 mod integrations;
@@ -157,7 +158,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     if !secrets.is_empty() || !described.is_empty() || !setup.servers.is_empty() || !setup.providers.is_empty() {
         hide_memory();
     }
-    let openai = setup.providers.iter().any(|provided| &*provided.name == linked::OPENAI);
+    let openai = setup.providers.iter().any(|provided| &*provided.name == chatgpt::OPENAI);
     let stands = settled(&environment).is_some() || openai;
     let linked = Arc::new(Linked::new(&setup, auth, stands)?);
     let grounds = Grounds { env: &environment, candidates, linked: &linked };

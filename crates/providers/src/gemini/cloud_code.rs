@@ -1,6 +1,7 @@
 //! Gemini as Google's Cloud Code serves it to signed-in accounts: the same request and the same chunks, each wrapped once.
 //! The answer needs no switch: a wrapped chunk shows itself.
 
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -9,17 +10,27 @@ use bytes::{BufMut, BytesMut};
 use crate::json::string;
 
 /// Requests go to `/v1internal:streamGenerateContent`, wrapped.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CloudCode {
-    /// The account's project, as Cloud Code names it.
-    pub project: Arc<str>,
-}
+#[derive(Clone)]
+pub struct CloudCode(Arc<dyn Fn() -> Arc<str> + Send + Sync>);
 
 impl CloudCode {
+    /// `project`: the account's own, as Cloud Code names it. Asked for every request, because another account may sign in
+    /// while a conversation goes on.
+    pub fn new(project: impl Fn() -> Arc<str> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(project))
+    }
+
     pub(super) fn wrap(&self) -> Wrap {
+        let project = (self.0)();
         // Only different from any other; nothing rests on it being hard to guess.
-        let number = RandomState::new().hash_one(&self.project);
-        Wrap { project: self.project.clone(), request_id: format!("tillerman-{number:016x}") }
+        let number = RandomState::new().hash_one(&project);
+        Wrap { project, request_id: format!("tillerman-{number:016x}") }
+    }
+}
+
+impl fmt::Debug for CloudCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CloudCode(..)")
     }
 }
 
@@ -52,7 +63,7 @@ mod tests {
 
     #[test]
     fn every_request_has_an_id_of_its_own() {
-        let cloud = CloudCode { project: "p".into() };
+        let cloud = CloudCode::new(|| "p".into());
         assert_ne!(cloud.wrap().request_id, cloud.wrap().request_id);
     }
 }

@@ -4,7 +4,7 @@
 //! one streamed request. Names that move on to the next model by themselves have no price.
 
 use super::levels::*;
-use super::{Facts, Tiers, Vendor, model, moving};
+use super::{Facts, Tiers, Vendor, model, unpriced};
 use crate::Api;
 
 pub(super) const VENDOR: Vendor = Vendor {
@@ -40,6 +40,6 @@ const MODELS: &[Facts] = &[
     model("gemini-2.5-pro", "Gemini 2.5 Pro", WINDOW, OUTPUT, MINIMAL_TO_HIGH, [1.25, 10.0, 0.125, 1.25]),
     model("gemini-2.5-flash", "Gemini 2.5 Flash", WINDOW, OUTPUT, OFF_MINIMAL_TO_HIGH, [0.3, 2.5, 0.03, 0.3]),
     model("gemini-2.5-flash-lite", "Gemini 2.5 Flash-Lite", WINDOW, OUTPUT, OFF_MINIMAL_TO_HIGH, [0.1, 0.4, 0.01, 0.1]),
-    moving("gemini-pro-latest", "Gemini Pro (latest)", WINDOW, OUTPUT, LOW_TO_HIGH),
-    moving("gemini-flash-latest", "Gemini Flash (latest)", WINDOW, OUTPUT, LOW_TO_HIGH),
+    unpriced("gemini-pro-latest", "Gemini Pro (latest)", WINDOW, OUTPUT, LOW_TO_HIGH),
+    unpriced("gemini-flash-latest", "Gemini Flash (latest)", WINDOW, OUTPUT, LOW_TO_HIGH),
 ];

@@ -1,9 +1,10 @@
-//! OpenAI's models. Models for one trade (security, life sciences, speech) are not here.
+//! OpenAI's models, those of its API and those of a ChatGPT account. Models for one trade (security, life sciences, speech)
+//! are not here.
 //!
 //! Up to 5.5 nothing is charged for writing the cache, and it is not counted either: that price is then the one of input.
 
 use super::levels::*;
-use super::{Facts, Tiers, Vendor, model};
+use super::{Facts, Tiers, Vendor, model, unpriced};
 use crate::Api;
 
 pub(super) const VENDOR: Vendor = Vendor {
@@ -11,16 +12,34 @@ pub(super) const VENDOR: Vendor = Vendor {
     url: "https://api.openai.com/v1",
     apis: &[Api::Responses, Api::Completions],
     tiers: Tiers { fast: "gpt-6-luna", default: "gpt-6.1-sol", complex: "gpt-6-astra" },
-    aliases: &[
-        ("gpt", "gpt-6.1-sol"),
-        ("sol", "gpt-6.1-sol"),
-        ("terra", "gpt-6.1-terra"),
-        ("luna", "gpt-6-luna"),
-        ("astra", "gpt-6-astra"),
-        ("gpt-5.6", "gpt-5.6-sol"),
-    ],
+    aliases: ALIASES,
     models: MODELS,
 };
+
+const ALIASES: &[(&str, &str)] = &[
+    ("gpt", "gpt-6.1-sol"),
+    ("sol", "gpt-6.1-sol"),
+    ("terra", "gpt-6.1-terra"),
+    ("luna", "gpt-6-luna"),
+    ("astra", "gpt-6-astra"),
+    ("gpt-5.6", "gpt-5.6-sol"),
+];
+
+/// What a ChatGPT account can use. No vendor of its own: whoever signs in is OpenAI's customer, and the names are the same.
+/// Windows are smaller there, and nobody is asked to pay per token: the subscription covers it, so that there is no price.
+pub static CHATGPT: Vendor =
+    Vendor { url: "https://chatgpt.com/backend-api/codex", apis: &[Api::Responses], models: SUBSCRIBED, ..VENDOR };
+
+const SUBSCRIBED: &[Facts] = &[
+    unpriced("gpt-6.1-sol", "GPT-6.1 Sol", 500_000, 128_000, LOW_TO_XHIGH),
+    unpriced("gpt-6.1-terra", "GPT-6.1 Terra", 500_000, 128_000, OFF_LOW_TO_XHIGH),
+    unpriced("gpt-6-astra", "GPT-6 Astra", 272_000, 128_000, LOW_TO_XHIGH),
+    unpriced("gpt-6-sol", "GPT-6 Sol", 272_000, 128_000, OFF_LOW_TO_XHIGH),
+    unpriced("gpt-6-luna", "GPT-6 Luna", 272_000, 128_000, OFF_LOW_TO_XHIGH),
+    unpriced("gpt-5.6-sol", "GPT-5.6 Sol", 272_000, 128_000, OFF_LOW_TO_XHIGH),
+    unpriced("gpt-5.6-terra", "GPT-5.6 Terra", 272_000, 128_000, OFF_LOW_TO_XHIGH),
+    unpriced("gpt-5.6-luna", "GPT-5.6 Luna", 272_000, 128_000, OFF_LOW_TO_XHIGH),
+];
 
 const MODELS: &[Facts] = &[
     model("gpt-6.1-sol", "GPT-6.1 Sol", 1_050_000, 128_000, LOW_TO_XHIGH, [2.0, 10.0, 0.1, 2.5]),

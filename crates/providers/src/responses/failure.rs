@@ -14,15 +14,13 @@ const CODES: [(&str, FaultKind); 12] = [
     ("insufficient_quota", FaultKind::RateLimited),
     ("usage_limit_reached", FaultKind::RateLimited),
     ("context_length_exceeded", FaultKind::ContextOverflow),
-    ("usage_not_included", FaultKind::Auth),
+    ("usage_not_included", FaultKind::RateLimited),
     ("invalid_prompt", FaultKind::BadRequest),
     ("data_residency_mismatch", FaultKind::BadRequest),
     ("failed_to_download_image", FaultKind::BadRequest),
 ];
 /// What is forbidden and images that cannot be used have many codes: the same request will fail the same way.
 const FOREVER: [&str; 6] = ["_policy", "policy_violation", "invalid_image", "image_", "_image", "unsupported_"];
-/// Waiting a moment fills no account.
-const EXHAUSTED: [&str; 2] = ["insufficient_quota", "usage_limit_reached"];
 
 /// `raw`: an error object, or an event that is one or has one.
 pub(super) fn fault(raw: &[u8], server: &str) -> ModelFault {
@@ -38,9 +36,9 @@ pub(super) fn fault(raw: &[u8], server: &str) -> ModelFault {
     let Some(kind) = known.or_else(forever) else { return fault };
     let mut judged = ModelFault { status: fault.status, ..ModelFault::new(kind, fault.fault.message) };
     judged.fault.hints = fault.fault.hints;
-    if EXHAUSTED.iter().any(|code| has(code)) {
+    if faults::EXHAUSTED.iter().any(|code| has(code)) {
         judged.retryable = false;
-        faults::hint(&mut judged, "the account has nothing left for now");
+        judged.retry_after_ms = fault.retry_after_ms;
     }
     judged
 }

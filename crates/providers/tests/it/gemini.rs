@@ -246,7 +246,7 @@ async fn cloud_code_gets_the_same_request_wrapped() {
         config.api = Api::Gemini;
         config.base_url = mock.url(Format::Gemini).trim_end_matches("/v1beta").to_owned();
         config.key_header = Some(KeyHeader::Bearer);
-        config.cloud_code = Some(CloudCode { project: "p1".into() });
+        config.cloud_code = Some(CloudCode::new(|| "p1".into()));
     });
     let mut chat = chat(&client);
     chat.push(&user("x"));

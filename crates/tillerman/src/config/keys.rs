@@ -120,7 +120,12 @@ pub(crate) const KEYS: &[Key] = &[
         ..key("trusted_workspaces", Kind::Texts, "Directories whose own settings may start extensions and servers.")
     },
     account("accounts.openai_issuer", "TILLERMAN_OPENAI_ISSUER", "Where a ChatGPT account is signed in to."),
-    account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account, up to and including /v1."),
+    account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account."),
+    account(
+        "accounts.openai_api",
+        "TILLERMAN_OPENAI_API",
+        "The format spoken there: openai-responses or openai-completions.",
+    ),
     account(
         "accounts.openai_usage_url",
         "TILLERMAN_OPENAI_USAGE_URL",

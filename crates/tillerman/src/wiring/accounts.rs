@@ -15,6 +15,8 @@ pub(crate) struct AccountSettings {
     pub(crate) openai_issuer: Option<String>,
     /// Models of a signed-in account.
     pub(crate) openai_url: Option<String>,
+    /// The format spoken there, by its name.
+    pub(crate) openai_api: Option<String>,
     pub(crate) openai_usage_url: Option<String>,
     /// One base for accounts, tokens and profiles.
     pub(crate) antigravity_issuer: Option<String>,
@@ -159,15 +161,22 @@ impl SearchKey for UserKey {
 pub(super) struct UserToken {
     pub(super) auth: Auth,
     pub(super) account: Account,
+    /// The header in which the vendor wants to be told whose token it is, where it wants that.
+    pub(super) account_header: Option<&'static str>,
 }
 
-fn known(token: Secret) -> Known {
-    Known { key: Some(token), headers: Vec::new() }
+impl UserToken {
+    /// An account whose id nobody told is left for the vendor to complain about.
+    fn known(&self, token: Secret) -> Known {
+        let id = || self.auth.present().openai_account_id.as_deref().and_then(Secret::new);
+        let header = self.account_header.and_then(|name| Some((name.to_owned(), id()?)));
+        Known { key: Some(token), headers: header.into_iter().collect() }
+    }
 }
 
 impl Credentials for UserToken {
     fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
-        Box::pin(async { self.auth.access_token(self.account).await.map(known) })
+        Box::pin(async { self.auth.access_token(self.account).await.map(|token| self.known(token)) })
     }
     fn is_live(&self) -> bool {
         true
@@ -176,7 +185,7 @@ impl Credentials for UserToken {
         let used = used.key.clone();
         Box::pin(async move {
             let Some(used) = used else { return Ok(None) };
-            self.auth.refreshed_after_401(self.account, &used).await.map(|token| Some(known(token)))
+            self.auth.refreshed_after_401(self.account, &used).await.map(|token| Some(self.known(token)))
         })
     }
 }
@@ -203,6 +212,7 @@ pub(super) mod tests {
         AccountSettings {
             openai_issuer: None,
             openai_url: None,
+            openai_api: None,
             openai_usage_url: None,
             antigravity_issuer: None,
             antigravity_url: None,

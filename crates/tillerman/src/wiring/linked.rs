@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::Auth;
-use providers::detect::OPENAI_URL;
-use providers::{Api, Client, Config, Late, Loaded, Proxy, Routing, openrouter};
-use vocab::{Account, Chat, Fault, FaultKind, Key, KeySet, ModelInfo, ModelSource, Provider};
+use providers::{Client, Config, Late, Loaded, Proxy, Routing, openrouter};
+use vocab::{Chat, Fault, FaultKind, Key, KeySet, ModelInfo, ModelSource, Provider};
 
-use super::accounts::{UserKey, UserToken, checked};
+use super::accounts::{UserKey, checked};
 use super::census::Standpoint;
+use super::chatgpt::{self, OPENAI};
 use super::keys::Held;
 use super::sources::{described, wants};
 use super::{Setup, pick};
-
-pub(super) const OPENAI: &str = "openai";
 
 pub(crate) struct Linked {
     auth: Auth,
@@ -54,13 +52,7 @@ impl Linked {
         let openrouter = Client::new(config)?;
         let openai = match stands {
             true => None,
-            false => {
-                let url = checked(OPENAI, settings.openai_url.as_deref().unwrap_or(OPENAI_URL))?;
-                let token = UserToken { auth: auth.clone(), account: Account::OpenAi };
-                let mut config = self::config(setup, OPENAI, &url, Late(Arc::new(token)));
-                config.models = setup.known_models.clone();
-                Some(Client::new(config)?)
-            }
+            false => Some(Client::new(chatgpt::config(setup, &auth)?)?),
         };
         Ok(Self { auth, key, routing, openrouter_url, openrouter, openai })
     }
@@ -107,7 +99,8 @@ impl Linked {
     }
 }
 
-fn config(setup: &Setup, name: &'static str, url: &str, late: Late) -> Config {
+/// A server that an account is asked at.
+pub(super) fn config(setup: &Setup, name: &'static str, url: &str, late: Late) -> Config {
     let mut config = Config::new(url);
     config.provider = Some(name.into());
     config.late = Some(late);
@@ -160,7 +153,7 @@ impl Links {
     pub(super) fn census(&self) -> Vec<Standpoint> {
         let one = |client: &Client| Standpoint {
             name: client.provider().clone(),
-            api: Api::Completions.as_str().into(),
+            api: client.api().as_str().into(),
             base_url: client.server().into(),
             key: match &**client.provider() {
                 OPENAI => "signed in".to_owned(),

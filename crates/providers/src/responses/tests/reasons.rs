@@ -53,7 +53,7 @@ fn every_failure_has_its_kind() {
         ("slow_down", "m", RateLimited, true),
         ("insufficient_quota", "m", RateLimited, false),
         ("usage_limit_reached", "m", RateLimited, false),
-        ("usage_not_included", "m", Auth, false),
+        ("usage_not_included", "m", RateLimited, false),
         ("context_length_exceeded", "m", ContextOverflow, false),
         ("", "Your input exceeds the context window of this model.", ContextOverflow, false),
         ("invalid_prompt", "m", BadRequest, false),
