@@ -53,6 +53,7 @@ impl Acp {
             // A client sees these in the answers and updates that follow.
             Event::Notice(_)
             | Event::CallInput { .. }
+            | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
@@ -116,6 +117,10 @@ impl Acp {
                 let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
+            Body::FellBack(it) => {
+                let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
+                self.notice(at, NoticeLevel::Warning, &words, out);
+            }
             Body::Compacted(done) => {
                 let summary = json!([content::text(&done.summary)]);
                 self.compaction(at, "completed", Some(("summary", summary)), out);
@@ -133,7 +138,6 @@ impl Acp {
             | Body::Shell(_)
             | Body::Imported { .. }
             | Body::Requested(_)
-            | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }

@@ -53,6 +53,8 @@ pub struct Numbers {
     /// Steering that its turn did not take.
     pub late_steers: u64,
     pub retries: u64,
+    /// Turns in which another model stood in.
+    pub fallbacks: u64,
     pub lost_turns: u64,
     pub lives: u64,
     pub shells: u64,
@@ -78,6 +80,7 @@ impl Numbers {
         self.waited += other.waited;
         self.late_steers += other.late_steers;
         self.retries += other.retries;
+        self.fallbacks += other.fallbacks;
         self.lost_turns += other.lost_turns;
         self.lives += other.lives;
         self.shells += other.shells;

@@ -136,6 +136,7 @@ impl Session {
         self.senders.extend(rolled_back.senders);
         self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();
+        self.return_home();
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });

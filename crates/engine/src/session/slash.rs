@@ -80,7 +80,10 @@ impl Session {
             return ok("model", text, map! { "model" => self.settings.model.clone(), "models" => Data::texts(models) });
         }
         // A catalogue that knows names is believed: a typo must not become a model.
-        if !models.is_empty() && !models.iter().any(|slug| **slug == *args) {
+        // Other names may stand for one of its models.
+        let meant = self.shared.ports.provider.resolve(args).map(|model| model.slug);
+        let listed = |slug: &Arc<str>| **slug == *args || meant.as_ref().is_ok_and(|meant| meant == slug);
+        if !models.is_empty() && !models.iter().any(listed) {
             let known: Vec<&str> = models.iter().map(|slug| &**slug).collect();
             return failed("model", "unknown_model", format!("unknown model: {args} (there is: {})", known.join(", ")));
         }

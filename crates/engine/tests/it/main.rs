@@ -10,6 +10,7 @@ mod compacting;
 mod companions;
 mod controlled;
 mod errands;
+mod fallbacks;
 mod forks;
 mod interrupts;
 mod lanes;

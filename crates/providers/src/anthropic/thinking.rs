@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use vocab::thinking::OFF;
+
 use super::quirks::Quirks;
 
 /// The least the API takes.
@@ -136,7 +138,7 @@ impl Wish {
         let Some(level) = said else { return plan };
         let adaptive = (self.generation.adaptive || quirks.has(Quirks::ADAPTIVE)) && !quirks.has(Quirks::BUDGET);
         let effort = |word: &str| Some(Arc::from(word)).filter(|_| !quirks.has(Quirks::NO_EFFORT));
-        if level == "off" || refused || (self.unthought && !adaptive) {
+        if level == OFF || refused || (self.unthought && !adaptive) {
             match self.generation.off {
                 Off::Silence => {}
                 Off::Word if quirks.has(Quirks::BETWEEN_TOOLS) => plan.thought = Thought::BetweenTools,

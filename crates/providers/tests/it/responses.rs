@@ -1,20 +1,20 @@
-//! OpenAI Responses over real HTTP, against a server that refuses what the vendor would refuse.
+//! OpenAI Responses over real HTTP, against a server that refuses what the vendor would refuse. What all formats have in
+//! common is tried elsewhere.
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use providers::{Api, Client, Compat, Replay};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::{
-    AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, CallSpec, Chat, FaultKind, Finish, Json, Message,
-    MessageEnd, ModelEvent, ModelStream, Part, Provider, Sent, ToolSpec, Usage,
+    AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, CallSpec, Chat, Finish, Json, Message, MessageEnd,
+    ModelEvent, ModelStream, Part, Sent, ToolSpec, Usage,
 };
 
 use crate::support::*;
 
 fn responses(mock: &MockModel) -> Client {
-    provider_with(mock, |config| config.api = Api::Responses)
+    speaking(mock, Api::Responses)
 }
 
 fn tools() -> CallSpec {
@@ -159,38 +159,6 @@ async fn the_whole_answer_of_a_server_that_does_not_stream_is_read() {
 }
 
 #[tokio::test]
-async fn dropping_the_stream_closes_the_connection() {
-    let mock = MockModel::start().await;
-    let client = responses(&mock);
-    let mut chat = chat(&client);
-    chat.push(&user("stall 2 say 5 words"));
-    let mut stream = chat.call(&spec());
-    assert_eq!(next(&mut stream).await, Some(ModelEvent::Text("w1 ".into())));
-    drop(stream);
-    mock.wait_until(|counts| counts.open == 0).await;
-}
-
-#[tokio::test]
-async fn the_last_event_ends_the_answer_and_frees_the_connection() {
-    let mock = MockModel::start().await;
-    let client = responses(&mock);
-    for round in 0..10 {
-        match round % 3 {
-            0 => assert_eq!(text(&ask(&client, "say 2 words").await), "w1 w2"),
-            1 => assert_eq!(failure(&ask(&client, "fail 503").await).status, Some(503)),
-            _ => assert_eq!(Provider::models(&client).await.unwrap().len(), 2),
-        }
-    }
-    assert_eq!(mock.connections(), 1);
-    // Nothing is waited for behind the last event.
-    mock.push(Reply::stream([Step::text("a"), Step::finish("stop"), Step::Hold]));
-    let started = Instant::now();
-    assert_eq!(text(&ask(&client, "x").await), "a");
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
-    mock.release();
-}
-
-#[tokio::test]
 async fn what_a_model_does_not_take_is_learned_and_told() {
     let refusal = |param: &str| {
         let body = format!(r#"{{"error":{{"message":"not for this model","param":"{param}"}}}}"#);
@@ -220,58 +188,9 @@ async fn what_a_model_does_not_take_is_learned_and_told() {
 }
 
 #[tokio::test]
-async fn refusals_and_failures_have_their_kind() {
-    for (reply, kind, retryable) in [
-        (Reply::error(401, "bad key"), FaultKind::Auth, false),
-        (Reply::error(429, "slow"), FaultKind::RateLimited, true),
-        (Reply::error(500, "boom"), FaultKind::Provider, true),
-        (Reply::error(400, "Your input exceeds the context window of this model."), FaultKind::ContextOverflow, false),
-        (Reply::error(400, "bad"), FaultKind::BadRequest, false),
-        (
-            Reply::stream([Step::text("a"), Step::Error { status: 429, message: "slow".into() }]),
-            FaultKind::RateLimited,
-            true,
-        ),
-        (
-            Reply::stream([Step::text("a"), Step::Error { status: 400, message: "no".into() }]),
-            FaultKind::BadRequest,
-            false,
-        ),
-        (Reply::stream([Step::text("a"), Step::finish("failed")]), FaultKind::Provider, true),
-        (Reply::stream([Step::text("a"), Step::Cut]), FaultKind::StreamCut, true),
-        (Reply::stream([Step::text("a")]), FaultKind::StreamCut, true),
-    ] {
-        let mock = MockModel::start().await;
-        mock.push(reply.clone());
-        let events = ask(&responses(&mock), "x").await;
-        let fault = failure(&events);
-        let cut = kind == FaultKind::StreamCut && fault.fault.kind == FaultKind::Network;
-        assert!(fault.fault.kind == kind || cut, "{reply:?}: {fault:?}");
-        assert_eq!(fault.retryable, retryable, "{reply:?}");
-        assert!(!format!("{fault:?}").contains(KEY));
-    }
-}
-
-#[tokio::test]
-async fn every_way_to_stop_arrives() {
-    for (reason, want) in [
-        ("stop", Finish::Stop),
-        ("length", Finish::Length),
-        ("content_filter", Finish::Refusal),
-        ("refusal", Finish::Refusal),
-    ] {
-        let mock = MockModel::start().await;
-        mock.push(Reply::stream([Step::text("a"), Step::finish(reason), Step::Done]));
-        let events = ask(&responses(&mock), "x").await;
-        assert_eq!((text(&events), events.last()), ("a".into(), Some(&ModelEvent::Finished(want))), "{reason}");
-    }
-}
-
-#[tokio::test]
 async fn a_backend_without_limit_and_with_instructions_gets_them_so() {
     let mock = MockModel::start().await;
-    let client = provider_with(&mock, |config| {
-        config.api = Api::Responses;
+    let client = speaking_with(&mock, Api::Responses, |config| {
         config.compat = Compat { output_limit: Some(false), instructions: Some(true), ..Compat::default() };
     });
     let mut chat = chat(&client);

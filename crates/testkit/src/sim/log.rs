@@ -137,6 +137,7 @@ impl Reading {
             Body::Todos { .. } => self.numbers.lists += 1,
             Body::User { from: vocab::UserFrom::Reminder, .. } => self.numbers.reminders += 1,
             Body::Retrying { .. } => self.numbers.retries += 1,
+            Body::FellBack(_) => self.numbers.fallbacks += 1,
             _ => {}
         }
         Ok(())
