@@ -200,6 +200,9 @@ impl Config {
         if key.name == "extensions" {
             setting = trust::placed(setting, from);
         }
+        if let ("ca_file", Setting::Text(path)) = (key.name, &setting) {
+            setting = Setting::Text(trust::beside(path, from).display().to_string());
+        }
         if matches!(from, Source::Workspace(_)) {
             let refused = match (key.workspace, &setting) {
                 (Workspace::Free, _) => None,
@@ -282,6 +285,10 @@ impl Config {
     }
     pub(crate) fn base_url(&self) -> Option<&str> {
         self.text("base_url")
+    }
+    /// Certificates to trust besides the system's.
+    pub(crate) fn ca_file(&self) -> Option<PathBuf> {
+        self.text("ca_file").map(PathBuf::from)
     }
     /// An address or a name of `accounts`.
     pub(crate) fn account(&self, name: &str) -> Option<String> {

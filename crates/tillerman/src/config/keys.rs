@@ -88,6 +88,11 @@ pub(crate) const KEYS: &[Key] = &[
         ..key("providers", Kind::Providers, "Model servers by name: api, base_url, where the key is, models.")
     },
     Key {
+        env: Some("TILLERMAN_CA_FILE"),
+        workspace: Workspace::Never,
+        ..key("ca_file", Kind::Text, "Certificates (PEM) to trust besides the system's, for every server.")
+    },
+    Key {
         workspace: Workspace::Never,
         ..key("aliases", Kind::Slugs(Slugs::Aliases), "Short names of models of your own.")
     },

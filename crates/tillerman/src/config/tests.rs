@@ -200,7 +200,7 @@ fn providers_aliases_and_tiers_are_read_and_their_mistakes_named() {
 
 #[test]
 fn a_workspace_brings_no_providers_and_no_names_not_even_a_trusted_one() {
-    let text = "[providers.anthropic]\nbase_url = 'http://127.0.0.1:1'\nsecret_command = 'echo x'\n\
+    let text = "ca_file = 'evil.pem'\n[providers.anthropic]\nbase_url = 'http://127.0.0.1:1'\nsecret_command = 'echo x'\n\
         [aliases]\nmine = 'a/b'\n[tiers]\ndefault = 'script:evil'\n";
     let work = place(&[("work/.tillerman.toml", text)]);
     let trusted = format!("trusted_workspaces = ['{}']\n", work.root.path().join("work").display());
@@ -208,7 +208,9 @@ fn a_workspace_brings_no_providers_and_no_names_not_even_a_trusted_one() {
     let config = work.load(None).unwrap();
     assert!(config.providers().is_empty() && config.slugs("aliases").is_empty() && config.slugs("tiers").is_empty());
     let ignored = config.warnings.iter().filter(|it| it.contains("a workspace cannot choose it")).count();
-    assert_eq!(ignored, 3, "{:?}", config.warnings);
+    assert_eq!((ignored, config.ca_file()), (4, None), "{:?}", config.warnings);
+    let own = place(&[("user/config.toml", "ca_file = 'own.pem'")]);
+    assert_eq!(own.load(None).unwrap().ca_file(), Some(own.user().join("own.pem")), "from where the file is");
 }
 
 #[test]
@@ -509,4 +511,18 @@ fn the_manual_names_every_key_and_its_example_is_read_without_complaint() {
     let example = manual.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("a second one");
     let config = place(&[("user/config.toml", example)]).load(None).unwrap();
     assert_eq!((config.warnings.len(), config.providers().len(), config.slugs("tiers").len()), (0, 2, 2));
+}
+
+/// What stands on a page can be put into the file as it is.
+#[test]
+fn the_settings_on_the_pages_are_taken_without_a_word() {
+    let pages = [include_str!("../../../../docs/config.md"), include_str!("../../../../docs/models.md")];
+    let blocks = pages.iter().flat_map(|page| page.split("```toml\n").skip(1));
+    let blocks: Vec<&str> = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() > 6, "{} examples", blocks.len());
+    for block in blocks {
+        let config =
+            place(&[("user/config.toml", block)]).load(None).unwrap_or_else(|fault| panic!("{fault}\n{block}"));
+        assert_eq!(config.warnings, [""; 0], "{block}");
+    }
 }

@@ -35,10 +35,16 @@ pub(crate) struct Catalogue {
     names: Names,
     auto: Option<Auto>,
     /// Models to ask instead of the one that was chosen by the name of several.
-    chain: Option<(Arc<str>, Arc<[Arc<str>]>)>,
+    chain: Option<Chain>,
     tour: Tour,
     /// Whether the tour stands in the list beside real models.
     lists_tour: bool,
+}
+
+/// A model, and the slugs of those to ask instead.
+struct Chain {
+    model: Arc<str>,
+    others: Arc<[Arc<str>]>,
 }
 
 /// What a catalogue is made of.
@@ -68,7 +74,7 @@ impl Catalogue {
     /// `model` was chosen as the first of these; the others are asked when it cannot answer.
     pub(super) fn chain(&mut self, model: &str, slugs: &[String]) {
         let Ok(chosen) = self.resolve(model) else { return };
-        self.chain = Some((chosen.slug.clone(), self.others(&chosen, slugs)));
+        self.chain = Some(Chain { model: chosen.slug.clone(), others: self.others(&chosen, slugs) });
     }
 
     /// Those that are behind a model in a list, as far as they are known.
@@ -218,8 +224,8 @@ impl Provider for Catalogue {
             return Ok(model);
         }
         let mut model = self.model(slug)?;
-        if let Some((_, others)) = self.chain.as_ref().filter(|(chosen, _)| *chosen == model.slug) {
-            model.fallbacks = others.clone();
+        if let Some(chain) = self.chain.as_ref().filter(|chain| chain.model == model.slug) {
+            model.fallbacks = chain.others.clone();
         }
         Ok(model)
     }

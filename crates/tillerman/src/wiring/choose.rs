@@ -460,7 +460,7 @@ impl Chooser<'_> {
         }
         let window = self.setup.default_context_window.unwrap_or(LOCAL_WINDOW);
         let ready = Ready::of(self.setup);
-        Ok(Local::Perhaps(Auto::start(open, window, move |server| ready.client(server), |note| host::note(note))))
+        Ok(Local::Perhaps(Auto::start(open, window, move |server| ready.client(server), host::note)))
     }
 
     async fn local_or_none(mut self) -> Result<Chosen, Fault> {

@@ -48,6 +48,7 @@ impl Linked {
         if let Some(provided) = provided {
             config.models = described(setup, openrouter::NAME, &provided.models);
             config.compat = provided.compat.clone();
+            config.ca_file = provided.ca_file.clone();
         }
         let openrouter = Client::new(config)?;
         let openai = match stands {

@@ -165,7 +165,8 @@ fn shown(mut model: ModelInfo) -> ModelInfo {
 }
 
 fn config(setup: &Setup, provided: Provided, key: Option<Arc<Held>>) -> Result<Config, Fault> {
-    let Provided { name, api, base_url, key_header, key_name, headers, compat, models: entries, .. } = provided;
+    let Provided { name, api, base_url, key_header, key_name, headers, compat, models: entries, ca_file, .. } =
+        provided;
     let bare = key.is_none() && headers.is_empty();
     // A key never goes in the clear to another machine; who has none has nothing to lose.
     let mut config = Config::new(if bare { base_url } else { checked(&name, &base_url)? });
@@ -183,6 +184,7 @@ fn config(setup: &Setup, provided: Provided, key: Option<Arc<Held>>) -> Result<C
     config.key_header = key_header;
     config.key_name = key_name;
     config.compat = compat;
+    config.ca_file = ca_file;
     config.cache_file =
         (!setup.settings.ephemeral).then(|| setup.data.join("cache").join(format!("provider-{name}.json")));
     config.proxy = Proxy::from_env(&config.base_url, |name| std::env::var(name).ok());
