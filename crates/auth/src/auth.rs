@@ -6,6 +6,7 @@ use std::sync::Arc;
 use vocab::{Account, Accounts, Fault, Key, ModelLimit, OpenAiLimits, Secret, SignInMode, SignInStep, SignedIn};
 
 use crate::Timer;
+use crate::cloud_code::CloudModel;
 use crate::config::Config;
 use crate::credentials::{CredentialFile, Replace};
 use crate::flow::Seats;
@@ -85,6 +86,22 @@ impl Auth {
         self.0.antigravity_limits().await
     }
 
+    /// The project under which Antigravity's models are asked: looked up once for each sign-in. `None`: the account has
+    /// none.
+    pub async fn antigravity_project(&self) -> Result<Option<String>, Fault> {
+        self.0.antigravity_project().await
+    }
+
+    /// The same for callers that cannot wait, as far as it was looked up.
+    pub fn known_project(&self) -> Option<Arc<str>> {
+        self.0.presence.look(&self.0.file).project
+    }
+
+    /// The models of the Antigravity account.
+    pub async fn antigravity_models(&self) -> Result<Vec<CloudModel>, Fault> {
+        self.0.antigravity_models().await
+    }
+
     pub async fn key(&self, key: Key) -> Result<Option<Secret>, Fault> {
         Ok(self.0.file.read().await?.key(key).cloned())
     }
@@ -112,7 +129,7 @@ impl Auth {
     /// The same for callers that cannot wait: one look at the disk while nothing changes, and nothing is there that cannot
     /// be read.
     pub fn present(&self) -> Accounts {
-        self.0.presence.look(&self.0.file)
+        self.0.presence.look(&self.0.file).accounts
     }
 
     /// Every token and key, to be kept out of what others can see.

@@ -35,6 +35,8 @@ pub(crate) struct Login {
     pub(crate) method: LoginMethod,
     pub(crate) account_id: Option<String>,
     pub(crate) profile: Option<Profile>,
+    /// Under which Antigravity's models are asked.
+    pub(crate) project: Option<String>,
 }
 
 /// Everything in the file.
@@ -273,6 +275,8 @@ struct Record {
     account_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     profile: Option<Person>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    project: Option<String>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
@@ -306,6 +310,7 @@ impl File {
                 },
                 account_id: login.account_id.clone(),
                 profile: login.profile.clone().map(|it| Person { email: it.email, name: it.name, picture: it.picture }),
+                project: login.project.clone(),
             })
         };
         File {
@@ -335,6 +340,7 @@ impl File {
                 },
                 account_id: record.account_id,
                 profile: record.profile.map(|it| Profile { email: it.email, name: it.name, picture: it.picture }),
+                project: record.project,
             })
         };
         Saved {

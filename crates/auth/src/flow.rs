@@ -18,7 +18,7 @@ use crate::auth::Inner;
 use crate::browser::Browser;
 use crate::credentials::Login;
 use crate::tokens::{Desk, Tokens};
-use crate::{Config, device};
+use crate::{Config, cloud_code, device};
 
 pub(crate) type Tell<'a> = &'a mut (dyn FnMut(SignInStep) + Send);
 
@@ -94,7 +94,11 @@ impl Inner {
         let profile = desk.profile(&tokens).await;
         let account_id = tokens.account_id();
         let connected = SignedIn { login_method: method, account_id: account_id.clone(), profile: profile.clone() };
-        let login = Login { tokens, method, account_id, profile };
+        let project = match account {
+            Account::OpenAi => None,
+            Account::Antigravity => cloud_code::project(&self.config, &tokens.access).await,
+        };
+        let login = Login { tokens, method, account_id, profile, project };
         self.file.update(move |saved| *saved.login_mut(account) = Some(login)).await?;
         Ok(connected)
     }

@@ -2,7 +2,7 @@
 //!
 //! * [`Auth`] is the whole of it for callers: [`Auth::connect`], [`Auth::access_token`], [`Auth::set_key`], [`Auth::status`].
 //! * `flow`, `browser`, `device`: the flows; `callback` is the only place that listens, on loopback alone.
-//! * `limits`: how much of an account is used up.
+//! * `limits`: how much of an account is used up; `cloud_code`: which models Antigravity has, and the project they are asked under.
 //! * `tokens`: the token endpoint; `refresh`: many callers, one request; `credentials`: the file.
 //!
 //! Knows no dialect, opens no browser, prints nothing, and reads the environment only through what it is given.
@@ -12,6 +12,7 @@ mod auth;
 mod browser;
 mod callback;
 mod claims;
+mod cloud_code;
 mod config;
 mod credentials;
 mod device;
@@ -26,6 +27,7 @@ mod timer;
 mod tokens;
 
 pub use auth::Auth;
+pub use cloud_code::CloudModel;
 pub use config::{Config, Device, DeviceStyle, Environment, Issuer, Limits, Lookup, Redirect, safe_url, usage_url};
 pub use credentials::Replace;
 pub use timer::{SystemTimer, Timer};

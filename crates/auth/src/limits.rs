@@ -9,9 +9,8 @@ use vocab::{Account, Fault, LimitWindow, ModelLimit, OpenAiLimits, Secret};
 
 use crate::auth::Inner;
 use crate::config::{safe_url, unsafe_url};
-use crate::{faults, tokens};
+use crate::{cloud_code, faults, tokens};
 
-const ANTIGRAVITY_PATH: &str = "/v1internal:fetchAvailableModels";
 const UNAUTHORIZED: u16 = 401;
 
 impl Inner {
@@ -19,20 +18,22 @@ impl Inner {
         let login = self.login(Account::OpenAi).await?;
         let headers: Vec<(&str, &str)> =
             login.account_id.iter().map(|id| ("chatgpt-account-id", id.as_str())).collect();
-        let body = self.told(Account::OpenAi, &self.config.openai_usage_url, None, &headers).await?;
-        read_openai(&body).ok_or_else(|| faults::garbled(&doing(Account::OpenAi)))
+        let doing = doing(Account::OpenAi);
+        let body = self.told(Account::OpenAi, &doing, &self.config.openai_usage_url, None, &headers).await?;
+        read_openai(&body).ok_or_else(|| faults::garbled(&doing))
     }
 
     pub(crate) async fn antigravity_limits(self: &Arc<Self>) -> Result<Vec<ModelLimit>, Fault> {
-        let url = format!("{}{ANTIGRAVITY_PATH}", self.config.antigravity_url.trim_end_matches('/'));
-        let body = self.told(Account::Antigravity, &url, Some(Content::Json("{}")), &[]).await?;
-        read_antigravity(&body).ok_or_else(|| faults::garbled(&doing(Account::Antigravity)))
+        let doing = doing(Account::Antigravity);
+        let body = self.cloud_code(&doing, cloud_code::MODELS_PATH, "{}").await?;
+        read_antigravity(&body).ok_or_else(|| faults::garbled(&doing))
     }
 
-    /// What the vendor answers to the account's token.
-    async fn told(
+    /// What the vendor answers to the account's token. `doing`: for people, when it refuses.
+    pub(crate) async fn told(
         self: &Arc<Self>,
         account: Account,
+        doing: &str,
         url: &str,
         content: Option<Content<'_>>,
         headers: &[(&str, &str)],
@@ -50,8 +51,8 @@ impl Inner {
         let Answer { status, body } = answer;
         match status {
             200 => Ok(body),
-            UNAUTHORIZED => Err(faults::refused(&doing(account), status, &body, &[&token]).hint("sign in again")),
-            status => Err(faults::refused(&doing(account), status, &body, &[&token])),
+            UNAUTHORIZED => Err(faults::refused(doing, status, &body, &[&token]).hint("sign in again")),
+            status => Err(faults::refused(doing, status, &body, &[&token])),
         }
     }
 }

@@ -1,26 +1,35 @@
 //! Which accounts and keys there are, remembered as long as the file stays the same. No secret is remembered.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use vocab::Accounts;
+use vocab::{Account, Accounts};
 
 use crate::credentials::{CredentialFile, Stamp};
 
 #[derive(Default)]
-pub(crate) struct Presence(Mutex<Option<(Stamp, Accounts)>>);
+pub(crate) struct Presence(Mutex<Option<(Stamp, Seen)>>);
+
+#[derive(Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) accounts: Accounts,
+    /// Of Antigravity.
+    pub(crate) project: Option<Arc<str>>,
+}
 
 impl Presence {
-    pub(crate) fn look(&self, file: &CredentialFile) -> Accounts {
-        let Some(stamp) = file.stamp() else { return Accounts::default() };
+    pub(crate) fn look(&self, file: &CredentialFile) -> Seen {
+        let Some(stamp) = file.stamp() else { return Seen::default() };
         let mut seen = self.0.lock().expect("nothing panics while holding it");
-        if let Some((at, accounts)) = &*seen
+        if let Some((at, seen)) = &*seen
             && *at == stamp
         {
-            return accounts.clone();
+            return seen.clone();
         }
         // Whoever needs a token hears why the file cannot be read.
-        let accounts = file.read_now().map(|saved| saved.accounts()).unwrap_or_default();
-        *seen = Some((stamp, accounts.clone()));
-        accounts
+        let saved = file.read_now().unwrap_or_default();
+        let project = saved.login(Account::Antigravity).and_then(|login| login.project.as_deref().map(Arc::from));
+        let now = Seen { accounts: saved.accounts(), project };
+        *seen = Some((stamp, now.clone()));
+        now
     }
 }

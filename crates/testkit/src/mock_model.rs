@@ -110,7 +110,7 @@ struct State {
 pub struct MockModel {
     /// `http://127.0.0.1:PORT/v1`: all formats but Gemini's.
     pub base_url: String,
-    /// `http://127.0.0.1:PORT/v1beta`
+    /// `http://127.0.0.1:PORT/v1beta`. Cloud Code's Gemini is at the port itself.
     pub gemini_url: String,
     pub port: u16,
     state: Arc<State>,

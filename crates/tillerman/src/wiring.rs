@@ -1,6 +1,7 @@
 //! Builds the engine from settings: store, tools, models. The one place that knows every crate.
 
 mod accounts;
+mod antigravity;
 mod around;
 mod auto;
 mod catalogue;

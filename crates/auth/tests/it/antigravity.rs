@@ -58,3 +58,48 @@ async fn without_a_client_id_nothing_is_opened() {
     let fault = stage.connect(Account::Antigravity, SignInMode::Auto).failed().await;
     assert_eq!(fault.message, "antigravity: no OAuth client id is configured");
 }
+
+const PROJECT: &str = "/v1internal:loadCodeAssist";
+
+#[tokio::test]
+async fn a_sign_in_brings_the_project_and_a_refresh_keeps_it() {
+    let stage = Stage::new().await;
+    let grant = json!({ "access_token": "CANARY-a", "refresh_token": "CANARY-r" });
+    stage.issuer.on(TOKENS, [Reply::json(200, grant)]);
+    stage.issuer.on(PROJECT, [Reply::json(200, json!({ "cloudaicompanionProject": { "id": "p-1" } }))]);
+    let mut flow = stage.connect(Account::Antigravity, SignInMode::Browser);
+    flow.url().await.back_with_code("c").await;
+    flow.end().await.unwrap();
+    assert_eq!(stage.auth.known_project().as_deref(), Some("p-1"));
+    let heard = &stage.issuer.heard(PROJECT)[0];
+    assert!(heard.head.starts_with("POST ") && heard.head.contains("Bearer CANARY-a"), "{}", heard.head);
+
+    let token = Secret::new("CANARY-a").unwrap();
+    stage.issuer.on(TOKENS, [Reply::json(200, json!({ "access_token": "CANARY-b" }))]);
+    stage.auth.refreshed_after_401(Account::Antigravity, &token).await.unwrap();
+    assert_eq!(stage.auth.antigravity_project().await.unwrap().as_deref(), Some("p-1"));
+    assert_eq!(stage.issuer.heard(PROJECT).len(), 1, "it is looked up once");
+    stage.auth.sign_out(Account::Antigravity).await.unwrap();
+    assert_eq!(stage.auth.known_project(), None);
+}
+
+#[tokio::test]
+async fn a_project_that_was_not_told_is_asked_for_again() {
+    let stage = Stage::new().await;
+    let grant = json!({ "access_token": "CANARY-a", "refresh_token": "CANARY-r" });
+    stage.issuer.on(TOKENS, [Reply::json(200, grant)]);
+    let refused = Reply::json(403, json!({ "error": { "message": "not for CANARY-a" } }));
+    let nothing = Reply::json(200, json!({ "allowedTiers": [{ "id": "free-tier" }] }));
+    let project = Reply::json(200, json!({ "cloudaicompanionProject": "p-2" }));
+    stage.issuer.on(PROJECT, [refused.clone(), refused, nothing, project]);
+    let mut flow = stage.connect(Account::Antigravity, SignInMode::Browser);
+    flow.url().await.back_with_code("c").await;
+    flow.end().await.expect("a sign-in is one without it, too");
+    let fault = stage.auth.antigravity_project().await.unwrap_err();
+    assert!(fault.message.starts_with("asking for the project of antigravity was refused (403)"), "{}", fault.message);
+    assert!(!fault.message.contains("CANARY"), "{}", fault.message);
+    assert_eq!(stage.auth.antigravity_project().await.unwrap(), None);
+    assert_eq!(stage.auth.known_project(), None);
+    assert_eq!(stage.auth.antigravity_project().await.unwrap().as_deref(), Some("p-2"));
+    assert_eq!(stage.auth.known_project().as_deref(), Some("p-2"));
+}

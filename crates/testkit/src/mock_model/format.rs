@@ -36,6 +36,8 @@ pub(super) struct Asked {
     pub(super) number: usize,
     /// Whether the sealed form of reasoning is wanted; only Responses has to be asked.
     pub(super) sealed: bool,
+    /// Whether every chunk comes in an envelope, as Cloud Code sends Gemini's.
+    pub(super) wrapped: bool,
 }
 
 /// Says the steps of one answer in one vendor's words. It is told the whole answer at its start, because some formats
@@ -72,7 +74,14 @@ impl Format {
     /// The bytes of a streamed answer of these steps, as the server would send them; steps that are not bytes are
     /// left out.
     pub fn stream(self, steps: &[Step]) -> Vec<u8> {
-        let asked = Asked { format: self, manner: Manner::Stream, model: "mock".into(), number: 0, sealed: true };
+        let asked = Asked {
+            format: self,
+            manner: Manner::Stream,
+            model: "mock".into(),
+            number: 0,
+            sealed: true,
+            wrapped: false,
+        };
         let mut speech = Speech::new(asked, steps.to_vec());
         (0..steps.len()).filter_map(|at| speech.bytes(at)).flatten().collect()
     }
@@ -85,6 +94,7 @@ impl Format {
             model: body["model"].as_str().unwrap_or("mock").to_owned(),
             number,
             sealed: true,
+            wrapped: false,
         };
         match self {
             Format::Completions | Format::Anthropic => {}
@@ -94,7 +104,10 @@ impl Format {
             }
             Format::Gemini => {
                 let (model, method) = gemini::target(path_only(path)).unwrap_or_default();
-                asked.model = model.to_owned();
+                asked.wrapped = gemini::is_wrapped(path);
+                if !asked.wrapped {
+                    asked.model = model.to_owned();
+                }
                 let events = path.split(['?', '&']).any(|piece| piece == "alt=sse");
                 asked.manner = match method == gemini::STREAM {
                     true if events => Manner::Stream,

@@ -11,8 +11,44 @@ pub const MODELS: [(&str, u64); 2] = [("gemini-3-mock", 1_048_576), ("gemini-2.5
 
 pub(super) const STREAM: &str = "streamGenerateContent";
 
+/// How the paths of Cloud Code begin: requests and answers are wrapped there, and the model stands in the request.
+const CLOUD_CODE: &str = "/v1internal:";
+
+/// The project that every account has there.
+pub const PROJECT: &str = "project-mock";
+
+/// What Cloud Code answers besides: which project an account has, and which models.
+pub(super) fn around(path: &str) -> Option<Value> {
+    match path.strip_prefix(CLOUD_CODE)? {
+        "loadCodeAssist" => Some(json!({ "cloudaicompanionProject": PROJECT, "currentTier": { "id": "free-tier" } })),
+        "fetchAvailableModels" => {
+            let entry = |(id, window): &(&str, u64)| {
+                let said = json!({
+                    "displayName": id, "maxTokens": window, "maxOutputTokens": 65_536, "supportsImages": true,
+                    "supportsThinking": true, "quotaInfo": { "remainingFraction": 0.5 },
+                });
+                ((*id).to_owned(), said)
+            };
+            Some(json!({ "models": MODELS.iter().map(entry).collect::<serde_json::Map<_, _>>() }))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn is_wrapped(path: &str) -> bool {
+    path.starts_with(CLOUD_CODE)
+}
+
+/// The request itself, whatever is around it.
+pub(super) fn unwrapped(path: &str, mut body: Value) -> Value {
+    if is_wrapped(path) { body["request"].take() } else { body }
+}
+
 /// The model and the method of a chat path. Both versions are served, and mean the same.
 pub(super) fn target(path: &str) -> Option<(&str, &str)> {
+    if let Some(method) = path.strip_prefix(CLOUD_CODE) {
+        return matches!(method, STREAM | "generateContent").then_some(("", method));
+    }
     let target = path.strip_prefix("/v1beta/models/").or_else(|| path.strip_prefix("/v1/models/"))?;
     let (model, method) = target.rsplit_once(':')?;
     matches!(method, STREAM | "generateContent").then_some((model, method))
@@ -67,7 +103,7 @@ impl Speaker for Spoken {
         let part = match (step, block) {
             (Step::Comment, _) => return b": keep-alive\n\n".to_vec(),
             (Step::Error { status, message }, _) => return data(&error(*status, message)),
-            (Step::Finish(reason), _) => return data(&self.last(reason)),
+            (Step::Finish(reason), _) => return data(&wrapped(&self.asked, self.last(reason))),
             (Step::Text(text), _) => json!({ "text": text }),
             (Step::Thinking(text), _) => json!({ "text": text, "thought": true }),
             // A call is said when all of it is there, and its signature with it.
@@ -79,7 +115,7 @@ impl Speaker for Spoken {
             _ => return Vec::new(),
         };
         self.said += 1;
-        data(&self.chunk(part))
+        data(&wrapped(&self.asked, self.chunk(part)))
     }
 }
 
@@ -109,6 +145,10 @@ fn end(chunk: &mut Value, parts: Vec<Value>, reason: &str) {
     };
     chunk["candidates"] =
         json!([{ "content": { "role": "model", "parts": parts }, "finishReason": finish, "index": 0 }]);
+}
+
+fn wrapped(asked: &Asked, chunk: Value) -> Value {
+    if asked.wrapped { json!({ "response": chunk, "traceId": format!("trace-mock-{}", asked.number) }) } else { chunk }
 }
 
 fn envelope(asked: &Asked, tokens: Option<Tokens>, thoughts: u64) -> Value {
@@ -163,7 +203,7 @@ pub(super) fn whole(asked: &Asked, answer: &Answer) -> Value {
     }
     let mut whole = envelope(asked, answer.tokens.map(|(_, last)| last), answer.thoughts);
     end(&mut whole, parts, &answer.finish);
-    whole
+    wrapped(asked, whole)
 }
 
 pub(super) fn error(status: u16, message: &str) -> Value {

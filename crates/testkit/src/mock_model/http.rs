@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::format::{Asked, Format, Manner, Speech, path_only};
 use super::steps::{Reply, Step};
-use super::{Request, State, checks, lock, script};
+use super::{Request, State, checks, gemini, lock, script};
 
 /// A longer request head or body closes the connection: only a broken client sends one.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -76,6 +76,7 @@ impl Connection {
                 return (None, shaped(Reply::error(400, "the body is not JSON"), format));
             };
             let asked = format.asked(&request.path, &body, number);
+            let body = gemini::unwrapped(&request.path, body);
             if !self.state.lenient.load(Ordering::Relaxed)
                 && let Some(complaint) = checks::complaint(&asked, request, &body, &lock(&self.state.known))
             {
@@ -86,6 +87,9 @@ impl Connection {
                 None => script::reply(format, &request.body, &body, &mut lock(&self.state.fails)),
             };
             return (Some(asked), shaped(reply, format));
+        }
+        if let Some(told) = gemini::around(&request.path).filter(|_| request.method == "POST") {
+            return (None, Reply::plain(200, "application/json", told.to_string()));
         }
         let reply = match Format::of_models(request).filter(|_| request.method == "GET") {
             Some(format) => match lock(&self.state.models_reply).clone() {

@@ -218,7 +218,7 @@ fn a_workspace_never_says_where_accounts_are_not_even_a_trusted_one() {
     let keys = KEYS.iter().map(|key| key.name).filter(|name| name.starts_with("accounts."));
     let value = |name: &str| if name.ends_with("port") { "7".to_owned() } else { "'http://127.0.0.1:1'".to_owned() };
     let table: Vec<String> = keys.map(|name| format!("{name} = {}\n", value(name))).collect();
-    assert_eq!(table.len(), 9);
+    assert_eq!(table.len(), 10);
     let work = place(&[("work/.tillerman.toml", &table.concat())]);
     let trusted = format!("trusted_workspaces = ['{}']\n", work.root.path().join("work").display());
     std::fs::write(work.root.path().join("user/config.toml"), trusted).unwrap();

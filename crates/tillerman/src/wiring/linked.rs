@@ -1,4 +1,4 @@
-//! Providers that come and go with the user's accounts: OpenRouter by key, OpenAI by sign-in. A client each is made at the
+//! Providers that come and go with the user's accounts: OpenRouter by key, OpenAI and Antigravity by sign-in. A client each is made at the
 //! start, which touches nothing; whether its models are offered is looked up whenever somebody asks.
 
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use providers::{Client, Config, Late, Loaded, Proxy, Routing, openrouter};
 use vocab::{Chat, Fault, FaultKind, Key, KeySet, ModelInfo, ModelSource, Provider};
 
 use super::accounts::{UserKey, checked};
+use super::antigravity::{self, ANTIGRAVITY};
 use super::census::Standpoint;
 use super::chatgpt::{self, OPENAI};
 use super::keys::Held;
@@ -23,6 +24,7 @@ pub(crate) struct Linked {
     openrouter: Client,
     /// `None`: a server or key of the environment stands for it.
     openai: Option<Client>,
+    antigravity: Client,
 }
 
 impl Linked {
@@ -55,7 +57,8 @@ impl Linked {
             true => None,
             false => Some(Client::new(chatgpt::config(setup, &auth)?)?),
         };
-        Ok(Self { auth, key, routing, openrouter_url, openrouter, openai })
+        let antigravity = Client::new(antigravity::config(setup, &auth)?)?;
+        Ok(Self { auth, key, routing, openrouter_url, openrouter, openai, antigravity })
     }
 
     pub(super) fn auth(&self) -> &Auth {
@@ -123,6 +126,7 @@ pub(super) struct Links {
     /// OpenAI's models go by their bare ids, because no other server's do.
     bare: bool,
     openai: bool,
+    antigravity: bool,
     openrouter: bool,
 }
 
@@ -130,20 +134,29 @@ impl Links {
     /// `server`: whose models go by bare ids already. `taken`: names of other providers.
     pub(super) fn new(linked: Arc<Linked>, server: Option<&str>, taken: impl Fn(&str) -> bool) -> Self {
         let free = |name: &str| server != Some(name) && !taken(name);
-        Self { bare: server.is_none(), openai: free(OPENAI), openrouter: free(openrouter::NAME), linked }
+        Self {
+            bare: server.is_none(),
+            openai: free(OPENAI),
+            antigravity: free(ANTIGRAVITY),
+            openrouter: free(openrouter::NAME),
+            linked,
+        }
     }
 
     /// Those whose credential is there now.
     fn active(&self) -> impl Iterator<Item = &Client> {
-        let [openai, openrouter] = self.clients();
-        let openai = openai.filter(|_| self.linked.auth.present().openai);
-        openai.into_iter().chain(openrouter.filter(|_| self.linked.has_openrouter()))
+        let [openai, antigravity, openrouter] = self.clients();
+        let present = self.linked.auth.present();
+        let signed_in = [openai.filter(|_| present.openai), antigravity.filter(|_| present.antigravity)];
+        signed_in.into_iter().flatten().chain(openrouter.filter(|_| self.linked.has_openrouter()))
     }
 
     /// Those whose names are free.
-    fn clients(&self) -> [Option<&Client>; 2] {
-        let openai = self.linked.openai.as_ref().filter(|_| self.openai);
-        [openai, Some(&self.linked.openrouter).filter(|_| self.openrouter)]
+    fn clients(&self) -> [Option<&Client>; 3] {
+        let linked = &self.linked;
+        let openai = linked.openai.as_ref().filter(|_| self.openai);
+        let antigravity = Some(&linked.antigravity).filter(|_| self.antigravity);
+        [openai, antigravity, Some(&linked.openrouter).filter(|_| self.openrouter)]
     }
 
     pub(super) fn names(&self) -> Vec<Arc<str>> {
@@ -157,7 +170,7 @@ impl Links {
             api: client.api().as_str().into(),
             base_url: client.server().into(),
             key: match &**client.provider() {
-                OPENAI => "signed in".to_owned(),
+                OPENAI | ANTIGRAVITY => "signed in".to_owned(),
                 _ => self.linked.key.origin(),
             },
             models: client.known().len(),
@@ -198,8 +211,8 @@ impl Links {
             None => Vec::new(),
         };
         let mut active = self.active();
-        let (first, second) = tokio::join!(ask(active.next()), ask(active.next()));
-        first.into_iter().chain(second).map(|model| self.shown(model)).collect()
+        let (first, second, third) = tokio::join!(ask(active.next()), ask(active.next()), ask(active.next()));
+        first.into_iter().chain(second).chain(third).map(|model| self.shown(model)).collect()
     }
 
     /// `None`: it is none of theirs.
@@ -229,7 +242,11 @@ impl Links {
     pub(super) fn chat(&self, model: &ModelInfo) -> Option<Result<Box<dyn Chat>, Fault>> {
         let ours = |client: &&Client| *client.provider() == model.provider && client.server() == &*model.base_url;
         let client = self.clients().into_iter().flatten().find(ours)?;
-        Some(client.chat(model))
+        let ready = match &**client.provider() {
+            ANTIGRAVITY => antigravity::ready(&self.linked.auth),
+            _ => Ok(()),
+        };
+        Some(ready.and_then(|()| client.chat(model)))
     }
 
     /// Makes one provider's models known, within a time; `None` when there is no such provider.

@@ -1,5 +1,7 @@
 //! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
 
+mod antigravity;
+mod chatgpt;
 mod local;
 mod login;
 mod many;

@@ -122,3 +122,32 @@ fn a_login_without_a_key_or_with_too_much_changes_nothing() {
         assert!(output.status.code() == Some(2) && text(&output).contains(says), "{args:?}: {}", text(&output));
     }
 }
+
+#[test]
+fn what_a_chatgpt_account_was_asked_can_be_shown_without_its_token() {
+    let world = World::new();
+    let login = r#"{"access_token":"CANARY-access","refresh_token":"CANARY-refresh","id_token":"CANARY-id",
+        "account_id":"CANARY-acct","login_method":"browser"}"#;
+    let file = format!(r#"{{"version":1,"openai":{login}}}"#);
+    std::fs::write(world.home.path().join("auth/credentials.json"), file).unwrap();
+    let env = [("TILLERMAN_OPENAI_URL", &*world.router.base_url), ("TILLERMAN_OPENAI_API", "openai-responses")];
+    let prompt = r#"think "hm" and call bash {"command":"env"} then say done"#;
+    let args = ["run", "--model", "openai/gpt-6-sol", "--mode", "danger-full-access", prompt];
+    let output = world.run(&args, &env);
+    assert!(output.status.success() && text(&output).contains("done"), "{}", text(&output));
+    let chats = world.router.chats();
+    assert_eq!(chats.len(), 2);
+    assert!(chats.iter().all(|chat| chat.path == "/v1/responses"));
+    assert!(chats.iter().all(|chat| chat.header("authorization") == Some("Bearer CANARY-access")));
+    assert!(chats.iter().all(|chat| chat.header("chatgpt-account-id") == Some("CANARY-acct")));
+
+    let listed = text(&world.run(&["sessions", "list"], &env));
+    let session = listed.split_whitespace().find(|word| word.len() == 36).expect("one is kept").to_owned();
+    let exported = text(&world.run(&["sessions", "export", &session, "--requests"], &env));
+    assert_eq!(exported.lines().count(), 2, "{exported}");
+    for chat in &chats {
+        assert!(exported.contains(&*String::from_utf8_lossy(&chat.body)), "byte for byte");
+    }
+    assert!(exported.contains("responses=experimental"), "{exported}");
+    assert!(!format!("{}{listed}{exported}", text(&output)).contains("CANARY"));
+}

@@ -16,6 +16,8 @@ fn the_path_tells_the_format() {
         ("/v1beta/models/gemini-3-mock:generateContent", Some(Format::Gemini)),
         ("/v1/models/gemini-3-mock:generateContent", Some(Format::Gemini)),
         ("/v1beta/models/gemini-3-mock:countTokens", None),
+        ("/v1internal:streamGenerateContent?alt=sse", Some(Format::Gemini)),
+        ("/v1internal:fetchAvailableModels", None),
         ("/v1/models", None),
     ] {
         assert_eq!(Format::of(path), want, "{path}");

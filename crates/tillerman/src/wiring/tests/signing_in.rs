@@ -127,7 +127,7 @@ async fn sign_ins_can_be_cancelled_and_free_their_port() {
 }
 
 #[tokio::test]
-async fn antigravity_brings_a_profile_and_limits_but_no_models() {
+async fn antigravity_brings_a_profile_and_limits() {
     let mut stage = stage().await;
     let none = stage.ask(Verb::Limits).await.unwrap_err();
     assert_eq!((none.kind, &*none.message), (FaultKind::Auth, "limits requires at least one oauth provider"));
@@ -144,7 +144,7 @@ async fn antigravity_brings_a_profile_and_limits_but_no_models() {
     assert_eq!(signed_in.profile, Some(profile.clone()));
     let accounts = stage.accounts().await;
     assert_eq!((accounts.antigravity, accounts.antigravity_profile), (true, Some(profile)));
-    assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
+    assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"], "its list is not to be had here");
 
     let quota = json!({ "models": { "gemini": { "quotaInfo": { "remainingFraction": 0.25 } } } });
     stage.vendor.on("/antigravity/v1internal:fetchAvailableModels", [json(200, quota)]);

@@ -164,7 +164,9 @@ impl Stage {
             self.open = true;
         }
         let parts = vec![Part::text("hello")];
-        self.ask(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await.unwrap();
+        if let Err(fault) = self.ask(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await {
+            return format!("failed: {}", fault.message);
+        }
         let ended = |event: &Event| match event {
             Event::Logged(entry) => match &entry.body {
                 Body::TurnEnded(end) => Some(end.fault.clone()),
