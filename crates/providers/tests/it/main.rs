@@ -10,6 +10,7 @@ mod cuts;
 mod detection;
 mod endpoint;
 mod gemini;
+mod listing;
 mod live;
 mod once;
 mod peers;
