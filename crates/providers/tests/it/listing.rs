@@ -30,7 +30,7 @@ async fn a_table_is_asked_of_nobody_and_is_no_list() {
     assert_eq!(client.refreshed(TIME).await.unwrap(), (known.clone(), Loaded::Remembered));
     assert_eq!(client.load_catalogue(TIME).await.unwrap(), Loaded::Remembered);
     assert_eq!(mock.requests().len(), 0);
-    assert!(known.iter().all(|model| model.prices.is_none() && &*model.base_url == mock.base_url));
+    assert!(known.iter().all(|model| model.prices.is_none() && *model.base_url == *mock.base_url));
     let sol = client.resolve("sol").unwrap();
     assert_eq!((&*sol.id, sol.context_window, sol.max_output), ("gpt-6.1-sol", 500_000, Some(128_000)));
     for (name, want) in [("gpt-6-luna", Some(true)), ("luna", Some(true)), ("mine", Some(true)), ("gpt-next", None)] {
