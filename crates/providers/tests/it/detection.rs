@@ -32,9 +32,9 @@ async fn a_local_server_is_found_and_asked_for_its_models() {
 #[tokio::test]
 async fn the_environment_settles_it_without_a_probe() {
     let mock = MockModel::start().await;
-    let env = Env { base_url: None, api_key: Secret::new(KEY) };
+    let env = Env { base_url: Some("http://elsewhere/v1".into()), api_key: Secret::new(KEY) };
     let choice = detect(&env, &[at(&mock, "A")]).await;
-    assert_eq!(choice.server.unwrap().base_url, "https://api.openai.com/v1");
+    assert_eq!(choice.server.unwrap().base_url, "http://elsewhere/v1");
     assert_eq!(mock.connections(), 0);
 }
 
