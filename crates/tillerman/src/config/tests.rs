@@ -512,3 +512,17 @@ fn the_manual_names_every_key_and_its_example_is_read_without_complaint() {
     let config = place(&[("user/config.toml", example)]).load(None).unwrap();
     assert_eq!((config.warnings.len(), config.providers().len(), config.slugs("tiers").len()), (0, 2, 2));
 }
+
+/// What stands on a page can be put into the file as it is.
+#[test]
+fn the_settings_on_the_pages_are_taken_without_a_word() {
+    let pages = [include_str!("../../../../docs/config.md"), include_str!("../../../../docs/models.md")];
+    let blocks = pages.iter().flat_map(|page| page.split("```toml\n").skip(1));
+    let blocks: Vec<&str> = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() > 6, "{} examples", blocks.len());
+    for block in blocks {
+        let config =
+            place(&[("user/config.toml", block)]).load(None).unwrap_or_else(|fault| panic!("{fault}\n{block}"));
+        assert_eq!(config.warnings, [""; 0], "{block}");
+    }
+}

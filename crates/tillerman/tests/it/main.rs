@@ -34,6 +34,7 @@ mod recordings;
 mod recordings_acp;
 mod recordings_loaf;
 mod recordings_rpc;
+mod requests;
 mod rpc_blocked;
 mod rpc_state;
 mod schema;
