@@ -118,10 +118,13 @@ impl Acp {
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
             Body::FellBack(it) => {
+                // Its prices are not told to us.
+                seat.cost = None;
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
             Body::Compacted(done) => {
+                seat.charge(&done.usage);
                 let summary = json!([content::text(&done.summary)]);
                 self.compaction(at, "completed", Some(("summary", summary)), out);
             }

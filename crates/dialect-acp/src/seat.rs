@@ -22,8 +22,8 @@ pub(crate) struct Seat {
     pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
     /// Items whose prompts were told as lost: they do not run when the session is found again.
     pub(crate) lost: Vec<ItemId>,
-    /// What this session has cost so far, where the prices are known.
-    pub(crate) cost: f64,
+    /// What this session has cost since it was opened here; `None` once something had a price that nobody knows.
+    pub(crate) cost: Option<f64>,
     /// A turn that has ended and is not answered yet.
     pub(crate) over: Option<TurnEnd>,
     /// Compactions so far.
@@ -77,7 +77,7 @@ impl Seat {
             prompts: Vec::new(),
             waiting: Vec::new(),
             lost: Vec::new(),
-            cost: 0.0,
+            cost: Some(0.0),
             over: None,
             compactions: 0,
             closing: Vec::new(),
@@ -105,6 +105,12 @@ impl Seat {
         chunks.write(pen, delta);
     }
 
+    /// At the price of the chosen model.
+    pub(crate) fn charge(&mut self, usage: &vocab::Usage) {
+        let price = self.chosen.model.prices.as_ref().map(|prices| prices.cost(usage));
+        self.cost = self.cost.zip(price).map(|(sum, more)| sum + more);
+    }
+
     /// How full the context is.
     pub(crate) fn usage_update(&self) -> Value {
         let mut update = json!({
@@ -112,8 +118,8 @@ impl Seat {
             "used": self.state.context_tokens,
             "size": self.state.context_window,
         });
-        if self.chosen.model.prices.is_some() {
-            update["cost"] = json!({ "amount": self.cost, "currency": "USD" });
+        if let Some(cost) = self.cost.filter(|_| self.chosen.model.prices.is_some()) {
+            update["cost"] = json!({ "amount": cost, "currency": "USD" });
         }
         update
     }

@@ -185,7 +185,11 @@ impl Client {
     /// As [`Provider::chat`], for a model that differs from its server. What is known of the server anyway counts where
     /// nothing is said.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
-        let compat = compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server));
+        let compat = match self.inner.config.api {
+            Api::Completions => compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server)),
+            // Vendors of the other formats differ little, and where a server speaks two it has other quirks in each.
+            Api::Responses | Api::Anthropic | Api::Gemini => compat,
+        };
         let Config { routing, cloud_code, .. } = &self.inner.config;
         let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);

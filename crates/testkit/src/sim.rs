@@ -125,6 +125,11 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     let page = now(read).ok_or("the store does not answer")?;
     let entries = page.map_err(|fault| format!("the log cannot be read: {fault}"))?.entries;
     let mut numbers = log::check(&entries, &world.still_waiting)?;
+    let summary = now(store.summary(&SessionId::from(SESSION))).ok_or("the store does not answer")?;
+    let summed = summary.map_err(|fault| fault.to_string())?.map(|summary| summary.usage).unwrap_or_default();
+    if summed != log::used(&entries) {
+        return Err(format!("the store sums up {summed:?}, the log {:?}", log::used(&entries)));
+    }
     numbers.lives = lives;
     numbers.reloads = world.reloads;
     numbers.requests = model::check_requests(&entries, &world.findings)?;

@@ -25,3 +25,4 @@ mod support;
 mod thinking;
 mod todos;
 mod turns;
+mod usage;

@@ -153,6 +153,8 @@ mod tests {
             ("openai", "http://127.0.0.1:9999/v1", nobody()),
             ("lab", "https://api.openai.com.evil.example/v1", nobody()),
             ("lab", "https://notapi.openai.company/v1", nobody()),
+            ("lab", "https://evilopenrouter.ai/v1", nobody()),
+            ("lab", "https://eu.openrouter.ai/api/v1", openrouter()),
             ("x", "https://openrouter.ai/api/v1", openrouter()),
             ("deepseek", "https://api.deepseek.com", deepseek()),
             ("DeepSeek", "http://127.0.0.1:1/v1", deepseek()),

@@ -77,7 +77,7 @@ impl Connection {
             };
             let asked = format.asked(&request.path, &body, number);
             if !self.state.lenient.load(Ordering::Relaxed)
-                && let Some(complaint) = checks::complaint(&asked, &body, &lock(&self.state.known))
+                && let Some(complaint) = checks::complaint(&asked, request, &body, &lock(&self.state.known))
             {
                 return (None, shaped(Reply::error(400, &complaint), format));
             }

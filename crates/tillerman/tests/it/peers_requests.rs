@@ -101,7 +101,7 @@ impl Talk {
     }
 
     /// Goes on until the model calls no more; each call gets the next of these results, the last of them again and again.
-    async fn to_the_end(&mut self, results: &[Vec<Part>]) -> String {
+    async fn until_done(&mut self, results: &[Vec<Part>]) -> String {
         let mut results = results.iter();
         let mut parts = vec![Part::text("fine")];
         loop {
@@ -118,7 +118,7 @@ impl Talk {
 
     async fn ask(&mut self, prompt: &str) -> String {
         self.chat.push(&user(prompt));
-        self.to_the_end(&[]).await
+        self.until_done(&[]).await
     }
 }
 
@@ -190,9 +190,9 @@ async fn pictures_and_odd_results(mut talk: Talk) {
         vec![],
         vec![Part::text(""), Part::text("four")],
     ];
-    assert_eq!(talk.to_the_end(&results).await, "seen");
+    assert_eq!(talk.until_done(&results).await, "seen");
     talk.chat.push(&Message::User(vec![Part::text("say x"), picture(), picture()]));
-    assert_eq!(talk.to_the_end(&[]).await, "x");
+    assert_eq!(talk.until_done(&[]).await, "x");
 }
 
 /// A history that another model made, with ids, names and seals of its kind.
@@ -229,7 +229,7 @@ async fn foreign_loop(mut talk: Talk) {
     let blocks = vec![thought, call("toolu_1", "read", "{}")];
     talk.chat.push(&said("other/model", blocks, MessageEnd::Finished(Finish::ToolUse)));
     talk.chat.push(&result("toolu_1", "read", vec![Part::text("r")], false));
-    assert_eq!(talk.to_the_end(&[]).await, "went on");
+    assert_eq!(talk.until_done(&[]).await, "went on");
 }
 
 /// Answers that were cut short, empty ones, calls without results, results without calls, the user twice in a row.
