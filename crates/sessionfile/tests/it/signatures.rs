@@ -4,7 +4,7 @@
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 
-use providers::{Api, Client, Config, Secret};
+use providers::{Api, Client, Compat, Config, ReasoningBack, Secret};
 use serde_json::{Value, json};
 use testkit::mock_model::{Format, MockModel};
 use vocab::*;
@@ -21,6 +21,7 @@ const REASONING: &str = r#"{"id":"rs_1","type":"reasoning","summary":[{"text":"h
 /// What the server looks at in it.
 const ENCRYPTED: &str = "gAAA+/8==";
 const LABEL: &str = r#"{"v":1,"id":"msg_0a1b","phase":"commentary"}"#;
+const DETAILS: &str = r#"[{"type":"reasoning.encrypted","data":"A\/8+=="}]"#;
 
 /// A provider's format, what one of its models said, and how pi writes that.
 struct Case {
@@ -81,6 +82,14 @@ fn cases() -> Vec<Case> {
             seals: vec![REASONING, r#""phase":"commentary""#],
             content: json!([thinking(REASONING), said(LABEL), called]),
         },
+        Case {
+            api: Api::Completions,
+            format: Format::Completions,
+            model: "mock/alpha",
+            blocks: vec![thought("hm", DETAILS), text(), call(None)],
+            seals: vec![DETAILS],
+            content: json!([thinking(DETAILS), {"type":"text","text":"I look."}, called]),
+        },
     ]
 }
 
@@ -104,7 +113,9 @@ impl Case {
         (config.api, config.api_key) = (self.api, Secret::new("sk-canary"));
         let client = Client::new(config).unwrap();
         let info = ModelInfo { slug: self.slug().into(), ..client.resolve(self.model).unwrap() };
-        let mut chat = client.chat(&info).unwrap();
+        // Chat Completions has seals only where a server is known to have them.
+        let compat = Compat { reasoning_back: Some(ReasoningBack::Details), ..Compat::default() };
+        let mut chat = client.chat_with(&info, compat);
         for body in log {
             match body {
                 Body::User { parts, .. } => chat.push(&Message::User(parts.clone())),
