@@ -178,7 +178,7 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
     let mut fork = Talk::begin(&process, "fork");
     let Body::Opened { workspace, model, mode, .. } = opened() else { unreachable!() };
     let forked_from = Some((ID.into(), 4));
-    let mut copied = vec![fork.entry(Body::Opened { workspace, model, mode, forked_from })];
+    let mut copied = vec![fork.entry(Body::Opened { workspace, model, mode, forked_from, child_of: None })];
     for entry in &world.entries(ID).await[1..3] {
         let copy = fork.entry(entry.body.clone());
         copied.push(Entry { at_ms: entry.at_ms, ..(*copy).clone() }.into());
