@@ -192,6 +192,27 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
 }
 
 #[tokio::test]
+async fn a_session_that_works_for_a_call_has_no_file() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, ID);
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    let dir = talk.file().parent().unwrap().to_owned();
+    let files = || std::fs::read_dir(&dir).unwrap().count();
+    assert_eq!(files(), 1);
+    let mut child = Talk::begin(&process, "child");
+    let Body::Opened { workspace, model, mode, .. } = opened() else { unreachable!() };
+    let child_of = Some((ID.into(), "c1".into()));
+    child.log(vec![Body::Opened { workspace, model, mode, forked_from: None, child_of }, user("b"), says("2")]).await;
+    assert_eq!((files(), world.entries("child").await.len()), (1, 3));
+    process.release(child.lease.clone()).await.unwrap();
+    let lease = process.acquire(&"child".into()).await.unwrap();
+    let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c") };
+    process.append(&lease, vec![more.into()], true).await.unwrap();
+    assert_eq!((files(), world.entries("child").await.len()), (1, 4), "nor when it is opened again");
+}
+
+#[tokio::test]
 async fn who_begins_a_session_may_name_its_parent() {
     let world = World::new();
     let process = world.process();
