@@ -53,6 +53,7 @@ impl Acp {
             // A client sees these in the answers and updates that follow.
             Event::Notice(_)
             | Event::CallInput { .. }
+            | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
@@ -116,7 +117,19 @@ impl Acp {
                 let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
+            Body::FellBack(it) => {
+                // Its prices are not told to us.
+                seat.cost = None;
+                let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
+                self.notice(at, NoticeLevel::Warning, &words, out);
+            }
+            Body::Spent { call: Some(_), model, usage, .. } => {
+                let known = std::iter::once(&seat.chosen.model).chain(&self.models).find(|info| info.slug == *model);
+                let prices = known.and_then(|info| info.prices);
+                seat.charge_child(prices, usage);
+            }
             Body::Compacted(done) => {
+                seat.charge(&done.usage);
                 let summary = json!([content::text(&done.summary)]);
                 self.compaction(at, "completed", Some(("summary", summary)), out);
             }
@@ -133,7 +146,6 @@ impl Acp {
             | Body::Shell(_)
             | Body::Imported { .. }
             | Body::Requested(_)
-            | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, SessionId, State, TurnEnd, TurnId};
+use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
 
 use crate::config::Chosen;
 use crate::frames::{self, Chunks, Pen};
@@ -22,8 +22,8 @@ pub(crate) struct Seat {
     pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
     /// Items whose prompts were told as lost: they do not run when the session is found again.
     pub(crate) lost: Vec<ItemId>,
-    /// What this session has cost so far, where the prices are known.
-    pub(crate) cost: f64,
+    /// What this session has cost since it was opened here; `None` once something had a price that nobody knows.
+    pub(crate) cost: Option<f64>,
     /// A turn that has ended and is not answered yet.
     pub(crate) over: Option<TurnEnd>,
     /// Compactions so far.
@@ -45,11 +45,13 @@ pub(crate) struct Turn {
     thought: Option<Chunks>,
     /// Calls that were announced and have no result yet.
     pub(crate) calls: Vec<Call>,
+    /// What sessions that worked for its calls used; it is charged already, at the prices of their models.
+    charged: Usage,
 }
 
 impl Turn {
     pub(crate) fn new(id: TurnId) -> Self {
-        Self { id, text: None, thought: None, calls: Vec::new() }
+        Self { id, text: None, thought: None, calls: Vec::new(), charged: Usage::default() }
     }
 
     /// A message is complete: the next delta begins another.
@@ -77,7 +79,7 @@ impl Seat {
             prompts: Vec::new(),
             waiting: Vec::new(),
             lost: Vec::new(),
-            cost: 0.0,
+            cost: Some(0.0),
             over: None,
             compactions: 0,
             closing: Vec::new(),
@@ -105,6 +107,30 @@ impl Seat {
         chunks.write(pen, delta);
     }
 
+    /// At the price of the chosen model.
+    pub(crate) fn charge(&mut self, usage: &Usage) {
+        self.charge_at(self.chosen.model.prices, usage);
+    }
+
+    fn charge_at(&mut self, prices: Option<Prices>, usage: &Usage) {
+        let price = prices.map(|prices| prices.cost(usage));
+        self.cost = self.cost.zip(price).map(|(sum, more)| sum + more);
+    }
+
+    /// A session that worked for a call of the running turn has used this.
+    pub(crate) fn charge_child(&mut self, prices: Option<Prices>, usage: &Usage) {
+        if let Some(turn) = &mut self.turn {
+            turn.charged.add(usage);
+            self.charge_at(prices, usage);
+        }
+    }
+
+    /// The turn has ended, and this is what all of it used.
+    pub(crate) fn charge_turn(&mut self, usage: &Usage) {
+        let charged = self.turn.take().map(|turn| turn.charged).unwrap_or_default();
+        self.charge(&usage.less(&charged));
+    }
+
     /// How full the context is.
     pub(crate) fn usage_update(&self) -> Value {
         let mut update = json!({
@@ -112,8 +138,8 @@ impl Seat {
             "used": self.state.context_tokens,
             "size": self.state.context_window,
         });
-        if self.chosen.model.prices.is_some() {
-            update["cost"] = json!({ "amount": self.cost, "currency": "USD" });
+        if let Some(cost) = self.cost.filter(|_| self.chosen.model.prices.is_some()) {
+            update["cost"] = json!({ "amount": cost, "currency": "USD" });
         }
         update
     }

@@ -54,6 +54,7 @@ impl Loaf {
             }
             // Nobody is there to be shown these.
             Event::Notice(_)
+            | Event::Sealed { .. }
             | Event::CallInput { .. }
             | Event::CallProgress { .. }
             | Event::RetryStarted { .. }

@@ -63,6 +63,7 @@ impl Rpc {
             Event::CompactionStarted { .. }
             | Event::CompactionFailed { .. }
             | Event::State(_)
+            | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
             | Event::Errand(_)

@@ -7,6 +7,9 @@ use wire::{FrameBuf, escape_into};
 
 use crate::messages;
 
+/// For which of its models a host's user has somebody stand in; here there is one.
+const ROLE: &str = "default";
+
 /// `{"type":KIND}`
 pub(crate) fn bare(frames: &mut FrameBuf, kind: &str) {
     Writer::event(frames, kind, |_| {});
@@ -79,6 +82,18 @@ pub(crate) fn auto_retry_end(frames: &mut FrameBuf, ok: bool, attempt: u32, erro
         if let Some(error) = error {
             w.text("finalError", error);
         }
+    });
+}
+
+pub(crate) fn fallback_applied(frames: &mut FrameBuf, from: &str, to: &str) {
+    Writer::event(frames, "retry_fallback_applied", |w| {
+        w.text("from", from).text("to", to).text("role", ROLE);
+    });
+}
+
+pub(crate) fn fallback_succeeded(frames: &mut FrameBuf, model: &str) {
+    Writer::event(frames, "retry_fallback_succeeded", |w| {
+        w.text("model", model).text("role", ROLE);
     });
 }
 

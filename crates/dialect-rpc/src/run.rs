@@ -5,11 +5,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{Body, CallId, CallResult, Entry, Event, Part, Stop, TurnEnd, UserFrom};
+use vocab::{AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, UserFrom};
 use wire::FrameBuf;
 
 use crate::frames;
-use crate::messages;
+use crate::messages::{self, Faces};
 use crate::models::Known;
 use crate::stream::{Stream, Updates};
 use crate::transcript::{Line, LineKind, Projector, Role};
@@ -43,11 +43,19 @@ pub(crate) struct Run {
     results: Vec<Arc<str>>,
     /// A retry that came out, to be told where its place is.
     retried: Option<(u32, bool)>,
+    /// Who stands in for the chosen model in this turn.
+    fallback: Option<Fallback>,
     stop: Option<(Stop, Option<String>)>,
     reminders: u32,
     pub(crate) reminders_max: u32,
     /// Something ran since the last `agent_settled`.
     unsettled: bool,
+}
+
+struct Fallback {
+    slug: Arc<str>,
+    /// That it answered was said.
+    answered: bool,
 }
 
 struct OpenCall {
@@ -73,6 +81,7 @@ impl Run {
             calls: Vec::new(),
             results: Vec::new(),
             retried: None,
+            fallback: None,
             stop: None,
             reminders: 0,
             reminders_max,
@@ -102,6 +111,7 @@ impl Run {
         match event {
             Event::Text { delta, .. } => self.stream(known, frames).text(delta, frames),
             Event::Thinking { delta, .. } => self.stream(known, frames).thinking(delta, frames),
+            Event::Sealed { alone, .. } => self.stream(known, frames).sealed(*alone, frames),
             Event::CallInput { index, id, name, delta, .. } => {
                 let id = id.as_ref().map(CallId::as_str);
                 self.stream(known, frames).call(*index, id, name.as_deref(), delta, frames);
@@ -149,6 +159,7 @@ impl Run {
         match &entry.body {
             Body::TurnStarted { .. } => {
                 self.stop = None;
+                self.fallback = None;
                 self.unsettled = true;
             }
             Body::User { from, .. } => {
@@ -158,7 +169,7 @@ impl Run {
             }
             Body::Assistant { message, .. } => {
                 let stream = self.stream(known, frames);
-                if matches!(message.end, vocab::MessageEnd::Finished(_)) {
+                if matches!(message.end, MessageEnd::Finished(_)) {
                     stream.complete(message, frames);
                 } else {
                     stream.flush(frames);
@@ -168,6 +179,7 @@ impl Run {
                 if let Some(said) = said {
                     self.assistant_ended(said.json, frames);
                 }
+                self.tell_fallback(message, known, frames);
             }
             Body::CallStarted { call, .. } => self.call_started(&call.id, frames),
             Body::CallEnded { result, .. } => {
@@ -182,6 +194,12 @@ impl Run {
                 }
                 self.end_run(true, frames);
                 frames::auto_retry_start(frames, *attempt, *attempts_max, *wait_ms, &fault.message);
+            }
+            Body::FellBack(it) => {
+                self.tell_retry(Some(&it.fault.message), frames);
+                self.stream = None;
+                self.fallback = Some(Fallback { slug: it.to.clone(), answered: false });
+                frames::fallback_applied(frames, &selector(&it.from, known), &selector(&it.to, known));
             }
             Body::TurnEnded(end) => {
                 let said = said.filter(|said| said.role == Role::Assistant).map(|said| said.json);
@@ -204,7 +222,6 @@ impl Run {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
-            | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
@@ -233,7 +250,8 @@ impl Run {
         if self.stream.is_none() {
             self.start_run(frames);
             self.start_turn(frames);
-            let stream = Stream::new(self.updates, &known.current_face(), self.projector.now_ms());
+            let face = self.fallback.as_ref().map_or_else(|| known.current_face(), |it| known.face(&it.slug));
+            let stream = Stream::new(self.updates, &face, self.projector.now_ms());
             stream.begin(frames);
             self.stream = Some(stream);
         }
@@ -374,12 +392,28 @@ impl Run {
         }
     }
 
+    /// Once, when the one that stands in has answered.
+    fn tell_fallback(&mut self, message: &AssistantMessage, known: &Known, frames: &mut FrameBuf) {
+        let finished = matches!(message.end, MessageEnd::Finished(_));
+        if let Some(fallback) = self.fallback.as_mut().filter(|it| finished && it.slug == message.model)
+            && !std::mem::replace(&mut fallback.answered, true)
+        {
+            frames::fallback_succeeded(frames, &selector(&fallback.slug, known));
+        }
+    }
+
     fn settled(&mut self, frames: &mut FrameBuf) {
         if std::mem::take(&mut self.unsettled) {
             let aborted = matches!(self.stop, Some((Stop::Interrupted, _)));
             frames::agent_settled(frames, aborted);
         }
     }
+}
+
+/// How this family names a model.
+fn selector(slug: &str, known: &Known) -> String {
+    let face = known.face(slug);
+    format!("{}/{}", face.provider, face.id)
 }
 
 impl OpenCall {

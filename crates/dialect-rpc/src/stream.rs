@@ -91,6 +91,15 @@ impl Stream {
         self.grow(Kind::Thinking, None, None, delta, frames);
     }
 
+    /// See [`vocab::Event::Sealed`]. A block without words has its place in the count like any other.
+    pub(crate) fn sealed(&mut self, alone: bool, frames: &mut FrameBuf) {
+        self.end_block(frames);
+        if alone {
+            self.thinking("", frames);
+            self.end_block(frames);
+        }
+    }
+
     pub(crate) fn call(
         &mut self,
         index: u32,

@@ -362,7 +362,7 @@ impl Projector {
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));
                 self.foreign.extend(names.iter().cloned());
             }
-            Body::TurnStarted { .. } | Body::User { .. } => self.newest = Newest::None,
+            Body::TurnStarted { .. } | Body::User { .. } | Body::FellBack(_) => self.newest = Newest::None,
             Body::TurnEnded(_) => {
                 self.newest = Newest::None;
                 self.hosted.clear();

@@ -144,6 +144,7 @@ pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
         // Prompts are refused, not queued.
         Event::Queue(_)
         | Event::ItemEnded { .. }
+        | Event::Sealed { .. }
         | Event::ModelCalled { .. }
         | Event::SignIn { .. }
         | Event::Errand(_)
@@ -199,7 +200,7 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
         Body::AskClosed { .. } => {}
         // Prompts are refused, not queued.
         Body::Queued(_) | Body::Settled { .. } => {}
-        Body::Retrying { .. } => {}
+        Body::Retrying { .. } | Body::FellBack(_) => {}
         // Told by `Event::State` as far as there is a member for it.
         Body::Compacted(_)
         | Body::Model { .. }
@@ -211,7 +212,6 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
         | Body::Todos { .. }
         | Body::Imported { .. }
         | Body::Requested(_)
-        | Body::FellBack(_)
         | Body::Spent { .. }
         | Body::Label { .. }
         | Body::BranchSummary { .. } => {}

@@ -321,7 +321,11 @@ impl Ledger {
 /// What is shown to people does not concern companions, and the flow only those who asked for it.
 fn concerns_companions(event: &Event, deltas: bool) -> bool {
     match event {
-        Event::Text { .. } | Event::Thinking { .. } | Event::CallInput { .. } | Event::CallProgress { .. } => deltas,
+        Event::Text { .. }
+        | Event::Thinking { .. }
+        | Event::Sealed { .. }
+        | Event::CallInput { .. }
+        | Event::CallProgress { .. } => deltas,
         Event::Notice(_) | Event::Trouble { .. } | Event::Queue(_) => false,
         _ => true,
     }

@@ -87,12 +87,21 @@ impl ReplyBuilder {
         }
     }
 
-    pub(crate) fn seal(&mut self, opaque: String) {
+    /// `Some` where it ends a block: whether it stands alone, as one of its own.
+    pub(crate) fn seal(&mut self, opaque: String) -> Option<bool> {
         match self.blocks.last_mut() {
-            Some(Growing::Thinking { seal: seal @ None, .. } | Growing::Call { seal: seal @ None, .. }) => {
+            Some(Growing::Thinking { seal: seal @ None, .. }) => {
                 *seal = Some(opaque);
+                Some(false)
             }
-            _ => self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) }),
+            Some(Growing::Call { seal: seal @ None, .. }) => {
+                *seal = Some(opaque);
+                None
+            }
+            _ => {
+                self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) });
+                Some(true)
+            }
         }
     }
 

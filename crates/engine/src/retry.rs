@@ -1,6 +1,6 @@
 //! When to try a model call again, and after how long. Pure.
 
-use vocab::{ModelFault, RetryPolicy};
+use vocab::{FaultKind, ModelFault, RetryPolicy};
 
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Plan {
@@ -28,6 +28,25 @@ pub(crate) fn plan(policy: &RetryPolicy, fault: &ModelFault, attempt: u32, salt:
     }
     let full = policy.base_ms.saturating_mul(1 << attempt.min(20)).min(policy.wait_ms_max);
     Plan::Wait(if policy.jitter { spread(full, salt, attempt) } else { full })
+}
+
+/// What is refused once and for all.
+const NOT_FOUND: u16 = 404;
+
+/// Whether another model could answer what this one cannot: the trouble is with the model or its server, and not with what
+/// was asked.
+pub(crate) fn another_may_help(fault: &ModelFault) -> bool {
+    match fault.fault.kind {
+        FaultKind::Auth
+        | FaultKind::RateLimited
+        | FaultKind::Provider
+        | FaultKind::Network
+        | FaultKind::StreamCut
+        | FaultKind::UnknownModel => true,
+        // The server does not know the model.
+        FaultKind::BadRequest => fault.status == Some(NOT_FOUND),
+        _ => false,
+    }
 }
 
 /// A number in `0..=full` that depends on the turn and the attempt only, so that a replay waits the same.
@@ -60,6 +79,18 @@ mod tests {
         assert_eq!(plan(&policy, &fault(Some(7)), 0, "t"), Plan::Wait(7));
         let Plan::GiveUp(named) = plan(&policy, &fault(Some(200_000)), 0, "t") else { panic!("should give up") };
         assert_eq!(named.fault.message, "429 slow down (the server asks to wait 200 s; the limit is 120 s)");
+    }
+
+    #[test]
+    fn another_model_is_asked_for_what_is_this_ones_trouble_only() {
+        use FaultKind::*;
+        for kind in [Auth, RateLimited, Provider, Network, StreamCut, UnknownModel] {
+            assert!(another_may_help(&ModelFault::new(kind, "x")), "{kind:?}");
+        }
+        for kind in [ContextOverflow, Cancelled, Invalid, BadRequest, Internal, Store] {
+            assert!(!another_may_help(&ModelFault::new(kind, "x")), "{kind:?}");
+        }
+        assert!(another_may_help(&ModelFault { status: Some(404), ..ModelFault::new(BadRequest, "no such model") }));
     }
 
     #[test]

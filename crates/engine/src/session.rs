@@ -8,6 +8,7 @@ mod companions;
 mod consult;
 mod dialog;
 mod errands;
+mod fallback;
 mod inspect;
 mod join;
 mod perform;
@@ -45,6 +46,7 @@ use ask::OpenAsk;
 use compact::NextCompaction;
 use companions::Beside;
 use errands::Serving;
+use fallback::Fallen;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
 use served::Servers;
@@ -101,7 +103,10 @@ pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
     settings: Settings,
+    /// The model that is asked.
     model: Arc<ModelInfo>,
+    /// Set while that is not the chosen one.
+    fallen: Option<Fallen>,
     /// What the log says; differs from the settings until the change is logged.
     logged_model: Arc<str>,
     logged_mode: Mode,
@@ -206,6 +211,7 @@ impl Session {
             shared,
             settings: seed.settings,
             model: Arc::new(seed.model),
+            fallen: None,
             tools: seed.tools,
             host_tools: Vec::new(),
             beside: Beside::default(),
@@ -528,14 +534,15 @@ impl Session {
 
     pub(crate) fn state(&self) -> State {
         let history = self.history.as_ref();
+        let chosen = self.chosen_model();
         State {
             session: self.id.clone(),
             workspace: self.settings.workspace.clone(),
             model: self.settings.model.clone(),
             mode: self.settings.mode,
             thinking: self.settings.thinking.clone(),
-            context_window: self.model.context_window,
-            max_tokens: self.max_tokens(),
+            context_window: chosen.context_window,
+            max_tokens: self.max_tokens(chosen),
             context_tokens: history.map_or(self.context_unloaded, History::reported_tokens),
             gadgets: self.gadgets_on().map(|gadget| gadget.name.clone()).collect(),
             title: self.title.clone(),
@@ -543,14 +550,14 @@ impl Session {
             messages: history.map_or(self.messages_unloaded, History::messages),
             results: history.map_or(self.results_unloaded, History::results),
             last_seq: self.ledger.last_seq(),
-            model_info: self.model.clone(),
+            model_info: chosen.clone(),
             todos: self.todos.clone(),
             file: self.file.clone(),
         }
     }
 
-    fn max_tokens(&self) -> u64 {
-        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(&self.model))
+    fn max_tokens(&self, model: &ModelInfo) -> u64 {
+        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(model))
     }
 
     fn gadgets_on(&self) -> impl Iterator<Item = &Gadget> {

@@ -10,9 +10,9 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use vocab::{
-    Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FileEdit,
-    Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Stop, TurnEnd,
-    TurnId, Usage,
+    Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FellBack,
+    FileEdit, Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Stop,
+    TurnEnd, TurnId, Usage,
 };
 
 use crate::reply::{ReadObject, ReplyBuilder};
@@ -36,6 +36,8 @@ enum Phase {
         attempt: u32,
         fault: ModelFault,
     },
+    /// Waiting for [`Turn::fell_back`].
+    FallingBack,
     Compacting {
         attempt: u32,
     },
@@ -81,6 +83,9 @@ pub struct Turn {
     /// Tries of the current model call that failed.
     retried: u32,
     tried_switch: bool,
+    /// Seals of the running reply that are told with its next delta: before one, a failed call may be tried again as if
+    /// nothing had come.
+    untold: Vec<Effect>,
 }
 
 impl Turn {
@@ -101,6 +106,7 @@ impl Turn {
             finish: Finish::Stop,
             retried: 0,
             tried_switch: false,
+            untold: Vec::new(),
         }
     }
 
@@ -123,6 +129,10 @@ impl Turn {
             Phase::Running { call, tool, .. } => Some((&call.id, tool)),
             _ => None,
         }
+    }
+    /// The model that was called last.
+    pub fn model(&self) -> &Arc<str> {
+        &self.model
     }
     /// The model that is called now; one that is chosen while it answers has not given that reply.
     pub fn answers(&mut self, model: Arc<str>) {
@@ -177,6 +187,7 @@ impl Turn {
                 }
                 *visible = true;
                 self.reply.text(&delta);
+                fx.append(&mut self.untold);
                 fx.push(Effect::Text(delta));
             }
             ModelEvent::Thinking(delta) => {
@@ -185,6 +196,7 @@ impl Turn {
                 }
                 *visible = true;
                 self.reply.thinking(&delta);
+                fx.append(&mut self.untold);
                 fx.push(Effect::Thinking(delta));
             }
             ModelEvent::Sent { sent, bytes } => fx.push(Effect::Log(Body::Requested(Requested {
@@ -194,14 +206,21 @@ impl Turn {
                 sent: Some(sent),
                 bytes,
             }))),
-            ModelEvent::Seal(seal) => self.reply.seal(seal),
-            ModelEvent::Redacted(sealed) => self.reply.redacted(sealed),
+            ModelEvent::Seal(seal) => {
+                let alone = self.reply.seal(seal);
+                self.untold.extend(alone.map(|alone| Effect::Sealed { alone }));
+            }
+            ModelEvent::Redacted(sealed) => {
+                self.reply.redacted(sealed);
+                self.untold.push(Effect::Sealed { alone: true });
+            }
             ModelEvent::Call { index, id, name, input } => {
                 *visible = true;
                 if let Err(fault) = self.reply.call(index, id.as_deref(), name.as_deref(), &input) {
                     let attempt = *attempt;
                     return self.model_failed(attempt, true, fault, fx);
                 }
+                fx.append(&mut self.untold);
                 fx.push(Effect::CallInput { index, id: id.map(CallId::from), name: name.map(Arc::from), delta: input });
             }
             ModelEvent::Usage(usage) => self.reply.usage(usage),
@@ -222,10 +241,7 @@ impl Turn {
     }
 
     fn reply_finished(&mut self, finish: Finish, fx: &mut Vec<Effect>) {
-        if self.retried > 0 {
-            fx.push(Effect::RetryEnded { attempt: self.retried, ok: true });
-            self.retried = 0;
-        }
+        self.end_retries(true, fx);
         let message = self.close_reply(MessageEnd::Finished(finish));
         let calls: Vec<Call> = message.calls().cloned().collect();
         fx.push(Effect::Log(Body::Assistant { turn: Some(self.id.clone()), message }));
@@ -258,6 +274,7 @@ impl Turn {
     }
 
     fn close_reply(&mut self, end: MessageEnd) -> AssistantMessage {
+        self.untold.clear();
         let reply = std::mem::take(&mut self.reply);
         let message = reply.finish(self.model.clone(), end, &mut self.call_ids, self.rules.read);
         self.usage.add(&message.usage);
@@ -271,6 +288,7 @@ impl Turn {
 
     /// Forgets a reply of which nothing was visible. What it cost was paid all the same.
     fn drop_reply(&mut self, fx: &mut Vec<Effect>) {
+        self.untold.clear();
         if let Some(usage) = std::mem::take(&mut self.reply).reported() {
             self.usage.add(&usage);
             fx.push(Effect::Log(Body::Spent {
@@ -304,10 +322,36 @@ impl Turn {
                     self.phase = Phase::RetryWait { attempt: attempt + 1, fault };
                     return;
                 }
+                retry::Plan::GiveUp(explained) if retry::another_may_help(&explained) => {
+                    self.phase = Phase::FallingBack;
+                    return fx.push(Effect::FallBack(explained));
+                }
                 retry::Plan::GiveUp(explained) => return self.fail(explained, fx),
             }
         }
         self.fail(fault, fx);
+    }
+
+    /// Another model answers from here on, or none can.
+    pub fn fell_back(&mut self, result: Result<FellBack, ModelFault>, fx: &mut Vec<Effect>) {
+        let Phase::FallingBack = self.phase else { return };
+        match result {
+            Ok(fell) => {
+                self.drop_reply(fx);
+                self.end_retries(false, fx);
+                fx.push(Effect::Log(Body::FellBack(fell)));
+                self.call_model(fx);
+            }
+            Err(fault) => self.fail(fault, fx),
+        }
+    }
+
+    /// Whoever was told of a retry is told how it came out, on every way out.
+    fn end_retries(&mut self, ok: bool, fx: &mut Vec<Effect>) {
+        let attempt = std::mem::take(&mut self.retried);
+        if attempt > 0 {
+            fx.push(Effect::RetryEnded { attempt, ok });
+        }
     }
 
     /// The model call is lost; what arrived of it is kept and marked.
@@ -563,13 +607,15 @@ impl Turn {
                 fx.push(Effect::Log(Body::CallEnded { turn: self.id.clone(), result }));
             }
             Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),
-            Phase::Model { .. } if !self.reply.is_empty() => {
+            Phase::Model { .. } | Phase::FallingBack if !self.reply.is_empty() => {
                 let message = self.close_reply(MessageEnd::Interrupted);
                 self.log_cut_reply(message, fx);
             }
-            Phase::Model { .. } | Phase::RetryWait { .. } | Phase::At(_) | Phase::Compacting { .. } => {
-                self.drop_reply(fx)
-            }
+            Phase::Model { .. }
+            | Phase::RetryWait { .. }
+            | Phase::FallingBack
+            | Phase::At(_)
+            | Phase::Compacting { .. } => self.drop_reply(fx),
         }
         // Calls that were never started still need results, or no provider would take the history again.
         for call in std::mem::take(&mut self.pending) {
@@ -581,11 +627,7 @@ impl Turn {
 
     fn end(&mut self, stop: Stop, fault: Option<Fault>, fx: &mut Vec<Effect>) {
         self.phase = Phase::Over;
-        // Whoever was told of a retry is told how it came out, on every way out.
-        let attempt = std::mem::take(&mut self.retried);
-        if attempt > 0 {
-            fx.push(Effect::RetryEnded { attempt, ok: false });
-        }
+        self.end_retries(false, fx);
         fx.push(Effect::End(TurnEnd {
             turn: self.id.clone(),
             stop,

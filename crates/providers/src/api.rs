@@ -8,7 +8,8 @@ use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
 use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
-use crate::{gemini, responses};
+use crate::gemini::{self, CloudCode};
+use crate::responses;
 
 /// A wire format.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,6 +29,7 @@ pub enum Api {
 pub(crate) struct Manners {
     pub(crate) compat: Compat,
     pub(crate) routing: Option<Routing>,
+    pub(crate) cloud_code: Option<CloudCode>,
 }
 
 impl Api {
@@ -67,7 +69,7 @@ impl Api {
             Api::Completions => Box::new(completions::Conversation::new(model, manners.compat, manners.routing)),
             Api::Responses => Box::new(responses::Conversation::new(model, manners.compat)),
             Api::Anthropic => Box::new(anthropic::Conversation::new(model, manners.compat)),
-            Api::Gemini => Box::new(gemini::Conversation::new(model)),
+            Api::Gemini => Box::new(gemini::Conversation::new(model, manners.cloud_code)),
         }
     }
     /// As [`Encoder::manner`] says.

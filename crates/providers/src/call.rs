@@ -25,6 +25,8 @@ pub const ERROR_BYTES_MAX: usize = 64 * 1024;
 pub const WHOLE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long usage may lag behind the reason to stop. Afterwards the answer counts without it.
 const USAGE_WAIT: Duration = Duration::from_secs(2);
+/// How long a body may stay open behind an answer that lacks nothing. Afterwards the answer counts as it is.
+const END_WAIT: Duration = Duration::from_millis(200);
 
 /// A draft, and what is told about it besides its own words.
 pub(crate) struct Request {
@@ -143,7 +145,7 @@ impl Answer {
             reader,
             stage: Stage::Opening(Box::pin(open(http.clone(), request, written))),
             http,
-            clock: Clock { idle, since: None, finishing: false, sleep: None },
+            clock: Clock { idle, since: None, finishing: None, sleep: None },
         }
     }
 
@@ -213,7 +215,9 @@ impl Stream for Answer {
             if this.reader.is_over() {
                 return Poll::Ready(None);
             }
-            this.clock.finishing |= this.reader.is_finished();
+            if this.reader.is_finished() {
+                this.clock.finishing = Some(if this.reader.has_usage() { END_WAIT } else { USAGE_WAIT });
+            }
             // Bytes that carry no event must not keep the call alive, however steadily they come.
             if moved && this.clock.has_passed() {
                 this.out_of_time();
@@ -235,8 +239,8 @@ struct Clock {
     idle: Option<Duration>,
     /// When the waiting began.
     since: Option<Instant>,
-    /// Only usage is missing.
-    finishing: bool,
+    /// Nothing is missing but usage or the end: this long it may take.
+    finishing: Option<Duration>,
     /// Set now and then, not per event: it may ring early and is then set again.
     sleep: Option<Pin<Box<Sleep>>>,
 }
@@ -246,7 +250,7 @@ impl Clock {
         self.since = None;
     }
     fn deadline(&mut self) -> Option<Instant> {
-        let limit = if self.finishing { USAGE_WAIT } else { self.idle? };
+        let limit = self.finishing.or(self.idle)?;
         Some(*self.since.get_or_insert_with(Instant::now) + limit)
     }
     fn has_passed(&mut self) -> bool {

@@ -17,6 +17,7 @@ use crate::catalogue;
 use crate::completions::{Compat, Routing};
 use crate::detect::provider_name;
 use crate::format::Encoder;
+use crate::gemini::CloudCode;
 use crate::http::{Ask, Http, Reach};
 use crate::models::Vendor;
 use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
@@ -46,6 +47,8 @@ pub struct Config {
     pub compat: Compat,
     /// For a server that passes requests on to others.
     pub routing: Option<Routing>,
+    /// For Gemini behind Google's Cloud Code.
+    pub cloud_code: Option<CloudCode>,
     /// Models the configuration describes; they win over the server's list. A window of 0 is one that it does not name.
     pub models: Vec<ModelInfo>,
     /// For models of which nothing else is known.
@@ -58,6 +61,8 @@ pub struct Config {
     pub cache_file: Option<PathBuf>,
     /// For https servers only; see [`Proxy::from_env`].
     pub proxy: Option<Proxy>,
+    /// A PEM file of authorities to trust beside the system's; `None` = as [`crate::trust_everywhere`] says.
+    pub ca_file: Option<PathBuf>,
 }
 
 impl Config {
@@ -74,12 +79,14 @@ impl Config {
             late: None,
             compat: Compat::default(),
             routing: None,
+            cloud_code: None,
             models: Vec::new(),
             default_context_window: 128_000,
             idle_timeout_ms: 120_000,
             connect_timeout_ms: 10_000,
             cache_file: None,
             proxy: None,
+            ca_file: None,
         }
     }
 }
@@ -121,11 +128,13 @@ impl Client {
         // Zero would mean that no connection is ever in time.
         let connect_timeout = Duration::from_millis(config.connect_timeout_ms.max(1));
         let known = Known { key: config.api_key.clone(), headers: config.headers.clone() };
+        let reach = Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone());
         let http = Http::new(Reach {
             late: config.late.clone(),
             key_header: config.key_header.unwrap_or(config.api.key_header()),
             key_name: config.key_name.clone(),
-            ..Reach::new(&config.base_url, &known, connect_timeout, config.proxy.clone())
+            ca_file: config.ca_file.clone().or_else(|| reach.ca_file.clone()),
+            ..reach
         })?;
         let vendor = Vendor::of_server(config.provider.as_deref(), config.api, &config.base_url);
         let provider = config.provider.clone().unwrap_or_else(|| provider_name(&config.base_url).into());
@@ -176,8 +185,13 @@ impl Client {
     /// As [`Provider::chat`], for a model that differs from its server. What is known of the server anyway counts where
     /// nothing is said.
     pub fn chat_with(&self, model: &ModelInfo, compat: Compat) -> Box<dyn Chat> {
-        let compat = compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server));
-        let manners = Manners { compat, routing: self.inner.config.routing.clone() };
+        let compat = match self.inner.config.api {
+            Api::Completions => compat.over(&Compat::of(&self.inner.provider, &self.inner.http.server)),
+            // Vendors of the other formats differ little, and where a server speaks two it has other quirks in each.
+            Api::Responses | Api::Anthropic | Api::Gemini => compat,
+        };
+        let Config { routing, cloud_code, .. } = &self.inner.config;
+        let manners = Manners { compat, routing: routing.clone(), cloud_code: cloud_code.clone() };
         let encoder = self.inner.config.api.encoder(model, manners);
         let manner = encoder.manner().into();
         Box::new(Conversation { inner: self.inner.clone(), encoder, manner, levels: model.levels.clone() })

@@ -1,6 +1,7 @@
 //! Which server to talk to when nobody said so: the environment first, then what listens on this machine. The choice is
 //! a pure function; the probing around it is thin. Keys are never sent to a server that was only found.
 
+use std::future::Future;
 use std::time::Duration;
 
 use crate::http::{Http, Reach};
@@ -8,6 +9,9 @@ use crate::{Api, Known, Secret, client};
 
 /// All probes together; a server that needs longer is not found.
 pub const PROBE_TIME_MAX: Duration = Duration::from_millis(200);
+
+/// All knocks together.
+const KNOCK_TIME_MAX: Duration = Duration::from_millis(10);
 
 pub const OPENAI_URL: &str = "https://api.openai.com/v1";
 
@@ -87,15 +91,17 @@ pub struct Server {
     pub model: Option<String>,
 }
 
-/// What the environment alone settles; `None`: something would have to be probed.
+/// What the environment alone settles; `None`: something would have to be probed. A key without an address is its vendor's
+/// and leads to no server here.
 pub fn settled(env: &Env) -> Option<Choice> {
-    let (base_url, reason) = match (&env.base_url, &env.api_key) {
-        (Some(url), _) => (url.clone(), "OPENAI_BASE_URL is set".to_owned()),
-        (None, Some(_)) => (OPENAI_URL.to_owned(), "OPENAI_API_KEY is set".to_owned()),
-        (None, None) => return None,
-    };
+    let base_url = env.base_url.clone()?;
     let server = Server { base_url, api_key: env.api_key.clone(), model: None };
-    Some(Choice { server: Some(server), reason })
+    Some(Choice { server: Some(server), reason: "OPENAI_BASE_URL is set".to_owned() })
+}
+
+/// Whether a model by this name can hold a conversation: those for embeddings cannot.
+pub fn talks(model: &str) -> bool {
+    !model.to_lowercase().contains("embed")
 }
 
 /// The choice, from everything that is known.
@@ -103,10 +109,8 @@ pub fn decide(env: &Env, found: &[Found]) -> Choice {
     if let Some(choice) = settled(env) {
         return choice;
     }
-    // Embedding models cannot chat.
-    let talks = |model: &&String| !model.to_lowercase().contains("embed");
     for one in found {
-        if let Some(model) = one.models.iter().find(talks) {
+        if let Some(model) = one.models.iter().find(|model| talks(model)) {
             let Candidate { name, port } = one.candidate;
             return Choice {
                 reason: format!("{name} answers on port {port}"),
@@ -126,21 +130,43 @@ pub async fn detect(env: &Env, candidates: &[Candidate]) -> Choice {
     if let Some(choice) = settled(env) {
         return choice;
     }
-    let mut probes = tokio::task::JoinSet::new();
-    for (place, candidate) in candidates.iter().cloned().enumerate() {
-        probes.spawn(async move { Some((place, probe(candidate).await?)) });
+    decide(env, &look(candidates).await)
+}
+
+/// Those on whose ports somebody listens. Whoever does not take a connection at once is not there: on this machine that
+/// takes microseconds, and whoever starts must not wait.
+pub async fn knock(candidates: &[Candidate]) -> Vec<Candidate> {
+    let knocks = candidates.iter().cloned().map(|candidate| async move {
+        let open = tokio::net::TcpStream::connect(("127.0.0.1", candidate.port)).await.is_ok();
+        open.then_some(candidate)
+    });
+    gathered(knocks, KNOCK_TIME_MAX).await
+}
+
+/// Asks all candidates at once for their models. Whoever has not answered within [`PROBE_TIME_MAX`] is left out; the others
+/// count.
+pub async fn look(candidates: &[Candidate]) -> Vec<Found> {
+    gathered(candidates.iter().cloned().map(probe), PROBE_TIME_MAX).await
+}
+
+/// What comes of all of them within a time, in their order.
+async fn gathered<T: Send + 'static>(
+    tasks: impl Iterator<Item = impl Future<Output = Option<T>> + Send + 'static>,
+    time_max: Duration,
+) -> Vec<T> {
+    let mut set = tokio::task::JoinSet::new();
+    for (place, task) in tasks.enumerate() {
+        set.spawn(async move { Some((place, task.await?)) });
     }
     let mut found = Vec::new();
     let all = async {
-        while let Some(done) = probes.join_next().await {
+        while let Some(done) = set.join_next().await {
             found.extend(done.ok().flatten());
         }
     };
-    // Whoever has not answered by then is left out; the others count.
-    let _ = tokio::time::timeout(PROBE_TIME_MAX, all).await;
+    let _ = tokio::time::timeout(time_max, all).await;
     found.sort_by_key(|(place, _)| *place);
-    let found: Vec<Found> = found.into_iter().map(|(_, found)| found).collect();
-    decide(env, &found)
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
 /// Anything may listen on these ports: only a list of models counts.
@@ -169,7 +195,8 @@ mod tests {
         for (env, found, want) in [
             (env("http://x/v1", ""), vec![found(0, &["m"])], Some("http://x/v1")),
             (env("http://x/v1", "k"), vec![], Some("http://x/v1")),
-            (env("", "k"), vec![found(0, &["m"])], Some(OPENAI_URL)),
+            (env("", "k"), vec![found(0, &["m"])], Some("http://127.0.0.1:11434/v1")),
+            (env("", "k"), vec![], None),
             (env(" ", " "), vec![found(1, &["m"])], Some("http://127.0.0.1:8080/v1")),
             (env("", ""), vec![found(0, &["nomic-embed-text"]), found(2, &["q"])], Some("http://127.0.0.1:1234/v1")),
             (env("", ""), vec![found(0, &[])], None),

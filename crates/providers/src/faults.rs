@@ -64,14 +64,8 @@ pub(crate) fn said(body: &[u8]) -> Said {
         message,
         codes: codes.join(" ").to_lowercase(),
         status: status.filter(|code| (400..600).contains(code)),
-        retry_after_ms: details().find_map(|it| duration_ms(it["retryDelay"].as_str()?)),
+        retry_after_ms: details().find_map(|it| waits::span_ms(it["retryDelay"].as_str()?)),
     }
-}
-
-/// A duration as Google writes it: `34.07s`.
-fn duration_ms(text: &str) -> Option<u64> {
-    let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
-    (seconds.is_finite() && seconds >= 0.0).then(|| (seconds * 1000.0).ceil() as u64)
 }
 
 /// A page for people says nothing useful here.

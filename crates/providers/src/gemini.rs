@@ -1,11 +1,13 @@
 //! Google Gemini: `streamGenerateContent`.
 
 mod chunk;
+mod cloud_code;
 mod decode;
 mod encode;
 mod frame;
 pub(crate) mod list;
 mod model;
+mod parts;
 mod quirks;
 mod reasons;
 #[cfg(test)]
@@ -16,6 +18,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use vocab::{CallSpec, Message, ModelInfo};
+
+pub use cloud_code::CloudCode;
 
 use crate::format::{Decoder, Draft, Encoder};
 use encode::{Manner, Transcript};
@@ -31,13 +35,18 @@ pub(crate) struct Conversation {
     transcript: Transcript,
     fixed: Option<Fixed>,
     quirks: Arc<Quirks>,
+    cloud_code: Option<CloudCode>,
 }
 
 impl Conversation {
-    pub(crate) fn new(model: &ModelInfo) -> Self {
-        let manner =
-            Manner { images: model.images, model: model.slug.to_string(), strict: model::is_strict(&model.id) };
-        Self::written_by(model.clone(), manner)
+    pub(crate) fn new(model: &ModelInfo, cloud_code: Option<CloudCode>) -> Self {
+        let manner = Manner {
+            images: model.images,
+            model: model.slug.to_string(),
+            strict: model::is_strict(&model.id),
+            ids: model::is_foreign(&model.id),
+        };
+        Self { cloud_code, ..Self::written_by(model.clone(), manner) }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -46,7 +55,8 @@ impl Conversation {
     }
 
     fn written_by(model: ModelInfo, manner: Manner) -> Self {
-        Self { model, transcript: Transcript::new(manner), fixed: None, quirks: Arc::default() }
+        let quirks = Arc::new(Quirks::new(manner.ids));
+        Self { model, transcript: Transcript::new(manner), fixed: None, quirks, cloud_code: None }
     }
 
     fn fixed(&mut self, spec: &CallSpec) -> Fixed {
@@ -79,6 +89,8 @@ impl Encoder for Conversation {
             wish: level.and_then(|level| model::wish(&self.model.id, level, max_tokens)),
             fixed: self.fixed(spec),
             messages: self.messages(),
+            tail: self.transcript.tail(),
+            wrap: self.cloud_code.as_ref().map(CloudCode::wrap),
             quirks: self.quirks.clone(),
         })
     }

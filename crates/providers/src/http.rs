@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::future::poll_fn;
+use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
@@ -17,9 +18,8 @@ use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::service::Service;
 use hyper::{Method, Request, Response, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::MaybeHttpsStream;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
@@ -30,6 +30,7 @@ use crate::body::Pieces;
 use crate::credentials::{KeyHeader, Known, Late, Pass, Passes};
 use crate::faults;
 use crate::proxy::Proxy;
+use crate::tls::{self, Tls};
 
 /// Idle connections kept; one more is closed.
 const IDLE_MAX: usize = 8;
@@ -65,6 +66,7 @@ pub(crate) struct Http {
     /// Made by the first https call: reading the system's roots costs more than anything else here.
     tls: OnceCell<Tls>,
     proxy: Option<Proxy>,
+    ca_file: Option<PathBuf>,
     idle: Mutex<Vec<(Wire, Instant)>>,
 }
 
@@ -81,12 +83,15 @@ pub(crate) struct Reach<'a> {
     /// Used for https only: through a tunnel the key stays between us and the server, while a plain request would show
     /// it to the proxy.
     pub(crate) proxy: Option<Proxy>,
+    /// Authorities to trust beside the system's.
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 impl<'a> Reach<'a> {
     pub(crate) fn new(base_url: &'a str, known: &'a Known, connect_timeout: Duration, proxy: Option<Proxy>) -> Self {
         let key_header = KeyHeader::Bearer;
-        Self { base_url, known, late: None, key_header, key_name: None, connect_timeout, proxy }
+        let ca_file = tls::trusted_everywhere();
+        Self { base_url, known, late: None, key_header, key_name: None, connect_timeout, proxy, ca_file }
     }
 }
 
@@ -99,15 +104,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) headers: &'a [(&'static str, String)],
 }
 
-enum Tls {
-    Direct(TowerToHyperService<HttpsConnector<HttpConnector>>),
-    Proxied(TowerToHyperService<HttpsConnector<Tunnel<HttpConnector>>>),
-}
-
 impl Http {
     /// Fails on a base URL or key that could never work.
     pub(crate) fn new(reach: Reach<'_>) -> Result<Self, Fault> {
-        let Reach { base_url, known, late, key_header, key_name, connect_timeout, proxy } = reach;
+        let Reach { base_url, known, late, key_header, key_name, connect_timeout, proxy, ca_file } = reach;
         let invalid = |why: &str| {
             let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
             Fault::new(FaultKind::Invalid, format!("the base URL {shown:?} {why}"))
@@ -141,6 +141,7 @@ impl Http {
             plain: TowerToHyperService::new(tcp(connect_timeout)),
             tls: OnceCell::new(),
             proxy,
+            ca_file,
             idle: Mutex::default(),
         })
     }
@@ -288,11 +289,10 @@ impl Http {
     async fn connect(&self) -> Result<Wire, ModelFault> {
         let dialled = tokio::time::timeout(self.connect_timeout, self.dial()).await;
         let io = match dialled {
-            Ok(Ok(io)) => io,
-            Ok(Err(error)) => return Err(faults::unreachable(&self.server, &*error)),
+            Ok(io) => io?,
             Err(_) => {
                 let text = format!("no connection within {} ms", self.connect_timeout.as_millis());
-                return Err(faults::unreachable(&self.server, &*Box::<dyn Error>::from(text)));
+                return Err(self.unreachable(&*Box::<dyn Error>::from(text)));
             }
         };
         let (sender, connection) =
@@ -300,35 +300,41 @@ impl Http {
         Ok(Wire { sender, connection: Some(Box::pin(connection)) })
     }
 
-    async fn dial(&self) -> Result<Io, Box<dyn Error + Send + Sync>> {
-        if self.origin.scheme_str() == Some("http") {
-            return Ok(MaybeHttpsStream::Http(self.plain.call(self.origin.clone()).await?));
+    async fn dial(&self) -> Result<Io, ModelFault> {
+        if self.is_plain() {
+            let stream = self.plain.call(self.origin.clone()).await;
+            return stream.map(MaybeHttpsStream::Http).map_err(|error| self.unreachable(&error));
         }
-        let (timeout, proxy) = (self.connect_timeout, self.proxy.clone());
+        let (timeout, proxy, ca_file) = (self.connect_timeout, self.proxy.clone(), self.ca_file.clone());
         let tls = self.tls.get_or_try_init(|| async move {
             // Off the runtime's thread: it reads some hundred files.
-            tokio::task::spawn_blocking(move || Tls::new(timeout, proxy)).await?.map_err(Box::from)
+            let made = tokio::task::spawn_blocking(move || Tls::new(timeout, proxy, ca_file.as_deref())).await;
+            made.unwrap_or_else(|error| Err(Fault::new(FaultKind::Internal, error.to_string())))
         });
-        match tls.await.map_err(|error: Box<dyn Error + Send + Sync>| error)? {
+        let dialled = match tls.await.map_err(unsent)? {
             Tls::Direct(connector) => connector.call(self.origin.clone()).await,
             Tls::Proxied(connector) => connector.call(self.origin.clone()).await,
-        }
+        };
+        dialled.map_err(|error| self.unreachable(&*error))
     }
-}
 
-impl Tls {
-    fn new(timeout: Duration, proxy: Option<Proxy>) -> std::io::Result<Self> {
-        let builder = HttpsConnectorBuilder::new().with_native_roots()?.https_only().enable_http1();
-        Ok(match proxy {
-            None => Tls::Direct(TowerToHyperService::new(builder.wrap_connector(tcp(timeout)))),
-            Some(proxy) => {
-                let mut tunnel = Tunnel::new(proxy.uri.clone(), tcp(timeout));
-                if let Some(auth) = proxy.authorization() {
-                    tunnel = tunnel.with_auth(auth);
-                }
-                Tls::Proxied(TowerToHyperService::new(builder.wrap_connector(tunnel)))
-            }
-        })
+    fn is_plain(&self) -> bool {
+        self.origin.scheme_str() == Some("http")
+    }
+
+    /// Why there is no connection, and what may help.
+    fn unreachable(&self, error: &(dyn Error + 'static)) -> ModelFault {
+        if let Some(fault) = tls::distrusted(&self.server, error) {
+            return fault;
+        }
+        let mut fault = faults::unreachable(&self.server, error);
+        if let Some(proxy) = self.proxy.as_ref().filter(|_| !self.is_plain()) {
+            faults::hint(
+                &mut fault,
+                &format!("the way there goes through the proxy {proxy:?}: does it let us through?"),
+            );
+        }
+        fault
     }
 }
 
@@ -345,7 +351,7 @@ fn unsent(fault: Fault) -> ModelFault {
     ModelFault { fault, retryable, retry_after_ms: None, status: None }
 }
 
-fn tcp(timeout: Duration) -> HttpConnector {
+pub(crate) fn tcp(timeout: Duration) -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(timeout));

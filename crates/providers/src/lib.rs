@@ -37,6 +37,7 @@ mod replay;
 mod responses;
 mod ribbon;
 pub mod sse;
+mod tls;
 mod waits;
 
 pub use api::Api;
@@ -47,7 +48,9 @@ pub use completions::{CallIds, Compat, ReasoningBack, Routing, ThinkingFormat, T
 pub use credentials::{Credentials, KeyHeader, Known, Late};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
+pub use gemini::CloudCode;
 pub use once::{Answer, Content, Once};
 pub use proxy::Proxy;
 pub use replay::Replay;
+pub use tls::trust_everywhere;
 pub use vocab::Secret;

@@ -102,4 +102,7 @@ impl Reader {
     pub(crate) fn is_finished(&self) -> bool {
         self.decoder.is_finished()
     }
+    pub(crate) fn has_usage(&self) -> bool {
+        self.decoder.usage().is_some()
+    }
 }

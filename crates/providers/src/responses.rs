@@ -8,6 +8,7 @@ mod frame;
 mod ids;
 mod item;
 mod levels;
+mod open;
 mod quirks;
 mod seal;
 #[cfg(test)]
@@ -69,7 +70,7 @@ impl Conversation {
         if let Some(fixed) = self.fixed.as_ref().filter(same) {
             return fixed.bytes.clone();
         }
-        let bytes = frame::fixed_head(&spec.system, &spec.tools);
+        let bytes = frame::fixed_head(self.compat.instructions == Some(true), &spec.system, &spec.tools);
         self.fixed = Some(Fixed { system: spec.system.clone(), tools: spec.tools.clone(), bytes: bytes.clone() });
         bytes
     }

@@ -55,8 +55,8 @@ fn reset_ms(text: &str, now_s: i64) -> Option<u64> {
     }
 }
 
-/// A span as Go writes it: numbers, each with a unit.
-fn span_ms(text: &str) -> Option<u64> {
+/// A span as Go and Google write it: numbers, each with a unit.
+pub(crate) fn span_ms(text: &str) -> Option<u64> {
     let mut total = 0.0;
     let mut rest = text;
     while !rest.is_empty() {

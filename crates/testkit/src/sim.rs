@@ -53,6 +53,8 @@ pub struct Numbers {
     /// Steering that its turn did not take.
     pub late_steers: u64,
     pub retries: u64,
+    /// Turns in which another model stood in.
+    pub fallbacks: u64,
     pub lost_turns: u64,
     pub lives: u64,
     pub shells: u64,
@@ -78,6 +80,7 @@ impl Numbers {
         self.waited += other.waited;
         self.late_steers += other.late_steers;
         self.retries += other.retries;
+        self.fallbacks += other.fallbacks;
         self.lost_turns += other.lost_turns;
         self.lives += other.lives;
         self.shells += other.shells;
@@ -122,6 +125,11 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
     let page = now(read).ok_or("the store does not answer")?;
     let entries = page.map_err(|fault| format!("the log cannot be read: {fault}"))?.entries;
     let mut numbers = log::check(&entries, &world.still_waiting)?;
+    let summary = now(store.summary(&SessionId::from(SESSION))).ok_or("the store does not answer")?;
+    let summed = summary.map_err(|fault| fault.to_string())?.map(|summary| summary.usage).unwrap_or_default();
+    if summed != log::used(&entries) {
+        return Err(format!("the store sums up {summed:?}, the log {:?}", log::used(&entries)));
+    }
     numbers.lives = lives;
     numbers.reloads = world.reloads;
     numbers.requests = model::check_requests(&entries, &world.findings)?;

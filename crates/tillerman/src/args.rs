@@ -167,9 +167,18 @@ Examples:
 
 const MODELS_EXAMPLES: &str = "\
 Examples:
-  tillerman models
+  tillerman models                                which one is chosen, and why
+  tillerman models list --provider anthropic
+  tillerman models show sonnet                    window, prices, levels, where the key comes from
+  tillerman models test                           one tiny request: does the key work?
+  tillerman models test --all                     the same for every tier
   OPENAI_BASE_URL=http://localhost:11434/v1 tillerman models
-  tillerman config set model gpt-4.1";
+  tillerman config set model anthropic/claude-sonnet-5-5
+
+Keys come from ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY,
+DEEPSEEK_API_KEY, XAI_API_KEY, MISTRAL_API_KEY, GROQ_API_KEY, or from where [providers.NAME] in your
+configuration says. `--model` takes PROVIDER/NAME, an alias (sonnet, gpt, gemini; your own in
+[aliases]) or a tier: fast, default, complex, local.";
 
 const CONFIG_EXAMPLES: &str = "\
 Examples:
@@ -178,8 +187,8 @@ Examples:
   tillerman config set mode workspace-write
   tillerman config path
 
-docs/config.md explains every setting. The key of a model server comes from the environment and is
-never stored.";
+docs/config.md explains every setting. Keys of model servers come from the environment, from a file
+or from a command ([providers.NAME]), and are never written here.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -190,7 +199,8 @@ Examples:
 /// What every conversation can be told.
 #[derive(Args, Debug, Default, Clone)]
 pub(crate) struct Basics {
-    /// Model to use; any name when a base URL is set, `script:FILE` plays recorded turns.
+    /// Model to use: PROVIDER/NAME, an alias, or a tier (fast, default, complex, local); any name when a base URL is set,
+    /// `script:FILE` plays recorded turns.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Directory to work in.
@@ -436,13 +446,49 @@ pub(crate) enum SessionsVerb {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Models {
+    #[command(subcommand)]
+    pub(crate) verb: Option<ModelsVerb>,
+    #[command(flatten)]
+    pub(crate) list: ModelsList,
+}
+
+/// What `models` and `models list` take.
+#[derive(Args, Debug, Default, Clone)]
+pub(crate) struct ModelsList {
     /// One JSON object per model.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Only the models of this provider: anthropic, openai, google, or a name of your own.
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
     /// Model to check, as `run --model` would take it.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ModelsVerb {
+    /// All models of all providers that can be asked; their lists are fetched. The same as `models` alone.
+    List(ModelsList),
+    /// Everything that is known about one model, and where its key comes from. Asks nobody.
+    Show {
+        /// A model, an alias or a tier; without it the one that would be used.
+        model: Option<String>,
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Send one tiny real request: what was sent where, how fast the answer came, what it cost.
+    Test {
+        /// A model, an alias or a tier; without it the one that would be used.
+        #[arg(conflicts_with = "all")]
+        model: Option<String>,
+        /// Each model of the tiers fast, default, complex and local.
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 #[derive(Args, Debug)]

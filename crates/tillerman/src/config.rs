@@ -6,7 +6,9 @@ mod edit;
 mod home;
 mod keys;
 mod models;
+mod providers;
 mod servers;
+mod slugs;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,6 +23,8 @@ pub(crate) use edit::set;
 pub(crate) use home::Home;
 pub(crate) use keys::{KEYS, Key, Setting};
 pub(crate) use models::ModelEntry;
+pub(crate) use providers::ProviderEntry;
+pub(crate) use slugs::TIERS;
 
 use keys::Workspace;
 use tree::{Node, Value};
@@ -141,7 +145,9 @@ impl Config {
     fn unknown(&mut self, name: &str, node: &Node, from: &Source) {
         let place = place(from, node.line);
         if keys::is_secret(name) {
-            let text = format!("{place}: `{name}` is ignored: keys are not read from files; set OPENAI_API_KEY");
+            let text = format!(
+                "{place}: `{name}` is ignored: keys are not read from files; set one in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"
+            );
             return self.warnings.push(text);
         }
         self.unknown += 1;
@@ -164,6 +170,17 @@ impl Config {
                 .extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
             return read.map(Setting::Models);
         }
+        if key.kind == keys::Kind::Providers {
+            let mut unknown = Vec::new();
+            let read = providers::read(node, from, &mut unknown).map_err(|it| invalid(&it.key, it.line, it.what));
+            self.warnings
+                .extend(unknown.into_iter().map(|it| format!("{}: `{}`: {}", place(from, it.line), it.key, it.what)));
+            return read.map(Setting::Providers);
+        }
+        if let keys::Kind::Slugs(which) = key.kind {
+            let read = slugs::read(which, node).map_err(|it| invalid(&it.key, it.line, it.what));
+            return read.map(Setting::Slugs);
+        }
         if key.kind == keys::Kind::Servers {
             let read = servers::read(node).map_err(|it| invalid(&it.key, it.line, it.what));
             return read.map(Setting::Servers);
@@ -182,6 +199,9 @@ impl Config {
     fn put(&mut self, key: &'static Key, mut setting: Setting, from: &Source, default: Mode) {
         if key.name == "extensions" {
             setting = trust::placed(setting, from);
+        }
+        if let ("ca_file", Setting::Text(path)) = (key.name, &setting) {
+            setting = Setting::Text(trust::beside(path, from).display().to_string());
         }
         if matches!(from, Source::Workspace(_)) {
             let refused = match (key.workspace, &setting) {
@@ -266,6 +286,10 @@ impl Config {
     pub(crate) fn base_url(&self) -> Option<&str> {
         self.text("base_url")
     }
+    /// Certificates to trust besides the system's.
+    pub(crate) fn ca_file(&self) -> Option<PathBuf> {
+        self.text("ca_file").map(PathBuf::from)
+    }
     /// An address or a name of `accounts`.
     pub(crate) fn account(&self, name: &str) -> Option<String> {
         self.text(&format!("accounts.{name}")).map(str::to_owned)
@@ -323,6 +347,20 @@ impl Config {
     pub(crate) fn servers(&self) -> &[ToolServer] {
         match self.get("servers") {
             Some(Setting::Servers(servers)) => servers,
+            _ => &[],
+        }
+    }
+    /// Model servers that the user described.
+    pub(crate) fn providers(&self) -> &[ProviderEntry] {
+        match self.get("providers") {
+            Some(Setting::Providers(entries)) => entries,
+            _ => &[],
+        }
+    }
+    /// Names of `aliases` or `tiers`.
+    pub(crate) fn slugs(&self, name: &str) -> &[(String, Vec<String>)] {
+        match self.get(name) {
+            Some(Setting::Slugs(names)) => names,
             _ => &[],
         }
     }

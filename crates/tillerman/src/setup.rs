@@ -10,7 +10,7 @@ use vocab::{
 use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::wiring::{AccountSettings, CompactAt, Setup, Wanted};
+use crate::wiring::{self, AccountSettings, CompactAt, Lookout, Names, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -52,6 +52,13 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     let agent_dir = agent::directory(&config::process_env, &home);
     let described = agent::models(&agent_dir, &config::process_env);
     config.warnings.extend(described.notes.iter().cloned());
+    if let Some(file) = config.ca_file() {
+        // Said once per process; who prepares twice says the same.
+        providers::trust_everywhere(file);
+    }
+    let elsewhere = base_url(&config);
+    let gathered = wiring::gather(&config::process_env, config.providers(), elsewhere.is_some());
+    config.warnings.extend(gathered.notes);
     let setup = Setup {
         data: home.data.clone(),
         config: home.config.clone(),
@@ -62,7 +69,11 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         api_key: None,
         compact_at: CompactAt::default(),
         session_files: None,
-        base_url: config.base_url().map(str::to_owned),
+        base_url: elsewhere,
+        providers: gathered.providers,
+        secrets: gathered.secrets,
+        names: Names { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
+        lookout: Lookout::Later,
         accounts: accounts(&config),
         known_models: config.models().iter().map(model_info).collect(),
         default_context_window: config.context_window(),
@@ -126,6 +137,12 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     settings
 }
 
+/// A server instead of OpenAI's own, which is a vendor like any other.
+fn base_url(config: &Config) -> Option<String> {
+    let own = |url: &&str| url.trim().trim_end_matches('/').eq_ignore_ascii_case(providers::detect::OPENAI_URL);
+    config.base_url().filter(|url| !own(url)).map(str::to_owned)
+}
+
 /// Addresses from the configuration, secrets from the environment alone.
 fn accounts(config: &Config) -> AccountSettings {
     let secret = |name: &str| config::process_env(name).as_deref().and_then(Secret::new);
@@ -156,6 +173,8 @@ fn model_info(entry: &ModelEntry) -> ModelInfo {
         prices: entry.prices,
         images: entry.images.unwrap_or(true),
         thinking: entry.thinking.unwrap_or(true),
+        levels: entry.levels.as_ref().map(|levels| levels.iter().map(|level| Arc::from(level.as_str())).collect()),
+        name: entry.name.as_deref().unwrap_or(&entry.slug).into(),
         // 0: the server's list may know it, or the built-in table.
         ..ModelInfo::named(entry.slug.as_str(), entry.context_window.unwrap_or(0))
     }

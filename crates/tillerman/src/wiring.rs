@@ -2,17 +2,22 @@
 
 mod accounts;
 mod around;
+mod auto;
 mod catalogue;
+mod census;
 mod choose;
 mod custom;
 mod integrations;
 mod keys;
 mod linked;
+mod names;
 mod pick;
 mod picture;
 mod servers;
+mod sources;
 #[cfg(test)]
 mod tests;
+mod vendors;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,11 +36,14 @@ use accounts::UserKey;
 use around::UserAround;
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
+pub(crate) use census::Standpoint;
 pub(crate) use choose::Wanted;
 pub(crate) use integrations::Integrations;
+pub(crate) use names::Names;
+pub(crate) use vendors::{Provided, VENDORS, gather};
 
 use crate::config::agent;
-use choose::{Chosen, Sources, choose};
+use choose::{Chosen, Grounds, choose};
 use linked::Linked;
 
 /// What to build from.
@@ -50,6 +58,12 @@ pub(crate) struct Setup {
     /// Providers that the user described, from `agent_dir`.
     pub(crate) described: agent::Models,
     pub(crate) agent_dir: PathBuf,
+    /// Vendors whose key is known, and what the configuration describes.
+    pub(crate) providers: Vec<Provided>,
+    /// Keys that are known, beyond those of `providers`.
+    pub(crate) secrets: Vec<Secret>,
+    pub(crate) names: Names,
+    pub(crate) lookout: Lookout,
     /// Given on the command line, for the provider of the model that is chosen.
     pub(crate) api_key: Option<Secret>,
     pub(crate) compact_at: CompactAt,
@@ -64,6 +78,15 @@ pub(crate) struct Setup {
     pub(crate) preferences: Arc<dyn Preferences>,
     /// Servers of tools that every session gets.
     pub(crate) servers: Vec<ToolServer>,
+}
+
+/// How a server on this machine is looked for, where nothing else is configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lookout {
+    /// Whoever starts waits for it, for a fifth of a second at most.
+    Wait,
+    /// Nobody waits before the first prompt.
+    Later,
 }
 
 /// Compaction in tokens of the chosen model's window, where somebody said it so.
@@ -107,6 +130,8 @@ pub(crate) struct Wired {
     /// The models that are gone round, where somebody said so.
     pub(crate) scope: Vec<Arc<str>>,
     pub(crate) integrations: Integrations,
+    /// Where models come from.
+    pub(crate) sources: Vec<Standpoint>,
     /// Values that no program we start may find in its environment.
     pub(crate) secrets: Vec<String>,
 }
@@ -123,15 +148,20 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let mut secrets = custom::secrets(described);
     let (stored, damaged) = stored_secrets(&auth).await;
     let given = environment.api_key.iter().chain(&setup.api_key).chain(setup.accounts.secrets());
-    secrets.extend(given.chain(&stored).map(|key| key.expose().to_owned()));
+    let filed: Vec<Secret> = setup.providers.iter().filter_map(filed).collect();
+    let known = given.chain(&stored).chain(&setup.secrets).chain(&filed);
+    secrets.extend(known.map(|key| key.expose().to_owned()));
+    secrets.sort_unstable();
+    secrets.dedup();
     // A command that prints a key has not run yet, but its output will stand in memory as well; servers are given keys.
-    if !secrets.is_empty() || !described.is_empty() || !setup.servers.is_empty() {
+    if !secrets.is_empty() || !described.is_empty() || !setup.servers.is_empty() || !setup.providers.is_empty() {
         hide_memory();
     }
-    let stands = settled(&environment).is_some();
+    let openai = setup.providers.iter().any(|provided| &*provided.name == linked::OPENAI);
+    let stands = settled(&environment).is_some() || openai;
     let linked = Arc::new(Linked::new(&setup, auth, stands)?);
-    let sources = Sources { env: &environment, candidates, linked: &linked };
-    let mut chosen = choose(&setup, sources).await?;
+    let grounds = Grounds { env: &environment, candidates, linked: &linked };
+    let mut chosen = choose(&setup, grounds).await?;
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
@@ -146,6 +176,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         tools::Options { protected, secrets: secrets.clone(), search, ..tools::Options::new(setup.data.join("spill")) };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
+    let sources = catalogue.census();
     let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
     let catalogue = Arc::new(catalogue);
     let archive = Arc::new(store::FileArchive::new(store.clone(), setup.data.clone()));
@@ -182,7 +213,15 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, secrets })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, secrets })
+}
+
+/// A key that stands in a file, if it can be read now: whoever gets it later is told what is wrong.
+fn filed(provided: &Provided) -> Option<Secret> {
+    match &provided.key {
+        Some(agent::Word::File(path)) => keys::read(path).ok(),
+        _ => None,
+    }
 }
 
 /// How the web is searched, once there is a key.
@@ -239,13 +278,9 @@ fn hide_memory() {
     }
 }
 
-/// The environment, completed by what the user's configuration says.
+/// The server that the environment and the user's configuration lead to.
 fn environment(setup: &Setup) -> Env {
-    let mut env = Env::read();
-    if env.base_url.is_none() {
-        env.base_url = setup.base_url.clone();
-    }
-    env
+    Env { base_url: setup.base_url.clone(), ..Env::read() }
 }
 
 /// Time-ordered, so that a list of ids is a list by age.

@@ -30,6 +30,12 @@ pub enum Event {
         turn: TurnId,
         delta: String,
     },
+    /// A seal came behind the block that the deltas before it made: more of the same kind is another block. `alone`: it is
+    /// a block of its own, without words.
+    Sealed {
+        turn: TurnId,
+        alone: bool,
+    },
     /// Argument text of a call that the model is still writing.
     CallInput {
         turn: TurnId,

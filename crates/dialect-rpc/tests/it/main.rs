@@ -4,6 +4,7 @@
 mod commands;
 mod garbage;
 mod ids;
+mod sealed;
 mod splits;
 mod strings;
 mod talk;

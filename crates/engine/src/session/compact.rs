@@ -90,10 +90,12 @@ impl Session {
             && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
     }
 
-    /// Whether the last reply came from another provider's model, and this turn has not tried yet to make a summary of it.
+    /// Whether the last reply came from another provider's model that somebody had chosen, and this turn has not tried yet
+    /// to make a summary of it.
     fn has_switched(&mut self) -> bool {
         let Some(replier) = self.history.as_ref().and_then(History::replier) else { return false };
-        if !self.settings.compaction.on_switch || *replier == self.model.slug {
+        let stood_in = self.fallen.is_some() || self.model.fallbacks.contains(replier);
+        if !self.settings.compaction.on_switch || stood_in || *replier == self.model.slug {
             return false;
         }
         let resolved = self.shared.ports.provider.resolve(replier);

@@ -41,6 +41,7 @@ impl Session {
         match effect {
             Effect::Text(delta) => self.ledger.emit(Event::Text { turn, delta }),
             Effect::Thinking(delta) => self.ledger.emit(Event::Thinking { turn, delta }),
+            Effect::Sealed { alone } => self.ledger.emit(Event::Sealed { turn, alone }),
             Effect::CallInput { index, id, name, delta } => {
                 self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
             }
@@ -63,6 +64,7 @@ impl Session {
             }
             Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
+            Effect::FallBack(fault) => self.fall_back(fault),
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
                 let ready = match self.load().await {
@@ -157,7 +159,7 @@ impl Session {
         CallSpec {
             system: system.into(),
             tools: own.chain(hosted).chain(beside).collect(),
-            max_tokens: self.max_tokens(),
+            max_tokens: self.max_tokens(&self.model),
             thinking: self.settings.thinking.clone(),
         }
     }
@@ -294,6 +296,7 @@ impl Session {
         self.turns += 1;
         self.log(Body::TurnEnded(end));
         self.turn = None;
+        self.return_home();
         self.forget_context();
         self.tell_state();
         self.may_remind = ended_well;

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use vocab::{Body, Event, Fault, FaultKind, Stop, TurnEnd, Usage};
 
 use super::{Session, Work};
+use crate::bill::Bill;
 use crate::history::{Branch, History, lost_result};
 use crate::lane::TurnOver;
 
@@ -48,6 +49,8 @@ impl Session {
                 news = true;
             }
             if self.turn.is_none() {
+                // What a failed write had us count is not in the log.
+                self.spent = Bill::of(&page.entries).total();
                 self.repair(branch);
             }
         }
@@ -90,6 +93,7 @@ impl Session {
             self.ledger.log(Body::CallEnded { turn, result: lost_result(&call) });
         }
         if let Some(turn) = branch.open_turn {
+            self.spent.add(&branch.open_usage);
             let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
             self.ledger.log(Body::TurnEnded(TurnEnd {
                 turn,
@@ -136,6 +140,7 @@ impl Session {
         self.senders.extend(rolled_back.senders);
         self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();
+        self.return_home();
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });

@@ -6,6 +6,7 @@ use vocab::{Body, Change, Compaction, Data, Fault, FaultKind, FileEdit, Mode, Sl
 
 use super::Session;
 use super::perform::spec_bytes;
+use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};
 use crate::history::{self, History, MarkKind};
 use crate::outbox::Outbox;
@@ -31,7 +32,7 @@ impl Session {
             "gadgets" => self.slash_gadgets(args).await,
             "export" => self.export(args).await,
             "undo" => self.undo(args).await,
-            "cost" => self.cost(),
+            "cost" => self.cost().await,
             "diff" => self.diff().await,
             "rename" if args.is_empty() => usage(command),
             "rename" => match self.set(Change::Title(args.into())).await {
@@ -80,7 +81,10 @@ impl Session {
             return ok("model", text, map! { "model" => self.settings.model.clone(), "models" => Data::texts(models) });
         }
         // A catalogue that knows names is believed: a typo must not become a model.
-        if !models.is_empty() && !models.iter().any(|slug| **slug == *args) {
+        // Other names may stand for one of its models.
+        let meant = self.shared.ports.provider.resolve(args).map(|model| model.slug);
+        let listed = |slug: &Arc<str>| **slug == *args || meant.as_ref().is_ok_and(|meant| meant == slug);
+        if !models.is_empty() && !models.iter().any(listed) {
             let known: Vec<&str> = models.iter().map(|slug| &**slug).collect();
             return failed("model", "unknown_model", format!("unknown model: {args} (there is: {})", known.join(", ")));
         }
@@ -270,14 +274,27 @@ impl Session {
         Ok((before.saturating_sub(after), files))
     }
 
-    fn cost(&self) -> SlashReply {
-        let (input, output) = (self.spent.prompt(), self.spent.output);
-        let price = match &self.model.prices {
-            Some(prices) => format!(", about ${:.4}", prices.cost(&self.spent)),
-            None => String::new(),
+    async fn cost(&mut self) -> SlashReply {
+        let bill = match self.bill().await {
+            Ok(bill) => bill,
+            Err(fault) => return from_fault("cost", &fault),
         };
+        let (input, output) = (self.spent.prompt(), self.spent.output);
+        let provider = &self.shared.ports.provider;
+        let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
+        // Before anything was used, nothing is known to have no price.
+        let cost = cost.filter(|_| self.model.prices.is_some() || bill.total().context() > 0);
+        let price = cost.map(|cost| format!(", about ${cost:.4}")).unwrap_or_default();
         let text = format!("{input} input and {output} output tokens in {} turn(s){price}", self.turns);
         ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => self.turns })
+    }
+
+    async fn bill(&mut self) -> Result<Bill, Fault> {
+        if self.ledger.last_seq() == 0 {
+            return Ok(Bill::default());
+        }
+        self.await_commits().await?;
+        Ok(Bill::of(&self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries))
     }
 
     async fn diff(&mut self) -> SlashReply {

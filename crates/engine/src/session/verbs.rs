@@ -232,12 +232,9 @@ impl Session {
     /// A running model call goes on; the next one uses the new model, with the history encoded anew.
     fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
         let model = self.shared.ports.provider.resolve(slug)?;
-        if model.slug != self.model.slug {
-            self.unload();
-            self.spec = None;
-        }
         self.settings.model = model.slug.clone();
-        self.model = Arc::new(model);
+        self.fallen = None;
+        self.speak_to(Arc::new(model));
         Ok(())
     }
 

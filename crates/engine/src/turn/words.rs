@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Call, CallId, CompactReason, Part, PermissionAsk, Required, TurnEnd};
+use vocab::{Body, Call, CallId, CompactReason, ModelFault, Part, PermissionAsk, Required, TurnEnd};
 
 /// What the turn wants done, in order.
 #[derive(Debug)]
@@ -11,6 +11,10 @@ pub enum Effect {
     Log(Body),
     Text(String),
     Thinking(String),
+    /// A seal came behind the last block, or (`alone`) is a block without words.
+    Sealed {
+        alone: bool,
+    },
     CallInput {
         index: u32,
         id: Option<CallId>,
@@ -45,6 +49,8 @@ pub enum Effect {
         attempt: u32,
         ok: bool,
     },
+    /// Find another model, then [`Turn::fell_back`].
+    FallBack(ModelFault),
     /// Make room, then [`Turn::compacted`].
     Compact(CompactReason),
     End(TurnEnd),

@@ -14,7 +14,7 @@ use vocab::*;
 use crate::support::*;
 
 /// The tools of these tests, the real `subagent`, and `crowd`, which wants five children at once.
-struct Family;
+pub(crate) struct Family;
 
 impl Toolbox for Family {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {

@@ -87,6 +87,10 @@ impl Provider for Front {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
         match slug {
             "m1" | "m2" => Ok(tour::model(slug, if slug == "m1" { 1000 } else { 4000 })),
+            // One with two that stand in for it, and one that is gone.
+            "chain" => {
+                Ok(ModelInfo { fallbacks: ["m2", "gone", "far1"].map(Arc::from).into(), ..tour::model(slug, 4000) })
+            }
             // Another provider's.
             "far1" | "far2" => Ok(ModelInfo { provider: "far".into(), ..tour::model(slug, 4000) }),
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: m1, m2)"))),

@@ -65,6 +65,7 @@ impl Desk {
             | Event::RetryEnded { .. }
             | Event::ShellProgress { .. }
             | Event::Notice(_)
+            | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
             | Event::Errand(_)

@@ -192,6 +192,8 @@ impl Transcript {
                 _ => {}
             }
         }
+        // What another model did in the middle of a loop cannot be thought on from.
+        self.sealed &= message.model == self.model;
         if whole {
             self.pairs.announce(message.calls());
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::ModelInfo;
+use vocab::thinking::OFF;
 
 use crate::catalogue::MODELS_MAX;
 
@@ -34,13 +35,28 @@ struct Extras {
 #[serde(default)]
 struct Capabilities {
     image_input: Option<Support>,
-    thinking: Option<Support>,
+    thinking: Option<Thinking>,
     effort: Option<Effort>,
 }
 
 #[derive(Deserialize)]
 struct Support {
     supported: bool,
+}
+
+#[derive(Deserialize)]
+struct Thinking {
+    supported: bool,
+    #[serde(default)]
+    types: Option<Types>,
+}
+
+/// Those by which thinking is switched off.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Types {
+    disabled: Option<Support>,
+    between_tools: Option<Support>,
 }
 
 #[derive(Deserialize, Default)]
@@ -77,19 +93,21 @@ impl Extras {
         }
         model.max_output = self.max_tokens.filter(|tokens| *tokens > 0);
         model.images = has(&capabilities.image_input);
-        model.thinking = has(&capabilities.thinking);
-        model.levels = capabilities.thinking.map(|thinking| levels(thinking.supported, capabilities.effort.as_ref()));
+        model.thinking = capabilities.thinking.as_ref().is_none_or(|thinking| thinking.supported);
+        model.levels = capabilities.thinking.map(|thinking| levels(&thinking, capabilities.effort.as_ref()));
         model
     }
 }
 
 /// Ours for what it takes, weakest first. Without efforts it takes a budget, and every budget has a level.
-fn levels(thinks: bool, effort: Option<&Effort>) -> Arc<[Arc<str>]> {
+fn levels(thinking: &Thinking, effort: Option<&Effort>) -> Arc<[Arc<str>]> {
     let has = |support: &Option<Support>| support.as_ref().is_some_and(|support| support.supported);
+    let off = thinking.types.as_ref().is_none_or(|types| has(&types.disabled) || has(&types.between_tools));
     let levels = match effort.filter(|effort| effort.supported) {
-        _ if !thinks => Vec::new(),
-        None => vec!["minimal", "low", "medium", "high"],
+        _ if !thinking.supported => Vec::new(),
+        None => vec![OFF, "minimal", "low", "medium", "high"],
         Some(effort) => [
+            (off, OFF),
             (has(&effort.low), "low"),
             (has(&effort.medium), "medium"),
             (has(&effort.high), "high"),
@@ -110,12 +128,14 @@ mod tests {
     fn models_come_with_what_the_list_says_of_them() {
         let body = br#"{"data":[
             {"type":"model","id":"claude-new","display_name":"Claude New","max_input_tokens":1000000,"max_tokens":128000,
-             "capabilities":{"image_input":{"supported":true},"thinking":{"supported":true,"types":{}},
+             "capabilities":{"image_input":{"supported":true},"thinking":{"supported":true,"types":{"adaptive":{"supported":true},"disabled":{"supported":false}}},
               "effort":{"supported":true,"low":{"supported":true},"medium":{"supported":true},"high":{"supported":true},
                         "max":{"supported":true},"xhigh":null}}},
             {"id":"claude-old","display_name":"Claude Old","max_input_tokens":200000,"max_tokens":64000,
              "capabilities":{"image_input":{"supported":false},"thinking":{"supported":true},"effort":{"supported":false}}},
             {"id":"claude-plain","max_tokens":0,"capabilities":{"thinking":{"supported":false}}},
+            {"id":"switch","capabilities":{"thinking":{"supported":true,"types":{"between_tools":{"supported":true}}},
+              "effort":{"supported":true,"high":{"supported":true}}}},
             {"id":"bare","display_name":" "}, {"id":"odd","max_tokens":"many"}, {"display_name":"no id"}, 7],
             "has_more":false,"first_id":"a","last_id":"b"}"#;
         let models = parse(body, 99).unwrap();
@@ -131,8 +151,9 @@ mod tests {
             rows,
             [
                 ("claude-new", "Claude New", 1_000_000, Some(128_000), true, true, levels("low medium high xhigh")),
-                ("claude-old", "Claude Old", 200_000, Some(64_000), false, true, levels("minimal low medium high")),
+                ("claude-old", "Claude Old", 200_000, Some(64_000), false, true, levels("off minimal low medium high")),
                 ("claude-plain", "claude-plain", 99, None, true, false, levels("")),
+                ("switch", "switch", 99, None, true, true, levels("off high")),
                 ("bare", "bare", 99, None, true, true, None),
                 ("odd", "odd", 99, None, true, true, None),
             ]

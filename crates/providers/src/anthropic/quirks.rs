@@ -71,7 +71,7 @@ impl Quirks {
         if said.message.starts_with("messages") {
             return Lesson::Nothing;
         }
-        if said.mentions("max_tokens")
+        if said.message.starts_with("max_tokens")
             && let Some(most) = allowed(&said.message).filter(|most| *most < plan.max_tokens)
         {
             self.limit.store(most, Ordering::Relaxed);
@@ -157,7 +157,8 @@ mod tests {
             // Not about a part of the head.
             ("messages.1.content.0: Invalid `signature` in `thinking` block", ADAPTIVE, HIGH, 0),
             ("thinking: not here", Thought::Unsaid, None, 0),
-            ("prompt is too long: 9 tokens", ADAPTIVE, HIGH, 0),
+            ("prompt is too long: 9 tokens > 8 maximum", ADAPTIVE, HIGH, 0),
+            ("input length and `max_tokens` exceed context limit: 1 + 2 > 2", ADAPTIVE, HIGH, 0),
         ] {
             let body =
                 format!(r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{message}"}}}}"#);

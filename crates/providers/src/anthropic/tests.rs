@@ -107,7 +107,7 @@ fn a_request_for_each_generation() {
         Some("xhigh"),
         plain(),
         expect![[
-            r#"{"model":"claude-opus-4-7","stream":true,"max_tokens":4000,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"xhigh"},"tools":[{"name":"read_file","description":"Reads it.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}},"cache_control":{"type":"ephemeral"}}],"system":[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}"#
+            r#"{"model":"claude-opus-4-7","stream":true,"max_tokens":36768,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"xhigh"},"tools":[{"name":"read_file","description":"Reads it.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}},"cache_control":{"type":"ephemeral"}}],"system":[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}"#
         ]],
     );
     check(
@@ -124,7 +124,7 @@ fn a_request_for_each_generation() {
         Some("medium"),
         uncached,
         expect![[
-            r#"{"model":"claude-opus-4-6","stream":true,"max_tokens":4000,"thinking":{"type":"adaptive"},"tools":[{"name":"read_file","description":"Reads it.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}}],"system":[{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}"#
+            r#"{"model":"claude-opus-4-6","stream":true,"max_tokens":12192,"thinking":{"type":"adaptive"},"tools":[{"name":"read_file","description":"Reads it.","input_schema":{"type":"object","properties":{"path":{"type":"string"}}}}],"system":[{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}"#
         ]],
     );
     check(
@@ -155,8 +155,8 @@ fn headers_name_the_version_and_the_features_asked_for() {
         Conversation::new(&model("m"), compat).draft(&spec(None)).headers()
     };
     let version = ("anthropic-version", "2023-06-01".to_owned());
-    assert_eq!(betas(&[]), [version.clone()]);
-    assert_eq!(betas(&["a-1", "b-2"]), [version, ("anthropic-beta", "a-1,b-2".to_owned())]);
+    assert_eq!(betas(&["a-1", "b-2"]), [version.clone(), ("anthropic-beta", "a-1,b-2".to_owned())]);
+    assert_eq!(betas(&[]), [version]);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use vocab::thinking::OFF;
+
 use super::quirks::Quirks;
 
 /// The least the API takes.
@@ -79,6 +81,7 @@ fn version(name: &str) -> Option<(u32, u32)> {
     Some((major, words.next().flatten().unwrap_or(0)))
 }
 
+/// Tokens for thinking alone.
 fn budget(level: &str) -> u64 {
     match level {
         "minimal" => BUDGET_MIN,
@@ -131,10 +134,11 @@ impl Wish {
         let limit = [self.max_output, quirks.limit()].into_iter().flatten().min().unwrap_or(u64::MAX).max(1);
         let answer = if self.max_tokens == 0 { MAX_TOKENS_DEFAULT } else { self.max_tokens };
         let mut plan = Plan { max_tokens: answer.min(limit), thought: Thought::Unsaid, effort: None };
-        let Some(level) = self.level.as_deref().filter(|_| !quirks.has(Quirks::NO_THINKING)) else { return plan };
+        let said = self.level.as_deref().filter(|level| !level.is_empty() && !quirks.has(Quirks::NO_THINKING));
+        let Some(level) = said else { return plan };
         let adaptive = (self.generation.adaptive || quirks.has(Quirks::ADAPTIVE)) && !quirks.has(Quirks::BUDGET);
         let effort = |word: &str| Some(Arc::from(word)).filter(|_| !quirks.has(Quirks::NO_EFFORT));
-        if matches!(level, "" | "off") || refused || (self.unthought && !adaptive) {
+        if level == OFF || refused || (self.unthought && !adaptive) {
             match self.generation.off {
                 Off::Silence => {}
                 Off::Word if quirks.has(Quirks::BETWEEN_TOOLS) => plan.thought = Thought::BetweenTools,
@@ -145,6 +149,8 @@ impl Wish {
             plan.thought = Thought::Adaptive { shown: self.generation.hides && !quirks.has(Quirks::NO_DISPLAY) };
             let word = self.effort.as_deref().unwrap_or_else(|| self.generation.effort(level));
             plan.effort = effort(word).filter(|word| !word.is_empty());
+            // Thoughts count against the same limit: what was meant for the answer is left to it.
+            plan.max_tokens = answer.saturating_add(budget(level)).min(limit);
         } else {
             let budget = budget(level).min(limit.saturating_sub(answer.min(ANSWER_MIN)));
             if budget >= BUDGET_MIN {

@@ -52,6 +52,10 @@ pub struct Compat {
     /// `Some(false)`: usage is not asked for in a stream.
     pub usage_in_streaming: Option<bool>,
     pub max_tokens_field: Option<TokensField>,
+    /// `Some(false)`: no limit for an answer is sent. ChatGPT's backend refuses one (Responses only).
+    pub output_limit: Option<bool>,
+    /// `Some(true)`: instructions are sent even when there are none. ChatGPT's backend demands them (Responses only).
+    pub instructions: Option<bool>,
     /// Our word for an effort to the server's; a level without a word is not sent.
     pub efforts: BTreeMap<Arc<str>, Option<Arc<str>>>,
     /// How a level of thinking is asked for; `reasoning_effort` when nobody said.
@@ -84,6 +88,8 @@ impl Compat {
         self.reasoning_effort = self.reasoning_effort.or(below.reasoning_effort);
         self.usage_in_streaming = self.usage_in_streaming.or(below.usage_in_streaming);
         self.max_tokens_field = self.max_tokens_field.or(below.max_tokens_field);
+        self.output_limit = self.output_limit.or(below.output_limit);
+        self.instructions = self.instructions.or(below.instructions);
         self.thinking_format = self.thinking_format.or(below.thinking_format);
         self.reasoning_back = self.reasoning_back.or(below.reasoning_back);
         self.store = self.store.or(below.store);
@@ -126,6 +132,8 @@ mod tests {
             reasoning_effort: Some(false),
             usage_in_streaming: Some(false),
             max_tokens_field: Some(TokensField::MaxTokens),
+            output_limit: Some(false),
+            instructions: Some(true),
             efforts: low("weak"),
             thinking_format: Some(ThinkingFormat::Reasoning),
             reasoning_back: Some(ReasoningBack::Details),
@@ -137,14 +145,16 @@ mod tests {
             empty_tools: Some(true),
             claude_cache: Some(true),
             caching: Some(false),
-            betas: vec!["one".into()],
+            betas: vec!["a-1".into()],
         };
         assert_eq!(Compat::default().over(&below), below);
         assert_eq!(below.clone().over(&Compat::default()), below);
-        let above = Compat { developer_role: Some(false), efforts: low("low"), ..Compat::default() };
+        let above =
+            Compat { developer_role: Some(false), efforts: low("low"), betas: vec!["b-2".into()], ..Compat::default() };
         let both = above.over(&below);
         assert_eq!((both.developer_role, both.reasoning_effort), (Some(false), Some(false)));
         assert_eq!(both.efforts, low("low"));
+        assert_eq!(both.betas.join(" "), "b-2 a-1", "features add up");
     }
 
     #[test]

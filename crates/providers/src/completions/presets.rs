@@ -39,7 +39,7 @@ impl Compat {
         let host = base_url.parse::<hyper::Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase));
         let host = host.unwrap_or_default();
         let is_at = |end: &&str| host == **end || host.strip_suffix(*end).is_some_and(|rest| rest.ends_with('.'));
-        let by_host = KNOWN.iter().find(|known| known.hosts.iter().any(|end| is_at(&end)));
+        let by_host = KNOWN.iter().find(|known| known.hosts.iter().any(is_at));
         let named = |known: &&Known| known.names.iter().any(|known| known.eq_ignore_ascii_case(name));
         let by_name = || KNOWN.iter().filter(|known| known.names != ["openai"]).find(named);
         by_host.or_else(by_name).map(|known| (known.compat)()).unwrap_or_default()
@@ -153,6 +153,8 @@ mod tests {
             ("openai", "http://127.0.0.1:9999/v1", nobody()),
             ("lab", "https://api.openai.com.evil.example/v1", nobody()),
             ("lab", "https://notapi.openai.company/v1", nobody()),
+            ("lab", "https://evilopenrouter.ai/v1", nobody()),
+            ("lab", "https://eu.openrouter.ai/api/v1", openrouter()),
             ("x", "https://openrouter.ai/api/v1", openrouter()),
             ("deepseek", "https://api.deepseek.com", deepseek()),
             ("DeepSeek", "http://127.0.0.1:1/v1", deepseek()),

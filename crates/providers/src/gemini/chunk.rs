@@ -18,11 +18,17 @@ pub(super) struct Chunk<'a> {
     pub(super) usage_metadata: Option<Counts>,
     #[serde(borrow, default)]
     pub(super) error: Option<&'a RawValue>,
+    /// Cloud Code wraps each chunk once.
+    #[serde(borrow, default)]
+    response: Option<Box<Chunk<'a>>>,
 }
 
 impl<'a> Chunk<'a> {
     pub(super) fn read<T>(data: &[u8], with: impl FnOnce(Chunk<'_>) -> T) -> Result<T, serde_json::Error> {
-        json::read(data, &mut Vec::new()).map(with)
+        json::read(data, &mut Vec::new()).map(|chunk: Chunk<'_>| match chunk.response {
+            Some(inner) => with(*inner),
+            None => with(chunk),
+        })
     }
     /// The first: we ask for one and look at no other.
     pub(super) fn candidate(&mut self) -> Option<Candidate<'a>> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use vocab::ToolSpec;
 
+use super::cloud_code::Wrap;
 use super::model::{Effort, Wish};
 use super::quirks::Quirks;
 use super::schema;
@@ -39,6 +40,9 @@ pub(super) struct Frame {
     pub(super) wish: Option<Wish>,
     pub(super) fixed: Fixed,
     pub(super) messages: Vec<Bytes>,
+    /// Behind the messages, up to the end of their list.
+    pub(super) tail: Bytes,
+    pub(super) wrap: Option<Wrap>,
     pub(super) quirks: Arc<Quirks>,
 }
 
@@ -51,13 +55,20 @@ impl Frame {
 
 impl Draft for Frame {
     fn path(&self) -> String {
-        format!("/models/{}:streamGenerateContent?alt=sse", segment(&self.model))
+        match &self.wrap {
+            Some(_) => "/v1internal:streamGenerateContent?alt=sse".to_owned(),
+            None => format!("/models/{}:streamGenerateContent?alt=sse", segment(&self.model)),
+        }
     }
 
     fn write(&self) -> Written {
-        let mut head = BytesMut::with_capacity(128);
+        let mut head = BytesMut::with_capacity(256);
+        if let Some(wrap) = &self.wrap {
+            wrap.open(&mut head, &self.model);
+        }
         head.put_u8(b'{');
-        generation_config(&mut head, self.max_tokens, self.wish());
+        let max_tokens = if self.quirks.has(Quirks::NO_LIMIT) { 0 } else { self.max_tokens };
+        generation_config(&mut head, max_tokens, self.wish());
         let old = self.quirks.has(Quirks::OLD_SCHEMA);
         // Learned since this was drafted.
         let fixed = if self.fixed.old == old {
@@ -65,7 +76,8 @@ impl Draft for Frame {
         } else {
             fixed_head(&self.fixed.system, &self.fixed.tools, old)
         };
-        Written { head: vec![head.freeze(), fixed], messages: self.messages.clone(), tail: Bytes::from_static(b"]}") }
+        let tail = [&self.tail[..], if self.wrap.is_some() { b"}}" } else { b"}" }].concat();
+        Written { head: vec![head.freeze(), fixed], messages: self.messages.clone(), tail: tail.into() }
     }
 
     fn learn(&self, status: u16, body: &[u8]) -> bool {
@@ -152,7 +164,9 @@ mod tests {
             wish: model::wish(id, level, 1000),
             fixed: Fixed::new(&"be\nkind".into(), &vec![tool].into(), false),
             messages: Vec::new(),
-            quirks: Arc::default(),
+            tail: Bytes::from_static(b"]"),
+            wrap: None,
+            quirks: Arc::new(Quirks::new(false)),
         }
     }
     fn text(frame: &Frame) -> String {
@@ -168,6 +182,18 @@ mod tests {
         let bare =
             Frame { max_tokens: 0, wish: None, fixed: Fixed::new(&"".into(), &Arc::from([]), false), ..frame("m", "") };
         expect![[r#"{"contents":[]}"#]].assert_eq(&text(&bare));
+    }
+
+    #[test]
+    fn cloud_code_wraps_the_same_request() {
+        let wrap = Some(Wrap { project: "p \"1\"".into(), request_id: "r".into() });
+        let wrapped = Frame { wrap, ..frame("../gemini-3-flash", "low") };
+        assert_eq!(wrapped.path(), "/v1internal:streamGenerateContent?alt=sse");
+        let inner = text(&frame("../gemini-3-flash", "low"));
+        let want = format!(
+            r#"{{"project":"p \"1\"","model":"../gemini-3-flash","userAgent":"tillerman","requestId":"r","request":{inner}}}"#
+        );
+        assert_eq!(text(&wrapped), want);
     }
 
     #[test]
@@ -203,6 +229,9 @@ mod tests {
         assert!(!frame.learn(500, schema.as_bytes()));
         assert!(frame.learn(400, schema.as_bytes()));
         assert!(text(&frame).contains(r#""parameters":{"type":"object"}"#), "{}", text(&frame));
+        assert!(text(&frame).contains("maxOutputTokens"));
+        assert!(frame.learn(400, refuse("maxOutputTokens must be below 8193").as_bytes()));
+        assert!(!text(&frame).contains("maxOutputTokens"));
         assert!(!frame.learn(400, refuse("something else").as_bytes()));
     }
 

@@ -51,6 +51,11 @@ pub(super) fn is_strict(id: &str) -> bool {
     generation(id).is_some_and(|(major, _)| major >= 3)
 }
 
+/// Models of other lines that Google serves in this format: they demand an id with every call, and the old words for schemas.
+pub(super) fn is_foreign(id: &str) -> bool {
+    ["claude-", "gpt-oss-"].iter().any(|line| id.starts_with(line))
+}
+
 fn dial(id: &str) -> Dial {
     let name = id.to_ascii_lowercase();
     let pro = name.contains("-pro");
@@ -161,6 +166,14 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_models_and_these_names_agree() {
+        let google = crate::models::vendor("google").unwrap();
+        for facts in google.models {
+            assert_eq!(levels(facts.id).unwrap().join(" "), facts.levels.join(" "), "{}", facts.id);
+        }
+    }
+
+    #[test]
     fn thoughts_leave_half_of_the_answer() {
         let budget = |tokens_max| wish("gemini-2.5-flash", "high", tokens_max).unwrap().effort;
         assert_eq!(budget(0), Effort::Budget(24_576));
@@ -180,5 +193,6 @@ mod tests {
         ] {
             assert_eq!(is_strict(id), want, "{id}");
         }
+        assert!(is_foreign("claude-sonnet") && is_foreign("gpt-oss-120b") && !is_foreign("gemini-3-pro"));
     }
 }

@@ -5,22 +5,30 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use crate::faults;
 
 /// Parts of a request that some models or servers refuse. What was learned holds for the rest of the conversation.
-#[derive(Default)]
 pub(super) struct Quirks(AtomicU8);
 
 /// The word in the server's refusal, and what it teaches. Thinking is given up in two steps: first the exact amount, then
 /// the whole wish.
-const LESSONS: [(&str, u8); 4] = [
+const LESSONS: [(&str, u8); 6] = [
     ("thinking", Quirks::COARSE_THINKING),
     ("thinking", Quirks::NO_THINKING),
     ("parametersjsonschema", Quirks::OLD_SCHEMA),
     ("parameters_json_schema", Quirks::OLD_SCHEMA),
+    ("maxoutputtokens", Quirks::NO_LIMIT),
+    ("max_output_tokens", Quirks::NO_LIMIT),
 ];
 
 impl Quirks {
     pub(super) const COARSE_THINKING: u8 = 1;
     pub(super) const NO_THINKING: u8 = 2;
     pub(super) const OLD_SCHEMA: u8 = 4;
+    /// The limit we gave is not this model's; its own is as good.
+    pub(super) const NO_LIMIT: u8 = 8;
+
+    /// `old_schema`: this model is known to want the old words.
+    pub(super) fn new(old_schema: bool) -> Self {
+        Self(AtomicU8::new(if old_schema { Self::OLD_SCHEMA } else { 0 }))
+    }
 
     pub(super) fn has(&self, quirk: u8) -> bool {
         self.0.load(Ordering::Relaxed) & quirk != 0

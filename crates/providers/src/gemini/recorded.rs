@@ -29,9 +29,7 @@ const CALLS: &str = concat!(
 );
 
 /// One call more, with a signature of its own and no id.
-const CALL_MORE: &str = concat!(
-    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"read\",\"args\":{}},\"thoughtSignature\":\"Q0FMTDI=\"}]},\"finishReason\":\"STOP\"}]}\n\n",
-);
+const CALL_MORE: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"read\",\"args\":{}},\"thoughtSignature\":\"Q0FMTDI=\"}]},\"finishReason\":\"STOP\"}]}\n\n";
 
 const SAFETY: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Well\"}]}}]}\n\ndata: {\"candidates\":[{\"finishReason\":\"SAFETY\",\"safetyRatings\":[{\"category\":\"HARM_CATEGORY_HARASSMENT\",\"probability\":\"HIGH\",\"blocked\":true}]}],\"usageMetadata\":{\"promptTokenCount\":5}}\n\n";
 
@@ -170,6 +168,19 @@ fn a_server_that_does_not_stream_says_the_same() {
     for broken in ["[{\"candidates\":", "[7]", "<html>"] {
         let events = whole(broken);
         assert!(matches!(events.last(), Some(ModelEvent::Failed(fault)) if fault.fault.kind == FaultKind::Provider));
+    }
+}
+
+#[test]
+fn wrapped_by_cloud_code_a_stream_says_the_same() {
+    for stream in RECORDED {
+        let chunks = stream.split("data: ").skip(1).map(str::trim);
+        // Errors come as they are.
+        let wrapped = chunks.map(|chunk| match chunk.starts_with("{\"error") {
+            true => format!("data: {chunk}\n\n"),
+            false => format!("data: {{\"response\":{chunk},\"traceId\":\"t\"}}\n\n"),
+        });
+        assert_eq!(read([wrapped.collect::<String>().as_bytes()]), read([stream.as_bytes()]));
     }
 }
 
@@ -325,7 +336,7 @@ fn three_rounds_of_thinking_and_tools_carry_every_signature_at_its_part() {
     let model = ModelInfo { slug: SLUG.into(), id: "gemini-3-flash".into(), ..ModelInfo::named("x", 1000) };
     let spec =
         CallSpec { system: "be brief".into(), tools: Arc::from([]), max_tokens: 100, thinking: Some("low".into()) };
-    let mut chat = Conversation::new(&model);
+    let mut chat = Conversation::new(&model, None);
     let mut replay = Conversation::again(&chat.manner()).unwrap();
     let body = |chat: &mut Conversation, replay: &mut Conversation| {
         let written = chat.draft(&spec).write();

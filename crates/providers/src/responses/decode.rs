@@ -10,13 +10,12 @@ use vocab::{Finish, ModelEvent, Usage};
 use super::event::{Event, Response};
 use super::failure;
 use super::item::{self, Function, Kind, Reasoning, Said};
+use super::open::Items;
 use crate::calls::{Calls, Fragment};
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
 use crate::json;
 
-/// Items of one answer that may have begun and not ended. Models make one after the other.
-const ITEMS_OPEN_MAX: usize = 256;
 /// Between parts of a summary, each of which is a paragraph or more.
 const PART_BREAK: &str = "\n\n";
 
@@ -24,11 +23,9 @@ type Out = VecDeque<ModelEvent>;
 
 pub(super) struct Answer {
     calls: Calls,
-    open: Vec<Open>,
+    items: Items,
     /// Where the thinking that came last stands, as long as more of it would follow directly.
     thought: Option<Place>,
-    /// Some item has come.
-    heard: bool,
     refused: bool,
     usage: Option<Usage>,
     finish: Option<Finish>,
@@ -36,17 +33,7 @@ pub(super) struct Answer {
     server: Arc<str>,
 }
 
-/// An item that has begun.
-struct Open {
-    index: Option<u64>,
-    /// Its words were told as they came, and are not told again when it ends.
-    told: bool,
-    /// The call was told with its name.
-    named: bool,
-    /// The arguments so far.
-    input: String,
-}
-
+/// A paragraph of thinking.
 #[derive(PartialEq)]
 struct Place {
     item: Option<u64>,
@@ -58,9 +45,8 @@ impl Answer {
     pub(super) fn new(server: Arc<str>) -> Self {
         Self {
             calls: Calls::default(),
-            open: Vec::new(),
+            items: Items::default(),
             thought: None,
-            heard: false,
             refused: false,
             usage: None,
             finish: None,
@@ -85,7 +71,7 @@ impl Answer {
                 self.thought(place, event.delta.0.into_owned(), out)?;
             }
             "response.function_call_arguments.delta" => {
-                self.open(item)?.input.push_str(&event.delta.0);
+                self.items.at(item)?.input.push_str(&event.delta.0);
                 self.fragment(Fragment { index: item, id: None, name: None, input: &event.delta.0 }, out)?;
             }
             "response.function_call_arguments.done" => {
@@ -96,13 +82,10 @@ impl Answer {
             "response.output_item.done" => self.end(item, event.item, out)?,
             "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled" => {
                 let status = event.kind.0.trim_start_matches("response.");
-                let mut repaired = Vec::new();
-                match event.response {
-                    Some(response) => self.close(nested(response, &mut repaired)?, status, out)?,
-                    None => self.stop(status, None)?,
-                }
-                return Ok(Flow::Done);
+                return self.last(event.response, Some(status), out);
             }
+            // ChatGPT's backend leaves the rest to the response.
+            "response.done" => return self.last(event.response, None, out),
             "error" => return Err(failure::fault(data, &self.server).into()),
             "" if is_something(event.error) => return Err(failure::fault(data, &self.server).into()),
             // What tools of the server's own would say, and what nobody has heard yet.
@@ -113,7 +96,7 @@ impl Answer {
 
     fn said(&mut self, item: Option<u64>, text: String, out: &mut Out) -> Result<(), Trouble> {
         if !text.is_empty() {
-            self.open(item)?.told = true;
+            self.items.at(item)?.told = true;
             self.thought = None;
             out.push_back(ModelEvent::Text(text));
         }
@@ -124,7 +107,7 @@ impl Answer {
         if text.is_empty() {
             return Ok(());
         }
-        self.open(place.item)?.told = true;
+        self.items.at(place.item)?.told = true;
         if self.thought.as_ref().is_some_and(|last| *last != place) {
             out.push_back(ModelEvent::Thinking(PART_BREAK.to_owned()));
         }
@@ -147,7 +130,7 @@ impl Answer {
         whole: &str,
         out: &mut Out,
     ) -> Result<(), Trouble> {
-        let open = self.open(item)?;
+        let open = self.items.at(item)?;
         let input = whole.strip_prefix(&*open.input).unwrap_or_default();
         open.input.push_str(input);
         // Told once: a server that rolls a new id for the end of a call means the same call.
@@ -163,8 +146,8 @@ impl Answer {
     }
 
     fn begin(&mut self, index: Option<u64>, raw: Option<&RawValue>, out: &mut Out) -> Result<(), Trouble> {
-        self.open.retain(|open| open.index != index);
-        self.open(index)?;
+        self.items.forget(index);
+        self.items.at(index)?;
         let Some(raw) = raw.filter(|raw| kind(raw) == "function_call") else { return Ok(()) };
         let mut repaired = Vec::new();
         let call: Function<'_> = nested(raw, &mut repaired)?;
@@ -185,7 +168,7 @@ impl Answer {
             }
             _ => {}
         }
-        self.open.retain(|open| open.index != index);
+        self.items.forget(index);
         Ok(())
     }
 
@@ -196,7 +179,7 @@ impl Answer {
         raw: &RawValue,
         out: &mut Out,
     ) -> Result<(), Trouble> {
-        if !self.open(index)?.told {
+        if !self.items.at(index)?.told {
             for (part, words) in (0..).zip(item.words()) {
                 let place = Place { item: index, part: Some(part), is_summary: true };
                 self.thought(place, words.to_owned(), out)?;
@@ -209,7 +192,7 @@ impl Answer {
     }
 
     fn message(&mut self, index: Option<u64>, item: Said<'_>, out: &mut Out) -> Result<(), Trouble> {
-        let told = self.open(index)?.told;
+        let told = self.items.at(index)?.told;
         for piece in item.content.iter().flatten() {
             self.refused |= !piece.refusal.0.is_empty();
             if !told {
@@ -217,28 +200,39 @@ impl Answer {
                 self.said(index, piece.refusal.0.clone().into_owned(), out)?;
             }
         }
-        if let Some(label) = item.label().filter(|_| self.open.iter().any(|open| open.index == index && open.told)) {
+        if let Some(label) = item.label()
+            && self.items.at(index)?.told
+        {
             self.seal(label.seal(), out);
         }
         Ok(())
     }
 
-    /// The answer is over. `status`: what the event says, which the response in it may not.
-    fn close(&mut self, response: Response<'_>, status: &str, out: &mut Out) -> Result<(), Trouble> {
+    /// The last event of a stream. `status`: what the event itself says.
+    fn last(&mut self, raw: Option<&RawValue>, status: Option<&str>, out: &mut Out) -> Result<Flow, Trouble> {
+        let mut repaired = Vec::new();
+        match raw {
+            Some(raw) => self.close(nested(raw, &mut repaired)?, status, out)?,
+            None => self.stop(status.unwrap_or("completed"), None)?,
+        }
+        Ok(Flow::Done)
+    }
+
+    fn close(&mut self, response: Response<'_>, status: Option<&str>, out: &mut Out) -> Result<(), Trouble> {
         if let Some(counts) = &response.usage {
             self.usage = Some(counts.usage());
         }
         if let Some(error) = response.error.filter(|error| is_something(Some(error))) {
             return Err(failure::fault(error.get().as_bytes(), &self.server).into());
         }
-        if let Some(output) = response.output.filter(|_| !self.heard) {
+        if let Some(output) = response.output.filter(|_| !self.items.heard()) {
             let items: Option<Vec<&RawValue>> = serde_json::from_str(output.get())?;
             for (index, item) in (0..).zip(items.into_iter().flatten()) {
                 self.end(Some(index), Some(item), out)?;
             }
         }
         let reason = response.incomplete_details.as_ref().map(|details| &*details.reason.0);
-        self.stop(status, reason.filter(|reason| !reason.is_empty()))
+        self.stop(status.unwrap_or(&response.status.0), reason.filter(|reason| !reason.is_empty()))
     }
 
     fn stop(&mut self, status: &str, reason: Option<&str>) -> Result<(), Trouble> {
@@ -255,23 +249,6 @@ impl Answer {
         };
         Ok(())
     }
-
-    fn open(&mut self, index: Option<u64>) -> Result<&mut Open, Trouble> {
-        self.heard = true;
-        let at = match self.open.iter().rposition(|open| open.index == index) {
-            Some(at) => at,
-            None if self.open.len() == ITEMS_OPEN_MAX => {
-                return Err(
-                    faults::provider(format!("more than {ITEMS_OPEN_MAX} items of an answer never ended")).into()
-                );
-            }
-            None => {
-                self.open.push(Open { index, told: false, named: false, input: String::new() });
-                self.open.len() - 1
-            }
-        };
-        Ok(&mut self.open[at])
-    }
 }
 
 impl Decoder for Answer {
@@ -282,10 +259,7 @@ impl Decoder for Answer {
         json::read(data, &mut Vec::new()).map(|event| self.take(event, data, out))?
     }
     fn whole(&mut self, body: &[u8], out: &mut Out) -> Result<(), Trouble> {
-        json::read(body, &mut Vec::new()).map(|response: Response<'_>| {
-            let status = response.status.0.clone().into_owned();
-            self.close(response, &status, out)
-        })?
+        json::read(body, &mut Vec::new()).map(|response| self.close(response, None, out))?
     }
     fn is_finished(&self) -> bool {
         self.finish.is_some()

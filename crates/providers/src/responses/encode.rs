@@ -4,10 +4,11 @@
 //! alone. Texts get ids of our own: the server's own would be looked up, and nothing is stored there. Broken arguments
 //! go back as `{}`.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use vocab::{AssistantMessage, Block, Call, CallResult, Image, Message, Part, parts_text};
+use vocab::{AssistantMessage, Block, Call, CallId, CallResult, Image, Message, Part, parts_text};
 
 use super::ids::call_id;
 use super::seal::{self, Label, Sealed};
@@ -24,11 +25,14 @@ pub(super) struct Transcript {
     pairs: Pairs,
     /// Texts of the model so far; their ids must differ.
     texts: u64,
+    /// How often a call of this id has come. Some servers begin anew with every answer, and here no id comes twice.
+    calls: HashMap<CallId, u32>,
 }
 
 impl Transcript {
     pub(super) fn new(model: Arc<str>, images: bool) -> Self {
-        Self { model, images, ribbon: Ribbon::default(), pairs: Pairs::default(), texts: 0 }
+        let (ribbon, pairs) = (Ribbon::default(), Pairs::default());
+        Self { model, images, ribbon, pairs, texts: 0, calls: HashMap::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -62,7 +66,7 @@ impl Transcript {
     /// Ends a batch of results.
     fn settle(&mut self) {
         for (call, _) in self.pairs.give_up() {
-            self.output(call.as_str(), &[Part::text(NO_RESULT)]);
+            self.output(&call, &[Part::text(NO_RESULT)]);
         }
     }
 
@@ -130,9 +134,11 @@ impl Transcript {
     }
 
     fn call(&mut self, call: &Call) {
+        let times = self.calls.entry(call.id.clone()).or_default();
+        *times += 1;
         let out = &mut self.ribbon.open;
         out.put_slice(br#",{"type":"function_call","call_id":"#);
-        string(out, &call_id(call.id.as_str()));
+        string(out, &call_id(call.id.as_str(), Some(*times)));
         out.put_slice(br#","name":"#);
         string(out, &function_name(&call.name));
         out.put_slice(br#","arguments":"#);
@@ -142,7 +148,7 @@ impl Transcript {
 
     fn result(&mut self, result: &CallResult) {
         match self.pairs.answer(result) {
-            Some(_) => self.output(result.call.as_str(), &result.parts),
+            Some(_) => self.output(&result.call, &result.parts),
             None => {
                 self.settle();
                 let mut parts = orphan(result, &result.text());
@@ -152,10 +158,11 @@ impl Transcript {
         }
     }
 
-    fn output(&mut self, call: &str, parts: &[Part]) {
+    fn output(&mut self, call: &CallId, parts: &[Part]) {
+        let id = call_id(call.as_str(), self.calls.get(call).copied());
         let out = &mut self.ribbon.open;
         out.put_slice(br#",{"type":"function_call_output","call_id":"#);
-        string(out, &call_id(call));
+        string(out, &id);
         out.put_slice(br#","output":"#);
         let text = parts_text(parts);
         if parts.iter().any(|part| matches!(part, Part::Image(_))) {

@@ -27,6 +27,10 @@ const EXHAUSTED: [&str; 2] = ["insufficient_quota", "usage_limit_reached"];
 /// `raw`: an error object, or an event that is one or has one.
 pub(super) fn fault(raw: &[u8], server: &str) -> ModelFault {
     let fault = faults::in_stream(raw, server);
+    if fault.fault.kind == FaultKind::ContextOverflow {
+        // The words are clearer than any code: `invalid_prompt` may be one that is too long.
+        return fault;
+    }
     let codes = faults::said(raw).codes;
     let has = |code: &str| codes.split(' ').any(|one| one == code);
     let known = CODES.iter().find(|(code, _)| has(code)).map(|(_, kind)| *kind);

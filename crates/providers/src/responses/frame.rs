@@ -14,6 +14,9 @@ use crate::pairs::function_name;
 /// OpenAI refuses a lower limit.
 const MAX_TOKENS_LEAST: u64 = 16;
 
+/// For a server that wants instructions when there are none.
+const NO_INSTRUCTIONS: &str = "Answer the user.";
+
 /// One request, ready to be written as often as it must be sent.
 pub(super) struct Frame {
     pub(super) model: Arc<str>,
@@ -81,8 +84,10 @@ impl Frame {
 }
 
 /// Instructions and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
-pub(super) fn fixed_head(system: &str, tools: &[ToolSpec]) -> Bytes {
+/// `instructed`: there must be some.
+pub(super) fn fixed_head(instructed: bool, system: &str, tools: &[ToolSpec]) -> Bytes {
     let mut out = BytesMut::new();
+    let system = if instructed && system.is_empty() { NO_INSTRUCTIONS } else { system };
     if !system.is_empty() {
         out.put_slice(br#""instructions":"#);
         string(&mut out, system);

@@ -1,4 +1,4 @@
-//! Ids of calls as this wire takes them: at most 64 characters, and none that other vendors alone know.
+//! Ids of calls as this wire takes them: at most 64 characters, none that other vendors alone know, and none twice.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,15 @@ const CALL_ID_CHARS_MAX: usize = 64;
 /// What is kept of an id that does not fit, for people who read the request. Leaves room for a dash and the digits.
 const KEPT_CHARS_MAX: usize = 40;
 
-/// The same id for the same call every time, so that call and result still meet.
-pub(super) fn call_id(id: &str) -> Cow<'_, str> {
+/// The same id for the same call every time, so that call and result still meet. `times`: how often it has come.
+pub(super) fn call_id(id: &str, times: Option<u32>) -> Cow<'_, str> {
+    match times {
+        None | Some(0 | 1) => fit(id),
+        Some(times) => Cow::Owned(fit(&format!("{id}#{times}")).into_owned()),
+    }
+}
+
+fn fit(id: &str) -> Cow<'_, str> {
     let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
     if !id.is_empty() && id.len() <= CALL_ID_CHARS_MAX && id.chars().all(fits) {
         return Cow::Borrowed(id);
@@ -36,12 +43,15 @@ mod tests {
             ("call_1|fc_2", "call_1_fc_2-af9de82873fca635".to_owned()),
             ("", "-cbf29ce484222325".to_owned()),
         ] {
-            let got = call_id(id);
+            let got = fit(id);
             assert!(got.len() <= CALL_ID_CHARS_MAX, "{got}");
             assert_eq!(got, want, "{id}");
         }
-        assert_ne!(call_id("a.b"), call_id("a:b"));
-        assert_ne!(call_id(&format!("{long}1")), call_id(&format!("{long}2")));
-        assert!(call_id(&"\u{1F600}".repeat(100)).len() <= CALL_ID_CHARS_MAX);
+        assert_ne!(fit("a.b"), fit("a:b"));
+        assert_ne!(fit(&format!("{long}1")), fit(&format!("{long}2")));
+        assert_eq!(call_id("a", Some(1)), "a");
+        assert!(call_id("a", Some(2)).starts_with("a_2-"));
+        assert_ne!(call_id("a", Some(2)), call_id("a_2", None));
+        assert!(fit(&"\u{1F600}".repeat(100)).len() <= CALL_ID_CHARS_MAX);
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::seal::Label;
-use crate::json::Words;
+use crate::json::{self, Words};
 
 #[derive(Deserialize)]
 pub(super) struct Kind<'a> {
@@ -91,7 +91,9 @@ impl Function<'_> {
 pub(super) fn arguments(raw: Option<&RawValue>) -> Result<Cow<'_, str>, serde_json::Error> {
     match raw.map(RawValue::get) {
         None => Ok(Cow::Borrowed("")),
-        Some(raw) if raw.starts_with('"') => serde_json::from_str::<Words<'_>>(raw).map(|words| words.0),
+        Some(raw) if raw.starts_with('"') => {
+            json::read(raw.as_bytes(), &mut Vec::new()).map(|words: Words<'_>| Cow::Owned(words.0.into_owned()))
+        }
         Some(raw) => Ok(Cow::Borrowed(raw)),
     }
 }

@@ -27,56 +27,52 @@ impl Reasoning {
     }
 }
 
-/// The model's own word for a level; `None` = it has none, and is left to decide. Of models that are not OpenAI's
-/// nothing is known but that they take what most take.
+/// The model's own word for a level; `None` = it has none, and is left to decide.
 fn word(model: &str, level: &Arc<str>) -> Option<Arc<str>> {
-    let lowest = match Family::of(model) {
-        Family::First => Lowest { off: Some("minimal"), minimal: "minimal" },
-        Family::Later => Lowest { off: Some("none"), minimal: "low" },
-        Family::Always => Lowest { off: None, minimal: "low" },
-        Family::Unknown => Lowest { off: None, minimal: "minimal" },
-    };
+    let ends = Ends::of(model);
     match &**level {
-        "off" => lowest.off.map(Arc::from),
-        "minimal" => Some(lowest.minimal.into()),
+        "off" => ends.off.map(Arc::from),
+        "minimal" => Some(ends.minimal.into()),
+        "xhigh" => Some(ends.xhigh.into()),
         _ => Some(level.clone()),
     }
 }
 
-/// Where models differ: the lower end.
-struct Lowest {
+/// The words at both ends of the scale, where models differ. In the middle all know the same.
+struct Ends {
     off: Option<&'static str>,
     minimal: &'static str,
+    xhigh: &'static str,
 }
 
-enum Family {
-    /// `gpt-5` and its small ones: they think a little at least.
-    First,
-    /// From `gpt-5.1` on thinking can be turned off.
-    Later,
-    /// Cannot do without, and knows nothing below `low`: the o series, and the kinds for code and for hard problems.
-    Always,
-    Unknown,
-}
+impl Ends {
+    /// Of models that are not OpenAI's nothing is known: they get our words, and cannot be told to stop thinking.
+    const UNKNOWN: Ends = Ends { off: None, minimal: "minimal", xhigh: "xhigh" };
 
-impl Family {
-    fn of(model: &str) -> Self {
+    fn of(model: &str) -> Ends {
         // Servers that pass requests on name the vendor, too.
         let name = model.rsplit('/').next().unwrap_or_default();
-        let o_series = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|char: char| char.is_ascii_digit()));
-        let Some(version) = name.strip_prefix("gpt-").filter(|_| !name.starts_with("gpt-oss")) else {
-            return if o_series { Family::Always } else { Family::Unknown };
+        let Some(version) = name.strip_prefix("gpt-") else {
+            let digit = |rest: &str| rest.starts_with(|char: char| char.is_ascii_digit());
+            let o_series = name.strip_prefix('o').is_some_and(digit);
+            return if o_series { Ends { off: None, minimal: "low", xhigh: "high" } } else { Ends::UNKNOWN };
         };
         let number = version.split('-').next().unwrap_or_default();
         let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
-        let (Ok(major), Ok(minor)) = (major.parse::<u32>(), minor.parse::<u32>()) else { return Family::Unknown };
+        let (Ok(major), Ok(minor)) = (major.parse::<u32>(), minor.parse::<u32>()) else { return Ends::UNKNOWN };
         let is = |kind: &str| version.split('-').any(|part| part == kind);
+        if major < 5 || is("chat") {
+            return Ends::UNKNOWN;
+        }
+        let xhigh = if (major, minor) >= (5, 2) || is("max") { "xhigh" } else { "high" };
+        if is("codex") || is("pro") {
+            // Made for code and for hard problems: they cannot do without thinking.
+            return Ends { off: None, minimal: "low", xhigh };
+        }
+        // Thinking can be turned off from 5.1 on; before that there was a least of it.
         match (major, minor) {
-            (..5, _) => Family::Unknown,
-            _ if is("chat") => Family::Unknown,
-            _ if is("codex") || is("pro") => Family::Always,
-            (5, 0) => Family::First,
-            _ => Family::Later,
+            (5, 0) => Ends { off: Some("minimal"), minimal: "minimal", xhigh },
+            _ => Ends { off: Some("none"), minimal: "low", xhigh },
         }
     }
 }
@@ -89,17 +85,18 @@ mod tests {
     fn every_model_gets_words_it_knows() {
         // The words for off, minimal, low, xhigh.
         for (model, want) in [
-            ("gpt-5", "minimal minimal low xhigh"),
-            ("gpt-5-mini-2025-08-07", "minimal minimal low xhigh"),
-            ("gpt-5.1", "none low low xhigh"),
+            ("gpt-5", "minimal minimal low high"),
+            ("gpt-5-mini-2025-08-07", "minimal minimal low high"),
+            ("gpt-5.1", "none low low high"),
             ("openai/gpt-5.2", "none low low xhigh"),
             ("gpt-5.5-2026-01-01", "none low low xhigh"),
             ("gpt-6-astra", "none low low xhigh"),
-            ("gpt-5-codex", "- low low xhigh"),
+            ("gpt-5-codex", "- low low high"),
             ("gpt-5.1-codex-max", "- low low xhigh"),
+            ("gpt-5.1-codex-mini", "- low low high"),
             ("gpt-5.4-pro", "- low low xhigh"),
-            ("o3", "- low low xhigh"),
-            ("o4-mini", "- low low xhigh"),
+            ("o3", "- low low high"),
+            ("o4-mini", "- low low high"),
             ("gpt-5.1-chat-latest", "- minimal low xhigh"),
             ("gpt-4o", "- minimal low xhigh"),
             ("gpt-oss-120b", "- minimal low xhigh"),

@@ -46,7 +46,11 @@ impl Quirks {
 
     /// What somebody said about the server needs not be learned.
     pub(super) fn new(compat: &Compat) -> Self {
-        let said = [(compat.reasoning_effort == Some(false), Self::NO_EFFORT)];
+        let said = [
+            (compat.reasoning_effort == Some(false), Self::NO_EFFORT),
+            (compat.output_limit == Some(false), Self::NO_LIMIT),
+            (compat.store == Some(false), Self::NO_STORE),
+        ];
         Self(AtomicU8::new(said.iter().filter(|(said, _)| *said).map(|(_, quirk)| quirk).sum()))
     }
 
@@ -110,6 +114,19 @@ mod tests {
             assert!(quirks.learn(400, body.as_bytes()), "{body}");
             assert_eq!(quirks.0.load(Ordering::Relaxed), quirk, "{body}");
             assert!(!quirks.learn(400, body.as_bytes()), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_somebody_said_needs_no_refusal() {
+        let no = Some(false);
+        for (compat, quirk) in [
+            (Compat { reasoning_effort: no, ..Compat::default() }, Quirks::NO_EFFORT),
+            (Compat { output_limit: no, ..Compat::default() }, Quirks::NO_LIMIT),
+            (Compat { store: no, ..Compat::default() }, Quirks::NO_STORE),
+            (Compat::default(), 0),
+        ] {
+            assert_eq!(Quirks::new(&compat).0.load(Ordering::Relaxed), quirk, "{compat:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use providers::Api;
 use serde_json::{Value, json};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::{
@@ -13,12 +14,114 @@ use crate::support::*;
 
 #[tokio::test]
 async fn a_prompt_streams_word_by_word() {
-    let mock = MockModel::start().await;
-    let events = ask(&provider(&mock), "say 3 words").await;
-    let words = ["w1 ", "w2 ", "w3"].map(|word| ModelEvent::Text(word.into()));
-    assert_eq!(events[..3], words);
-    assert!(matches!(events[3], ModelEvent::Usage(Usage { output: 3, estimated: false, .. })), "{events:?}");
-    assert_eq!(events[4..], [ModelEvent::Finished(Finish::Stop)]);
+    for api in Api::ALL {
+        let mock = MockModel::start().await;
+        let events = ask(&speaking(&mock, api), "say 3 words").await;
+        let words = ["w1 ", "w2 ", "w3"].map(|word| ModelEvent::Text(word.into()));
+        assert_eq!(events[..3], words, "{api:?}");
+        assert!(
+            matches!(events[3], ModelEvent::Usage(Usage { output: 3, estimated: false, .. })),
+            "{api:?} {events:?}"
+        );
+        assert_eq!(events[4..], [ModelEvent::Finished(Finish::Stop)], "{api:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_loop_of_three_rounds_of_thinking_and_calls_goes_back_as_the_vendor_wants_it() {
+    for api in Api::ALL {
+        let mock = MockModel::start().await;
+        let provider = speaking(&mock, api);
+        let mut chat = chat(&provider);
+        chat.push(&user("go"));
+        for round in 0..3 {
+            let seal = format!("c2VhbA{round}==");
+            mock.push(Reply::stream([
+                Step::Thinking(format!("hm {round}")),
+                Step::Seal(seal.clone()),
+                Step::call(0, &format!("call_{round}"), "bash", "{\"command\":\"ls\"}"),
+                Step::finish("tool_calls"),
+                Step::usage(9, 0, 3),
+                Step::Done,
+            ]));
+            let events = all(chat.call(&spec_with_bash())).await;
+            assert_eq!(events.last(), Some(&ModelEvent::Finished(Finish::ToolUse)), "{api:?} {round}: {events:?}");
+            let message = assembled(&events, model(api));
+            let call = message.calls().next().unwrap().id.clone();
+            chat.push(&Message::Assistant(message));
+            chat.push(&Message::Result(ran(call.as_str(), "out")));
+        }
+        mock.push(Reply::text("done"));
+        assert_eq!(text(&all(chat.call(&spec_with_bash())).await), "done", "{api:?}");
+        let body = String::from_utf8(mock.chats().pop().unwrap().body).unwrap();
+        for round in 0..3 {
+            let seal = format!("c2VhbA{round}==");
+            // Chat Completions has no seals but OpenRouter's.
+            assert_eq!(body.matches(&seal).count(), usize::from(api != Api::Completions), "{api:?} {round}: {body}");
+        }
+    }
+}
+
+/// The message of an answer, as the engine puts it together.
+fn assembled(events: &[ModelEvent], model: &str) -> AssistantMessage {
+    let mut blocks: Vec<Block> = Vec::new();
+    for event in events {
+        match (event, blocks.last_mut()) {
+            (ModelEvent::Thinking(more), Some(Block::Thinking { text, opaque: None })) => {
+                *text = format!("{text}{more}").into();
+            }
+            (ModelEvent::Thinking(more), _) => {
+                blocks.push(Block::Thinking { text: more.as_str().into(), opaque: None });
+            }
+            (ModelEvent::Text(more), _) => blocks.push(Block::Text(more.as_str().into())),
+            (ModelEvent::Seal(seal), Some(Block::Thinking { opaque: opaque @ None, .. })) => {
+                *opaque = Some(seal.as_str().into());
+            }
+            (ModelEvent::Seal(seal), Some(Block::Call(Call { seal: sealed @ None, .. }))) => {
+                *sealed = Some(seal.as_str().into());
+            }
+            (ModelEvent::Seal(seal), _) => {
+                blocks.push(Block::Thinking { text: "".into(), opaque: Some(seal.as_str().into()) });
+            }
+            (ModelEvent::Redacted(sealed), _) => blocks.push(Block::Redacted(sealed.as_str().into())),
+            (ModelEvent::Call { id: Some(id), name: Some(name), .. }, _) => blocks.push(Block::Call(Call {
+                id: id.as_str().into(),
+                name: name.as_str().into(),
+                input: CallInput::Object(Json::trusted(r#"{"command":"ls"}"#)),
+                seal: None,
+            })),
+            _ => {}
+        }
+    }
+    AssistantMessage {
+        blocks,
+        model: model.into(),
+        end: MessageEnd::Finished(Finish::ToolUse),
+        usage: Usage::default(),
+    }
+}
+
+fn ran(call: &str, output: &str) -> CallResult {
+    CallResult {
+        call: call.into(),
+        tool: "bash".into(),
+        end: CallEnd::Ran,
+        parts: vec![Part::text(output)],
+        is_error: false,
+        duration_ms: 1,
+        mutation: None,
+        edits: Vec::new(),
+        details: None,
+    }
+}
+
+fn spec_with_bash() -> CallSpec {
+    let tool = ToolSpec {
+        name: "bash".into(),
+        description: "Runs.".into(),
+        schema: Json::trusted(r#"{"type":"object","properties":{}}"#),
+    };
+    CallSpec { system: "be brief".into(), tools: Arc::from([tool]), max_tokens: 4_000, thinking: Some("high".into()) }
 }
 
 #[tokio::test]
@@ -183,16 +286,16 @@ async fn a_server_that_does_not_stream_is_understood() {
 
 #[tokio::test]
 async fn every_reason_to_stop_has_its_meaning() {
-    for (reason, want) in [
-        ("stop", Finish::Stop),
-        ("length", Finish::Length),
-        ("content_filter", Finish::Refusal),
-        // Calls were announced and none came.
-        ("tool_calls", Finish::Stop),
-        ("something_new", Finish::Stop),
-    ] {
-        let events = answer(Reply::stream([Step::text("x"), Step::finish(reason), Step::Done])).await;
-        assert_eq!(events.last(), Some(&ModelEvent::Finished(want)), "{reason}");
+    for api in Api::ALL {
+        for (reason, want) in [
+            ("stop", Finish::Stop),
+            ("length", Finish::Length),
+            ("content_filter", Finish::Refusal),
+            ("refusal", Finish::Refusal),
+        ] {
+            let events = answer_in(api, Reply::stream([Step::text("x"), Step::finish(reason), Step::Done])).await;
+            assert_eq!(events.last(), Some(&ModelEvent::Finished(want)), "{api:?} {reason}");
+        }
     }
     let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"I will not\"}}]}\n\n";
     let events = answer(Reply::stream([Step::Raw(refusal.into()), Step::finish("stop"), Step::Done])).await;
@@ -211,10 +314,14 @@ async fn usage_is_told_once_and_done_may_be_missing() {
 
 #[tokio::test]
 async fn a_burst_in_one_packet_yields_one_event_per_delta() {
-    let burst: Vec<u8> = (0..500).flat_map(|n| Step::Text(format!("{n} ")).bytes().unwrap()).collect();
-    let events = answer(Reply::stream([Step::Raw(burst), Step::finish("stop"), Step::Done])).await;
-    assert_eq!(events.len(), 501);
-    assert_eq!(events[499], ModelEvent::Text("499 ".into()));
+    for api in Api::ALL {
+        let mut steps: Vec<Step> = (0..500).map(|n| Step::Text(format!("{n} "))).collect();
+        steps.extend([Step::finish("stop"), Step::Done]);
+        let burst = Step::Raw(format(api).stream(&steps));
+        let events = uncounted(answer_in(api, Reply::stream([burst])).await);
+        assert_eq!(events.len(), 501, "{api:?}");
+        assert_eq!(events[499], ModelEvent::Text("499 ".into()), "{api:?}");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use providers::{Client, Compat, Config, TokensField};
+use providers::{Api, Client, Compat, Config, ThinkingFormat, TokensField};
 use providers::{Credentials, Known, Late, Secret};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{CallSpec, Fault, FaultKind, Later, ModelInfo, Provider};
@@ -108,6 +108,38 @@ async fn what_was_said_about_a_server_is_heeded_from_the_first_request_on() {
         let quiet = body(Compat::default(), thinking, level).await;
         assert!(quiet.get("reasoning_effort").is_none(), "{level:?} {thinking}: {quiet}");
     }
+}
+
+#[tokio::test]
+async fn what_is_known_of_a_server_by_its_name_is_heeded_where_nobody_said_otherwise() {
+    let mock = MockModel::start().await;
+    let deepseek = provider_with(&mock, |config| config.provider = Some("deepseek".into()));
+    let model = ModelInfo::named("mock/nice", 1000);
+    let spec = CallSpec { thinking: Some("high".into()), ..spec() };
+    let body = async |compat: Compat| {
+        let mut chat = deepseek.chat_with(&model, compat);
+        chat.push(&user("say hi"));
+        all(chat.call(&spec)).await;
+        mock.last_chat()
+    };
+    let known = body(Compat::default()).await;
+    assert_eq!((&known["thinking"]["type"], &known["reasoning_effort"]), (&"enabled".into(), &"high".into()));
+    let told = body(Compat { reasoning_effort: Some(false), ..Compat::default() }).await;
+    assert_eq!((&told["thinking"]["type"], told.get("reasoning_effort")), (&"enabled".into(), None));
+    let other = body(Compat { thinking_format: Some(ThinkingFormat::Effort), ..Compat::default() }).await;
+    assert_eq!((other.get("thinking"), &other["reasoning_effort"]), (None, &"high".into()));
+
+    // The quirks are those of one format: the same server in another has none of them.
+    let claude = speaking_with(&mock, Api::Anthropic, |config| config.provider = Some("zai".into()));
+    let plain = speaking(&mock, Api::Anthropic);
+    for provider in [claude, plain] {
+        let mut chat = chat(&provider);
+        chat.push(&user("say hi"));
+        all(chat.call(&spec)).await;
+    }
+    let bodies: Vec<Vec<u8>> = mock.chats().into_iter().map(|request| request.body).collect();
+    let [.., one, other] = &bodies[..] else { panic!("two requests") };
+    assert_eq!(one, other);
 }
 
 #[tokio::test]

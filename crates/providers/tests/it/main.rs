@@ -1,6 +1,7 @@
 //! The provider against a real server on loopback.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
+mod anthropic;
 mod calls;
 mod catalogue;
 mod connections;
@@ -8,11 +9,15 @@ mod custom;
 mod cuts;
 mod detection;
 mod endpoint;
+mod gemini;
 mod live;
 mod once;
+mod peers;
 mod refusals;
+mod responses;
 mod secrets;
 mod sent;
 mod silence;
 mod support;
 mod timing;
+mod tls;

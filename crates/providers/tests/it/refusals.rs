@@ -1,6 +1,6 @@
-//! What a server refuses becomes a typed fault.
+//! What a server refuses becomes a typed fault, in every format.
 
-use providers::{Client, Config};
+use providers::{Api, Client, Config};
 use testkit::mock_model::{MockModel, Reply, Step};
 use vocab::FaultKind::*;
 use vocab::Provider;
@@ -10,36 +10,76 @@ use crate::support::*;
 #[tokio::test]
 async fn a_refusal_keeps_status_kind_and_the_time_to_wait() {
     let overflow = "This model's maximum context length is 8192 tokens";
-    for (reply, kind, retryable, wait) in [
-        (Reply::error(429, "slow").header("retry-after", "7"), RateLimited, true, Some(7_000)),
-        (Reply::error(429, "slow").header("retry-after-ms", "30"), RateLimited, true, Some(30)),
-        (
-            Reply::error(429, "slow")
-                .header("date", "Sun, 06 Nov 1994 08:49:37 GMT")
-                .header("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT"),
-            RateLimited,
-            true,
-            Some(60_000),
-        ),
-        (Reply::error(429, "slow"), RateLimited, true, None),
-        (Reply::error(503, "busy").header("retry-after", "1"), Provider, true, Some(1_000)),
-        (Reply::error(500, "boom"), Provider, true, None),
-        (Reply::error(529, "overloaded"), Provider, true, None),
-        (Reply::error(408, "late"), Provider, true, None),
-        (Reply::error(401, "who"), Auth, false, None),
-        (Reply::error(403, "no"), Auth, false, None),
-        (Reply::error(400, "bad"), BadRequest, false, None),
-        (Reply::error(404, "no such model"), BadRequest, false, None),
-        (Reply::error(400, overflow), ContextOverflow, false, None),
-        (Reply::plain(413, "text/plain", "too large"), ContextOverflow, false, None),
-        (Reply::plain(502, "text/html", "<html>nginx</html>"), Provider, true, None),
-    ] {
-        let Reply::Plain { status, .. } = reply else { unreachable!() };
-        let events = answer(reply).await;
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+    let exhausted = |budget: &str, reset: &str, until: &str| {
+        Reply::error(429, "slow").header("date", date).header(budget, "0").header(reset, until)
+    };
+    for api in Api::ALL {
+        for (reply, kind, retryable, wait) in [
+            (Reply::error(429, "slow").header("retry-after", "7"), RateLimited, true, Some(7_000)),
+            (Reply::error(429, "slow").header("retry-after-ms", "30"), RateLimited, true, Some(30)),
+            (
+                Reply::error(429, "slow").header("date", date).header("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT"),
+                RateLimited,
+                true,
+                Some(60_000),
+            ),
+            (
+                exhausted("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens", "6m0s"),
+                RateLimited,
+                true,
+                Some(360_000),
+            ),
+            (
+                exhausted(
+                    "anthropic-ratelimit-tokens-remaining",
+                    "anthropic-ratelimit-tokens-reset",
+                    "1994-11-06T08:50:37Z",
+                ),
+                RateLimited,
+                true,
+                Some(60_000),
+            ),
+            (Reply::error(429, "slow"), RateLimited, true, None),
+            (Reply::error(429, "slow").header("x-should-retry", "false"), RateLimited, false, None),
+            (Reply::error(503, "busy").header("retry-after", "1"), Provider, true, Some(1_000)),
+            (Reply::error(500, "boom"), Provider, true, None),
+            (Reply::error(529, "overloaded"), Provider, true, None),
+            (Reply::error(408, "late"), Provider, true, None),
+            (Reply::error(401, "who"), Auth, false, None),
+            (Reply::error(403, "no"), Auth, false, None),
+            (Reply::error(400, "bad"), BadRequest, false, None),
+            (Reply::error(404, "no such model"), BadRequest, false, None),
+            (Reply::error(400, overflow), ContextOverflow, false, None),
+            (Reply::plain(413, "text/plain", "too large"), ContextOverflow, false, None),
+            (Reply::plain(502, "text/html", "<html>nginx</html>"), Provider, true, None),
+        ] {
+            let Reply::Plain { status, .. } = reply else { unreachable!() };
+            let events = answer_in(api, reply).await;
+            let fault = failure(&events);
+            let got = (fault.fault.kind, fault.retryable, fault.retry_after_ms);
+            assert_eq!(got, (kind, retryable, wait), "{api:?} {fault:?}");
+            assert_eq!(fault.status, Some(status), "{api:?}");
+            assert!(fault.fault.message.starts_with(&format!("{status} ")), "{api:?} {fault:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_address_is_told_with_the_end_of_the_right_one() {
+    for (api, end) in
+        [(Api::Completions, "/v1"), (Api::Responses, "/v1"), (Api::Anthropic, "/v1"), (Api::Gemini, "/v1beta")]
+    {
+        let mock = MockModel::start().await;
+        let server = format!("http://127.0.0.1:{}", mock.port);
+        let provider = speaking_with(&mock, api, |config| config.base_url = server.clone());
+        let events = ask(&provider, "x").await;
         let fault = failure(&events);
-        assert_eq!((fault.fault.kind, fault.retryable, fault.retry_after_ms), (kind, retryable, wait), "{fault:?}");
-        assert_eq!(fault.status, Some(status));
-        assert!(fault.fault.message.starts_with(&format!("{status} ")), "{fault:?}");
+        assert_eq!(fault.status, Some(404), "{api:?}");
+        let want = format!("should the base URL {server} end in {end}?");
+        assert!(fault.fault.hints.contains(&want), "{api:?} {fault:?}");
+        let fault = provider.models().await.unwrap_err();
+        assert!(fault.hints.contains(&want), "{api:?} {fault:?}");
     }
 }
 
@@ -54,35 +94,39 @@ async fn refusals_come_with_a_hint_and_short() {
 
 #[tokio::test]
 async fn what_is_no_model_stream_is_named() {
-    for (content_type, body, word) in [
-        ("text/html; charset=utf-8", "<html>welcome</html>", "HTML"),
-        ("image/png", "x", "image/png"),
-        ("application/json", "{\"hello\":", "cannot be read"),
-    ] {
-        let events = answer(Reply::plain(200, content_type, body)).await;
-        assert_eq!(failure_kind(&events), Provider);
-        assert!(failure(&events).fault.message.contains(word), "{events:?}");
+    for api in Api::ALL {
+        for (content_type, body, word) in [
+            ("text/html; charset=utf-8", "<html>welcome</html>", "HTML"),
+            ("image/png", "x", "image/png"),
+            ("application/json", "{\"hello\":", "cannot be read"),
+        ] {
+            let events = answer_in(api, Reply::plain(200, content_type, body)).await;
+            assert_eq!(failure_kind(&events), Provider, "{api:?}");
+            assert!(failure(&events).fault.message.contains(word), "{api:?} {events:?}");
+        }
+        // JSON that is no answer, and HTML that calls itself a stream.
+        let events = answer_in(api, Reply::plain(200, "application/json", "{\"hello\":1}")).await;
+        assert!(matches!(failure_kind(&events), StreamCut | Provider), "{api:?} {events:?}");
+        let html = Step::Raw(b"<!doctype html>\n<p>hi</p>\n".to_vec());
+        assert_eq!(failure_kind(&answer_in(api, Reply::stream([html])).await), StreamCut, "{api:?}");
     }
-    // JSON that is no answer, and HTML that calls itself a stream.
-    let events = answer(Reply::plain(200, "application/json", "{\"hello\":1}")).await;
-    assert_eq!(failure_kind(&events), StreamCut);
-    let html = Step::Raw(b"<!doctype html>\n<p>hi</p>\n".to_vec());
-    assert_eq!(failure_kind(&answer(Reply::stream([html])).await), StreamCut);
 }
 
 #[tokio::test]
 async fn a_redirect_is_not_followed_and_the_key_stays() {
     let elsewhere = MockModel::start().await;
-    for status in [301, 302, 303, 307, 308] {
-        let mock = MockModel::start().await;
-        let location = format!("http://localhost:{}/v1/chat/completions", elsewhere.port);
-        mock.push(Reply::plain(status, "text/plain", "").header("location", &location));
-        mock.set_models(Reply::plain(status, "text/plain", "").header("location", &location));
-        let provider = provider(&mock);
-        let events = ask(&provider, "x").await;
-        assert!(failure(&events).fault.message.contains("redirects to localhost"), "{events:?}");
-        assert!(!failure(&events).retryable);
-        assert!(provider.models().await.is_err());
+    for api in Api::ALL {
+        for status in [301, 302, 303, 307, 308] {
+            let mock = MockModel::start().await;
+            let location = format!("http://localhost:{}/v1/chat/completions", elsewhere.port);
+            mock.push(Reply::plain(status, "text/plain", "").header("location", &location));
+            mock.set_models(Reply::plain(status, "text/plain", "").header("location", &location));
+            let provider = speaking(&mock, api);
+            let events = ask(&provider, "x").await;
+            assert!(failure(&events).fault.message.contains("redirects to localhost"), "{api:?} {events:?}");
+            assert!(!failure(&events).retryable, "{api:?}");
+            assert!(provider.models().await.is_err(), "{api:?}");
+        }
     }
     assert_eq!(elsewhere.connections(), 0);
 }

@@ -3,14 +3,14 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use providers::{CallIds, Client, Compat, ReasoningBack, Replay};
+use providers::{Api, CallIds, Client, Compat, ReasoningBack, Replay};
 use testkit::mock_model::{MockModel, Reply};
 use vocab::{
     AssistantMessage, Block, Call, CallInput, Chat, Finish, Json, Message, MessageEnd, ModelEvent, ModelStream,
     Provider, Sent, Usage,
 };
 
-use crate::support::{chat, provider_with, spec, user};
+use crate::support::{chat, provider_with, speaking, spec, user};
 
 /// All requests of one call.
 async fn sent(mut stream: ModelStream) -> Vec<(Arc<Sent>, u64)> {
@@ -43,6 +43,31 @@ async fn each_request_is_told_and_written_again_byte_for_byte() {
             assert_eq!(*bytes, body.len() as u64);
             assert_eq!(*sent.url, format!("{}/chat/completions", mock.base_url));
             assert!(!format!("{sent:?}").contains("canary"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_format_is_written_again_byte_for_byte() {
+    for api in Api::ALL {
+        let mock = MockModel::start().await;
+        let provider = speaking(&mock, api);
+        let mut chat = chat(&provider);
+        let mut replay: Option<Replay> = None;
+        for round in 0..3 {
+            let message = user(&format!("say {round}"));
+            chat.push(&message);
+            let told = sent(chat.call(&spec())).await;
+            assert_eq!(told.len(), 1, "{api:?}");
+            let (sent, bytes) = &told[0];
+            let replay = replay.get_or_insert_with(|| Replay::new(sent).unwrap());
+            replay.push(&message);
+            let request = mock.chats().pop().unwrap();
+            assert_eq!(String::from_utf8_lossy(&replay.body(sent)), String::from_utf8_lossy(&request.body), "{api:?}");
+            assert_eq!(*bytes, request.body.len() as u64, "{api:?}");
+            assert_eq!(*sent.url, format!("http://127.0.0.1:{}{}", mock.port, request.path), "{api:?}");
+            assert_eq!(&*sent.api, api.as_str());
+            assert!(!format!("{sent:?}").contains("canary"), "{api:?}");
         }
     }
 }

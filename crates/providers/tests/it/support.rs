@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::sync::Arc;
 
 use providers::Secret;
-use providers::{Client, Config};
-use testkit::mock_model::{MockModel, Reply};
+use providers::{Api, Client, Config};
+use testkit::mock_model::{Format, MockModel, Reply};
 use vocab::{CallSpec, Chat, FaultKind, Message, ModelEvent, ModelFault, ModelStream, Part, Provider};
 
 pub(crate) const KEY: &str = "sk-canary-7f3a91d2c4";
@@ -22,8 +22,41 @@ pub(crate) fn provider_with(mock: &MockModel, change: impl FnOnce(&mut Config)) 
     Client::new(config).unwrap()
 }
 
+/// A client that speaks this format.
+pub(crate) fn speaking(mock: &MockModel, api: Api) -> Client {
+    speaking_with(mock, api, |_| {})
+}
+
+pub(crate) fn speaking_with(mock: &MockModel, api: Api, change: impl FnOnce(&mut Config)) -> Client {
+    provider_with(mock, |config| {
+        config.api = api;
+        config.base_url = mock.url(format(api)).to_owned();
+        change(config);
+    })
+}
+
+/// The mock's name for a format.
+pub(crate) fn format(api: Api) -> Format {
+    match api {
+        Api::Completions => Format::Completions,
+        Api::Responses => Format::Responses,
+        Api::Anthropic => Format::Anthropic,
+        Api::Gemini => Format::Gemini,
+    }
+}
+
+/// A model the mock has in this format.
+pub(crate) fn model(api: Api) -> &'static str {
+    match api {
+        Api::Completions | Api::Responses => "mock/alpha",
+        Api::Anthropic => "claude-mock-large",
+        Api::Gemini => "gemini-3-mock",
+    }
+}
+
 pub(crate) fn chat(provider: &Client) -> Box<dyn Chat> {
-    provider.chat(&provider.resolve("mock/alpha").unwrap()).unwrap()
+    let api = Api::parse(&provider.resolve("any").unwrap().api).unwrap();
+    provider.chat(&provider.resolve(model(api)).unwrap()).unwrap()
 }
 
 pub(crate) fn spec() -> CallSpec {
@@ -39,6 +72,16 @@ pub(crate) async fn next(stream: &mut ModelStream) -> Option<ModelEvent> {
     loop {
         match poll_fn(|cx| stream.as_mut().poll_next(cx)).await {
             Some(ModelEvent::Sent { .. }) => {}
+            other => return other,
+        }
+    }
+}
+
+/// As above, without counts.
+pub(crate) async fn next_said(stream: &mut ModelStream) -> Option<ModelEvent> {
+    loop {
+        match next(stream).await {
+            Some(ModelEvent::Usage(_)) => {}
             other => return other,
         }
     }
@@ -66,9 +109,19 @@ pub(crate) async fn ask(provider: &Client, prompt: &str) -> Vec<ModelEvent> {
 
 /// The answer to one scripted reply.
 pub(crate) async fn answer(reply: Reply) -> Vec<ModelEvent> {
+    answer_in(Api::Completions, reply).await
+}
+
+/// The same in any format.
+pub(crate) async fn answer_in(api: Api, reply: Reply) -> Vec<ModelEvent> {
     let mock = MockModel::start().await;
     mock.push(reply);
-    ask(&provider(&mock), "x").await
+    ask(&speaking(&mock, api), "x").await
+}
+
+/// Without counts: some formats always have them.
+pub(crate) fn uncounted(events: Vec<ModelEvent>) -> Vec<ModelEvent> {
+    events.into_iter().filter(|event| !matches!(event, ModelEvent::Usage(_))).collect()
 }
 
 pub(crate) fn text(events: &[ModelEvent]) -> String {

@@ -12,6 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::Request;
 use super::answer::Said;
 use super::format::{Asked, Format, Speech};
 use super::responses::item_id;
@@ -85,10 +86,13 @@ fn unified(seal: &str) -> String {
 }
 
 /// What the vendor would complain about, if anything.
-pub(super) fn complaint(asked: &Asked, body: &Value, known: &Known) -> Option<String> {
+pub(super) fn complaint(asked: &Asked, request: &Request, body: &Value, known: &Known) -> Option<String> {
     let checked = match asked.format {
         Format::Completions => completions::check(body),
-        Format::Anthropic => anthropic::check(body, known),
+        Format::Anthropic => match request.header("anthropic-version") {
+            Some(_) => anthropic::check(body, known),
+            None => Err("anthropic-version: header is required".into()),
+        },
         Format::Responses => responses::check(body, known),
         Format::Gemini => gemini::check(body, &asked.model, known),
     };
@@ -126,6 +130,23 @@ mod tests {
             let got = check(&body);
             assert!(got.as_ref().is_err_and(|words| words.contains(want)), "wanted {want:?}, got {got:?} for {body}");
         }
+    }
+
+    #[test]
+    fn a_request_without_a_version_is_refused_where_one_is_wanted() {
+        let body = serde_json::json!({ "max_tokens": 9, "messages": [{ "role": "user", "content": "x" }] });
+        let asked = Format::Anthropic.asked("/v1/messages", &body, 0);
+        let mut request = Request {
+            method: "POST".into(),
+            path: "/v1/messages".into(),
+            headers: vec![],
+            body: vec![],
+            connection: 0,
+        };
+        let complaint = |request: &Request| super::complaint(&asked, request, &body, &Known::default());
+        assert!(complaint(&request).unwrap().contains("anthropic-version"));
+        request.headers.push(("anthropic-version".into(), "2023-06-01".into()));
+        assert_eq!(complaint(&request), None);
     }
 
     #[test]

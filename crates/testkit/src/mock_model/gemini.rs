@@ -11,9 +11,10 @@ pub const MODELS: [(&str, u64); 2] = [("gemini-3-mock", 1_048_576), ("gemini-2.5
 
 pub(super) const STREAM: &str = "streamGenerateContent";
 
-/// The model and the method of a chat path.
+/// The model and the method of a chat path. Both versions are served, and mean the same.
 pub(super) fn target(path: &str) -> Option<(&str, &str)> {
-    let (model, method) = path.strip_prefix("/v1beta/models/")?.rsplit_once(':')?;
+    let target = path.strip_prefix("/v1beta/models/").or_else(|| path.strip_prefix("/v1/models/"))?;
+    let (model, method) = target.rsplit_once(':')?;
     matches!(method, STREAM | "generateContent").then_some((model, method))
 }
 

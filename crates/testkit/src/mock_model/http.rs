@@ -77,7 +77,7 @@ impl Connection {
             };
             let asked = format.asked(&request.path, &body, number);
             if !self.state.lenient.load(Ordering::Relaxed)
-                && let Some(complaint) = checks::complaint(&asked, &body, &lock(&self.state.known))
+                && let Some(complaint) = checks::complaint(&asked, request, &body, &lock(&self.state.known))
             {
                 return (None, shaped(Reply::error(400, &complaint), format));
             }
@@ -204,10 +204,10 @@ impl Connection {
                 out.extend_from_slice(format!("{:x}\r\n", bytes.len()).as_bytes());
                 out.extend_from_slice(&bytes);
                 out.extend_from_slice(b"\r\n");
-                if matches!(step, Step::Done) {
-                    // Goes out with the end of the body, as servers do.
-                    continue;
-                }
+            }
+            if is_end(speech.asked.format, &speech.steps[at..]) {
+                // Goes out with the end of the body, as servers do.
+                continue;
             }
             self.stream.write_all(&out).await?;
             out.clear();
@@ -240,6 +240,18 @@ impl Connection {
             () = what => Ok(()),
             () = gone => Err(io::ErrorKind::ConnectionAborted.into()),
         }
+    }
+}
+
+/// Whether nothing is said behind the first of these steps. The last word of Responses is the finish itself.
+fn is_end(format: Format, steps: &[Step]) -> bool {
+    let quiet = |step: &Step| matches!(step, Step::Usage { .. } | Step::Done);
+    match steps {
+        [Step::Done, ..] => true,
+        [Step::Finish(_) | Step::Usage { .. }, rest @ ..] => {
+            format == Format::Responses && !rest.is_empty() && rest.iter().all(quiet)
+        }
+        _ => false,
     }
 }
 

@@ -6,6 +6,10 @@
 //! think "..."                     reasoning, one delta, and its seal
 //! call TOOL {"json": "object"}    a tool call; the object may be left out
 //! stall 2 say 5 words             two of the five words, then silence
+//! redact "..."                    a thought that is sealed as a whole
+//! count 100 30 20 7               tokens: prompt, of these cached and written, said
+//! finish length                   how the reply ends, in the words of [`Step::Finish`]
+//! break 529                       an error in the middle of the stream
 //! fail 503                        an HTTP error instead of an answer
 //! ```
 //!
@@ -33,6 +37,10 @@ pub enum Action {
     Think(String),
     Call { tool: String, arguments: String },
     Stall { after: usize, of: usize },
+    Redact(String),
+    Count([u64; 4]),
+    Finish(String),
+    Break(u16),
     Fail(u16),
 }
 
@@ -87,6 +95,7 @@ pub(super) fn reply(format: Format, body: &[u8], request: &Value, fails: &mut Fa
 fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
     let mut steps = Vec::new();
     let (mut calls, mut sealed) = (0, false);
+    let (mut finish, mut count) = (None, None);
     let numbered = |count: usize, of: usize| {
         (1..=count).map(move |n| Step::Text(if n == of { format!("w{n}") } else { format!("w{n} ") }))
     };
@@ -110,13 +119,24 @@ fn play(actions: &[Action], round: usize, body_bytes: usize) -> Reply {
                 steps.extend(numbered(*after, *of));
                 steps.push(Step::Hold);
             }
+            Action::Redact(text) => {
+                steps.push(Step::Redacted(seal(text, round)));
+                sealed = true;
+            }
+            Action::Count(counts) => count = Some(*counts),
+            Action::Finish(reason) => finish = Some(reason.as_str()),
+            Action::Break(status) => {
+                steps.push(Step::Error { status: *status, message: format!("scripted break {status}") });
+                return Reply::stream(steps);
+            }
             Action::Fail(status) => return Reply::error(*status, &format!("scripted failure {status}")),
         }
     }
     let said = steps.iter().filter(|step| !matches!(step, Step::Seal(_))).count() as u64;
-    steps.push(Step::finish(if calls > 0 { "tool_calls" } else { "stop" }));
+    steps.push(Step::finish(finish.unwrap_or(if calls > 0 { "tool_calls" } else { "stop" })));
     // A token for every four bytes asked and every delta said: enough to make sums that can be checked.
-    steps.extend([Step::usage(body_bytes as u64 / 4, 0, said), Step::Done]);
+    let [prompt, cached, written, completion] = count.unwrap_or([body_bytes as u64 / 4, 0, 0, said]);
+    steps.extend([Step::Usage { prompt, cached, written, completion }, Step::Done]);
     Reply::stream(steps)
 }
 
@@ -155,8 +175,33 @@ fn action(text: &str) -> Option<(Action, &str)> {
         let (of, rest) = count_words(keyword(rest.trim_start(), "say")?)?;
         return Some((Action::Stall { after: after.parse().ok()?, of }, rest));
     }
-    let (status, rest) = word(keyword(text, "fail")?)?;
-    Some((Action::Fail(status.parse().ok().filter(|status| (400..600).contains(status))?), rest))
+    if let Some(rest) = keyword(text, "redact") {
+        let (text, rest) = phrase(rest)?;
+        return Some((Action::Redact(text), rest));
+    }
+    if let Some(mut rest) = keyword(text, "count") {
+        let mut counts = [0; 4];
+        for count in &mut counts {
+            let (number, behind) = word(rest.trim_start())?;
+            (*count, rest) = (number.parse().ok()?, behind);
+        }
+        return Some((Action::Count(counts), rest));
+    }
+    if let Some(rest) = keyword(text, "finish") {
+        let (reason, rest) = word(rest)?;
+        return Some((Action::Finish(reason.into()), rest));
+    }
+    if let Some(rest) = keyword(text, "break") {
+        let (status, rest) = status(rest)?;
+        return Some((Action::Break(status), rest));
+    }
+    let (status, rest) = status(keyword(text, "fail")?)?;
+    Some((Action::Fail(status), rest))
+}
+
+fn status(text: &str) -> Option<(u16, &str)> {
+    let (status, rest) = word(text)?;
+    Some((status.parse().ok().filter(|status| (400..600).contains(status))?, rest))
 }
 
 /// `text` behind this word and the space after it.
@@ -229,6 +274,13 @@ mod tests {
             ("stall 2 say 5 words", vec![vec![Action::Stall { after: 2, of: 5 }]]),
             ("think \"hm\" and say y", vec![vec![Action::Think("hm".into()), Action::SayText("y".into())]]),
             ("fail 503 then say hi", vec![vec![Action::Fail(503)], vec![Action::SayText("hi".into())]]),
+            ("redact \"hm\"", vec![vec![Action::Redact("hm".into())]]),
+            (
+                "say x and count 10 3 2 5 and finish length",
+                vec![vec![Action::SayText("x".into()), Action::Count([10, 3, 2, 5]), Action::Finish("length".into())]],
+            ),
+            ("say 2 words and break 529", vec![vec![Action::SayWords(2), Action::Break(529)]]),
+            ("count 1 2 3", vec![]),
             ("hello", vec![]),
             ("fail 42", vec![]),
             ("say", vec![]),

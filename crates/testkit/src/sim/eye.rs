@@ -408,6 +408,7 @@ fn live_turn(event: &Event) -> Option<&TurnId> {
         | Event::Thinking { turn, .. }
         | Event::CallInput { turn, .. }
         | Event::CallProgress { turn, .. }
+        | Event::Sealed { turn, .. }
         | Event::ModelCalled { turn }
         | Event::RetryEnded { turn, .. } => Some(turn),
         _ => None,

@@ -76,8 +76,8 @@ impl Reading {
                 if !self.ended.insert(end.turn.clone()) {
                     return Err(format!("turn {} ends twice", end.turn));
                 }
-                if end.usage.input < self.usage.input || end.usage.output < self.usage.output {
-                    return Err(format!("turn {} used {:?} but its replies {:?}", end.turn, end.usage, self.usage));
+                if end.usage != self.usage {
+                    return Err(format!("turn {} used {:?} but its calls {:?}", end.turn, end.usage, self.usage));
                 }
             }
             Body::Assistant { turn: Some(turn), message } => {
@@ -136,11 +136,27 @@ impl Reading {
             }
             Body::Todos { .. } => self.numbers.lists += 1,
             Body::User { from: vocab::UserFrom::Reminder, .. } => self.numbers.reminders += 1,
+            Body::Spent { turn: Some(_), usage, .. } => self.usage.add(usage),
             Body::Retrying { .. } => self.numbers.retries += 1,
+            Body::FellBack(_) => self.numbers.fallbacks += 1,
             _ => {}
         }
         Ok(())
     }
+}
+
+/// What a whole log has used: every turn, every summary, and what was spent beside them.
+pub(super) fn used(entries: &[Arc<Entry>]) -> Usage {
+    let mut sum = Usage::default();
+    for entry in entries {
+        match &entry.body {
+            Body::TurnEnded(end) => sum.add(&end.usage),
+            Body::Compacted(done) => sum.add(&done.usage),
+            Body::Spent { turn: None, usage, .. } => sum.add(usage),
+            _ => {}
+        }
+    }
+    sum
 }
 
 /// The running turn that an entry belongs to.

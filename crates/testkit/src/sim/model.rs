@@ -49,7 +49,8 @@ impl Provider for SimModel {
             "a" | "b" => {
                 let window = if slug == "a" { WINDOW } else { WINDOW * 4 };
                 // Each is of a provider of its own.
-                Ok(ModelInfo { images: false, provider: slug.into(), ..ModelInfo::named(slug, window) })
+                let fallbacks = if slug == "a" { Arc::from(["nowhere".into(), "b".into()]) } else { Arc::from([]) };
+                Ok(ModelInfo { images: false, provider: slug.into(), fallbacks, ..ModelInfo::named(slug, window) })
             }
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: a, b)"))),
         }

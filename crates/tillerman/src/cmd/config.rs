@@ -8,6 +8,7 @@ use vocab::{Fault, FaultKind, Mode};
 use crate::args;
 use crate::config::{self, Config, Home, KEYS, Request, Setting, process_env};
 use crate::print::{say, warning};
+use crate::wiring::VENDORS;
 
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
     match args.verb {
@@ -74,8 +75,9 @@ fn all(config: &Config) -> anyhow::Result<u8> {
         text.push_str(&line);
         text.push('\n');
     }
-    let secret = process_env("OPENAI_API_KEY").filter(|key| !key.is_empty());
-    let shown = if secret.is_some() { "***  # OPENAI_API_KEY in the environment" } else { "-" };
+    let variables = VENDORS.iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name);
+    let set: Vec<&str> = variables.filter(|name| process_env(name).is_some_and(|key| !key.trim().is_empty())).collect();
+    let shown = if set.is_empty() { "-".to_owned() } else { format!("***  # {} in the environment", set.join(", ")) };
     text.push_str(&format!("{:width$}  {shown}\n", "(api key)"));
     say(&text)?;
     Ok(0)

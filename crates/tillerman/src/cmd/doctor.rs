@@ -11,7 +11,7 @@ use crate::config::Home;
 use crate::print::{colours, say};
 use crate::setup::{self, Prepared};
 use crate::terminal::{FAILED, OK, Paint};
-use crate::wiring;
+use crate::wiring::{self, Lookout, Standpoint, VENDORS};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &args::Doctor) -> anyhow::Result<u8> {
         Ok(prepared) => {
             findings.extend(data_directory(&prepared.home));
             findings.extend(configuration(&prepared));
-            findings.push(model(prepared)?);
+            findings.extend(models(prepared)?);
         }
         Err(fault) => findings.push(finding(Verdict::Fail, "config", with_hints(&fault))),
     }
@@ -105,12 +105,29 @@ fn configuration(prepared: &Prepared) -> Vec<Finding> {
     findings
 }
 
-fn model(prepared: Prepared) -> anyhow::Result<Finding> {
+/// The model that would be used, and every source of models: what was found where.
+fn models(mut prepared: Prepared) -> anyhow::Result<Vec<Finding>> {
+    prepared.setup.lookout = Lookout::Wait;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(match runtime.block_on(wiring::build(prepared.setup)) {
-        Ok(wired) => finding(Verdict::Ok, "model", wired.reason.trim_start_matches("model ")),
-        Err(fault) => finding(Verdict::Fail, "model", with_hints(&fault)),
-    })
+    let wired = match runtime.block_on(wiring::build(prepared.setup)) {
+        Ok(wired) => wired,
+        Err(fault) => return Ok(vec![finding(Verdict::Fail, "model", with_hints(&fault))]),
+    };
+    let mut findings = vec![finding(Verdict::Ok, "model", wired.reason.trim_start_matches("model "))];
+    findings.extend(wired.notes.iter().map(|note| finding(Verdict::Warn, "model", note.clone())));
+    for source in &wired.sources {
+        let Standpoint { name, api, base_url, key, models, failed } = source;
+        let verdict = if *failed { Verdict::Warn } else { Verdict::Ok };
+        let text = format!("{name}: {key}; {base_url} ({api}), {models} models known");
+        findings.push(finding(verdict, "provider", text));
+    }
+    let there = |name: &str| wired.sources.iter().any(|source| &*source.name == name);
+    let missing: Vec<&str> =
+        VENDORS.iter().filter(|it| !there(it.name)).filter_map(|it| Some(it.keys.first()?.0)).collect();
+    if !missing.is_empty() {
+        findings.push(finding(Verdict::Ok, "not set", missing.join(", ")));
+    }
+    Ok(findings)
 }
 
 // ---- the machine ----------------------------------------------------------------------------------------------------

@@ -1,67 +1,126 @@
-//! `models`: what can be used, what is chosen, and why.
+//! `models`: what can be used, what is chosen, and why; everything known about one; one tiny request.
 
-use serde_json::json;
+mod show;
+mod test;
+
+use serde_json::{Value, json};
 use vocab::{Mode, ModelInfo};
 
 use super::listing::table;
-use crate::args;
+use crate::args::{self, ModelsVerb};
 use crate::print::{say, warning};
-use crate::{setup, wiring};
+use crate::setup;
+use crate::wiring::{self, Lookout, Wired};
 
 pub(crate) fn run(args: &args::Models) -> anyhow::Result<u8> {
-    let basics = args::Basics { model: args.model.clone(), ..args::Basics::default() };
-    let prepared = setup::prepare(&basics, Mode::Prompt)?;
-    prepared.config.warnings.iter().for_each(|line| warning(line));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let wired = wiring::build(prepared.setup).await?;
-        let chosen = wired.settings.model.clone();
-        let mut models = wired.ports.provider.models().await?;
-        if !models.iter().any(|model| model.slug == chosen) {
-            // Servers need not list what they serve.
-            models.insert(0, wired.ports.provider.resolve(&chosen)?);
+        match &args.verb {
+            None => list(&args.list).await,
+            Some(ModelsVerb::List(args)) => list(args).await,
+            Some(ModelsVerb::Show { model, json }) => show::run(model.as_deref(), *json).await,
+            Some(ModelsVerb::Test { model, all }) => test::run(model.as_deref(), *all).await,
         }
-        match args.json {
-            true => print_json(&models, &chosen),
-            false => print_table(&models, &chosen, &wired.reason),
-        }
+    })
+}
+
+/// As a conversation would have it.
+async fn wired(model: Option<&str>) -> anyhow::Result<Wired> {
+    let basics = args::Basics { model: model.map(str::to_owned), ..args::Basics::default() };
+    let mut prepared = setup::prepare(&basics, Mode::Prompt)?;
+    prepared.config.warnings.iter().for_each(|line| warning(line));
+    prepared.setup.lookout = Lookout::Wait;
+    let wired = wiring::build(prepared.setup).await?;
+    wired.notes.iter().for_each(|line| warning(line));
+    Ok(wired)
+}
+
+async fn list(args: &args::ModelsList) -> anyhow::Result<u8> {
+    let wired = wired(args.model.as_deref()).await?;
+    let provider = &wired.ports.provider;
+    let chosen = provider.resolve(&wired.settings.model)?;
+    let mut models = provider.models().await?;
+    if !models.iter().any(|model| model.slug == chosen.slug) {
+        // Servers need not list what they serve.
+        models.insert(0, chosen.clone());
+    }
+    if let Some(name) = &args.provider {
+        models.retain(|model| model.provider.eq_ignore_ascii_case(name));
+        anyhow::ensure!(!models.is_empty(), "no models of `{name}`; `tillerman models` lists all there are");
+    }
+    match args.json {
+        true => print_json(&models, &chosen.slug),
+        false => print_table(&models, &chosen.slug, &wired.reason),
+    }
+}
+
+/// Everything that is known about a model.
+fn facts(model: &ModelInfo) -> Value {
+    let prices = model.prices.map(|it| {
+        json!({ "input": it.input, "cache_read": it.cache_read, "cache_write": it.cache_write, "output": it.output })
+    });
+    json!({
+        "slug": &*model.slug,
+        "provider": &*model.provider,
+        "id": &*model.id,
+        "name": &*model.name,
+        "api": &*model.api,
+        "base_url": &*model.base_url,
+        "context_window": model.context_window,
+        "max_output": model.max_output,
+        "prices": prices,
+        "images": model.images,
+        "thinking": model.thinking,
+        "levels": model.levels.as_deref().map(|levels| levels.iter().map(|level| &**level).collect::<Vec<_>>()),
+        "fallbacks": model.fallbacks.iter().map(|slug| &**slug).collect::<Vec<_>>(),
     })
 }
 
 fn print_json(models: &[ModelInfo], chosen: &str) -> anyhow::Result<u8> {
     for model in models {
-        let prices = model.prices.map(|it| {
-            json!({ "input": it.input, "cache_read": it.cache_read, "cache_write": it.cache_write, "output": it.output })
-        });
-        let line = json!({
-            "slug": &*model.slug,
-            "chosen": &*model.slug == chosen,
-            "context_window": model.context_window,
-            "max_output": model.max_output,
-            "prices": prices,
-            "images": model.images,
-            "thinking": model.thinking,
-        });
+        let mut line = facts(model);
+        line["chosen"] = json!(&*model.slug == chosen);
         say(&format!("{line}\n"))?;
     }
     Ok(0)
 }
 
 fn print_table(models: &[ModelInfo], chosen: &str, reason: &str) -> anyhow::Result<u8> {
-    let rows: Vec<Vec<String>> = models
-        .iter()
-        .map(|model| {
-            let price = |it: f64| if it == 0.0 { "free".to_owned() } else { format!("${it:.2}") };
-            let prices = model.prices.map(|it| format!("{} / {}", price(it.input), price(it.output)));
-            vec![
-                if &*model.slug == chosen { "*" } else { "" }.to_owned(),
-                model.slug.to_string(),
-                model.context_window.to_string(),
-                model.max_output.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
-                prices.unwrap_or_else(|| "-".to_owned()),
-            ]
-        })
-        .collect();
-    say(&format!("{reason}\n\n{}", table(&["", "MODEL", "CONTEXT", "OUTPUT", "PRICE IN / OUT"], &rows)))?;
+    let row = |model: &ModelInfo| {
+        vec![
+            if &*model.slug == chosen { "*" } else { "" }.to_owned(),
+            dash(&model.provider),
+            model.slug.to_string(),
+            model.context_window.to_string(),
+            model.max_output.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string()),
+            model.prices.map_or_else(|| "-".to_owned(), |it| format!("{} / {}", price(it.input), price(it.output))),
+            levels(model),
+        ]
+    };
+    let rows: Vec<Vec<String>> = models.iter().map(row).collect();
+    let head = ["", "PROVIDER", "MODEL", "CONTEXT", "OUTPUT", "PRICE IN / OUT", "THINKING"];
+    say(&format!("{reason}\n\n{}", table(&head, &rows)))?;
     Ok(0)
+}
+
+fn dash(text: &str) -> String {
+    if text.is_empty() { "-".to_owned() } else { text.to_owned() }
+}
+
+/// Dollars per million tokens.
+fn price(dollars: f64) -> String {
+    match dollars {
+        0.0 => "free".to_owned(),
+        it if it < 0.1 => format!("${it:.4}").trim_end_matches('0').to_owned(),
+        it => format!("${it:.2}"),
+    }
+}
+
+/// The levels of thinking that a model takes; `-` where nobody knows.
+fn levels(model: &ModelInfo) -> String {
+    match model.levels.as_deref() {
+        None => "-".to_owned(),
+        Some([]) => "none".to_owned(),
+        Some(levels) => levels.iter().map(|level| &**level).collect::<Vec<_>>().join(" "),
+    }
 }

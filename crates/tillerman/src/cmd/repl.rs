@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::args;
 use crate::beside;
+use crate::print::warning;
 use crate::setup::Prepared;
 use crate::terminal::{Answers, INTERRUPT_LINE, Talk, Terminal, Want};
 use crate::wiring;
@@ -45,7 +46,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let edited = streams.stdin_terminal && streams.stdout_terminal;
     let saved = edited.then(Screen::save).flatten();
-    let Prepared { setup, open, home, extensions, .. } = prepare(&args.basics, args.continues)?;
+    let Prepared { setup, mut open, home, extensions, .. } = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics)?;
     if edited {
         // The editor opens the terminal itself; a second reader would take every other line from it.
@@ -53,6 +54,8 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     }
     let (input, output) = host::take()?;
     let wired = wiring::build(setup).await?;
+    wired.notes.iter().for_each(|line| warning(line));
+    open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
     let (typed, lines) = mpsc::channel(LINES_MAX);

@@ -13,7 +13,7 @@ use crate::beside;
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
 use crate::terminal::{Answers, Face, JsonLines, Paint, People, Side, Talk, Terminal};
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Lookout, Wired};
 
 /// Piped input longer than this is refused: no model takes it.
 const STDIN_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -64,8 +64,11 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let frame_log = frame_log(&args.basics)?;
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
-    let Prepared { setup, open, home, extensions, .. } = prepared;
+    let Prepared { setup, mut open, home, extensions, .. } = prepared;
     let wired = wiring::build(setup).await?;
+    wired.notes.iter().for_each(|line| warning(line));
+    // What the name stood for.
+    open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
     let answers = match () {
@@ -103,6 +106,8 @@ async fn converse<F: Face>(
 pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<Prepared> {
     let mut prepared = setup::prepare(basics, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
+    // A person does not notice the fifth of a second that a look around takes.
+    prepared.setup.lookout = Lookout::Wait;
     if continues {
         prepared.open.which = Which::Latest;
     }

@@ -35,12 +35,13 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let wired = wiring::build(setup).await?;
-    host::note(&wired.reason);
+    wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {
         which: open.which,
         workspace: open.workspace,
-        model: open.model,
+        // What the name stood for.
+        model: open.model.map(|_| wired.settings.model.clone()),
         mode: open.mode.or(config.mode()),
         multi: args.multi,
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(test)]
 pub(crate) use models::CustomModel;
+pub(super) use models::compat;
 pub(crate) use models::{CustomProvider, Models, Unspoken};
 pub(crate) use settings::{AgentSettings, LEVELS};
 pub(crate) use word::Word;

@@ -14,10 +14,10 @@ pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> 
     let name = keys::snake(key);
     if keys::is_secret(&name) {
         return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
-            .hint("set OPENAI_API_KEY in the environment"));
+            .hint("set it in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"));
     }
     let known = super::find(key)?;
-    if matches!(known.kind, Kind::Models | Kind::Servers) {
+    if matches!(known.kind, Kind::Models | Kind::Servers | Kind::Providers | Kind::Slugs(_)) {
         let text = format!("`{name}` is made of tables and cannot be set from the command line");
         return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
     }

@@ -2,6 +2,7 @@
 
 use vocab::{Mode, SyncLevel, ToolServer};
 
+use super::slugs::Slugs;
 use super::tree::{Node, Value};
 
 /// What a value must be.
@@ -21,6 +22,10 @@ pub(super) enum Kind {
     Models,
     /// Tables of servers by name; see [`super::servers`].
     Servers,
+    /// Tables of model servers by name; see [`super::providers`].
+    Providers,
+    /// Names, and the models they stand for; see [`super::slugs`].
+    Slugs(Slugs),
 }
 
 /// Whether a file that came with the workspace may decide it.
@@ -78,6 +83,23 @@ pub(crate) const KEYS: &[Key] = &[
     count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
     key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),
+    Key {
+        workspace: Workspace::Never,
+        ..key("providers", Kind::Providers, "Model servers by name: api, base_url, where the key is, models.")
+    },
+    Key {
+        env: Some("TILLERMAN_CA_FILE"),
+        workspace: Workspace::Never,
+        ..key("ca_file", Kind::Text, "Certificates (PEM) to trust besides the system's, for every server.")
+    },
+    Key {
+        workspace: Workspace::Never,
+        ..key("aliases", Kind::Slugs(Slugs::Aliases), "Short names of models of your own.")
+    },
+    Key {
+        workspace: Workspace::Never,
+        ..key("tiers", Kind::Slugs(Slugs::Tiers), "What fast, default, complex and local mean: a model, or several.")
+    },
     key("sync", Kind::Sync, "When records are forced to the disk: turn, record, off."),
     count("shutdown_grace_s", 0, DAY_S, "How long a turn may go on after the controller left."),
     count("idle_timeout_s", 1, DAY_S, "Longest silence of a model before the call counts as failed."),
@@ -136,6 +158,9 @@ pub(crate) enum Setting {
     Texts(Vec<String>),
     Models(Vec<super::ModelEntry>),
     Servers(Vec<ToolServer>),
+    Providers(Vec<super::ProviderEntry>),
+    /// Names, each with one model or more.
+    Slugs(Vec<(String, Vec<String>)>),
 }
 
 impl Setting {
@@ -151,6 +176,11 @@ impl Setting {
             Setting::Models(models) => models.iter().map(|model| &*model.slug).collect::<Vec<_>>().join(","),
             // What they are given may be secret.
             Setting::Servers(servers) => servers.iter().map(|server| &*server.name).collect::<Vec<_>>().join(","),
+            Setting::Providers(entries) => entries.iter().map(|entry| &*entry.name).collect::<Vec<_>>().join(","),
+            Setting::Slugs(names) => {
+                let shown = |(name, slugs): &(String, Vec<String>)| format!("{name}={}", slugs.join(" "));
+                names.iter().map(shown).collect::<Vec<_>>().join(",")
+            }
         }
     }
 }
@@ -171,6 +201,8 @@ impl Kind {
             Kind::Texts => "a list of names".into(),
             Kind::Models => "a list of tables, each with a slug".into(),
             Kind::Servers => "a table of servers".into(),
+            Kind::Providers => "a table of model servers".into(),
+            Kind::Slugs(_) => "a table of names and models".into(),
         }
     }
 
@@ -213,7 +245,7 @@ impl Kind {
                 Value::List(names.map(|name| Node { value: Value::Text(name.to_owned()), line: None }).collect())
             }
             Kind::Text | Kind::Mode | Kind::Sync => Value::Text(text.to_owned()),
-            Kind::Models | Kind::Servers => return None,
+            Kind::Models | Kind::Servers | Kind::Providers | Kind::Slugs(_) => return None,
         };
         self.check(&Node { value, line: None })
     }

@@ -1,22 +1,45 @@
-//! `models = [{ slug = "...", ... }]`: what a user knows about a model that its server does not tell.
+//! `models = [{ slug = "...", ... }]`: what a user knows about a model that its server does not tell. In a provider's table
+//! it is `id` instead of `slug`, and a bare text is a model of which nothing more is said.
 
 use vocab::Prices;
 
+use super::agent::LEVELS;
 use super::keys::{nearest, snake};
 use super::tree::{Node, Value};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ModelEntry {
+    /// What it is called: by a provider itself, where it stands in the table of one.
     pub(crate) slug: String,
+    /// For people.
+    pub(crate) name: Option<String>,
     pub(crate) context_window: Option<u64>,
     pub(crate) max_output: Option<u64>,
     /// Dollars per million tokens; unknown is not free.
     pub(crate) prices: Option<Prices>,
     pub(crate) images: Option<bool>,
     pub(crate) thinking: Option<bool>,
+    /// Levels of thinking that it takes, weakest first.
+    pub(crate) levels: Option<Vec<String>>,
 }
 
-const KEYS: [&str; 6] = ["slug", "context_window", "max_output", "prices", "images", "thinking"];
+impl ModelEntry {
+    /// Of which only the name is known.
+    fn named(slug: &str) -> Self {
+        Self {
+            slug: slug.to_owned(),
+            name: None,
+            context_window: None,
+            max_output: None,
+            prices: None,
+            images: None,
+            thinking: None,
+            levels: None,
+        }
+    }
+}
+
+const KEYS: [&str; 8] = ["slug", "name", "context_window", "max_output", "prices", "images", "thinking", "levels"];
 const PRICES: [&str; 4] = ["input", "cache_read", "cache_write", "output"];
 
 /// Where something is and what is wrong with it.
@@ -31,28 +54,37 @@ pub(super) fn read(node: &Node, unknown: &mut Vec<Problem>) -> Result<Vec<ModelE
     let Value::List(items) = &node.value else {
         return Err(wrong("models", node, "a list of tables, each with a slug"));
     };
-    items.iter().enumerate().map(|(at, item)| entry(&format!("models[{at}]"), item, unknown)).collect()
+    items.iter().enumerate().map(|(at, item)| entry(&format!("models[{at}]"), "slug", item, unknown)).collect()
 }
 
-fn wrong(key: &str, node: &Node, wants: &str) -> Problem {
+/// The same in the table of a provider.
+pub(super) fn read_of(at: &str, node: &Node, unknown: &mut Vec<Problem>) -> Result<Vec<ModelEntry>, Problem> {
+    let Value::List(items) = &node.value else {
+        return Err(wrong(at, node, "a list of names, or of tables with an id"));
+    };
+    let one = |(place, item): (usize, &Node)| match &item.value {
+        Value::Text(id) if !id.trim().is_empty() => Ok(ModelEntry::named(id.trim())),
+        _ => entry(&format!("{at}[{place}]"), "id", item, unknown),
+    };
+    items.iter().enumerate().map(one).collect()
+}
+
+pub(super) fn wrong(key: &str, node: &Node, wants: &str) -> Problem {
     Problem { key: key.to_owned(), line: node.line, what: format!("wants {wants}, has {}", node.value.kind()) }
 }
 
-fn entry(at: &str, node: &Node, unknown: &mut Vec<Problem>) -> Result<ModelEntry, Problem> {
-    let Value::Map(pairs) = &node.value else { return Err(wrong(at, node, "a table with a slug")) };
-    let mut entry = ModelEntry {
-        slug: String::new(),
-        context_window: None,
-        max_output: None,
-        prices: None,
-        images: None,
-        thinking: None,
-    };
+/// `named`: the key that has its name.
+fn entry(at: &str, named: &str, node: &Node, unknown: &mut Vec<Problem>) -> Result<ModelEntry, Problem> {
+    let Value::Map(pairs) = &node.value else { return Err(wrong(at, node, &format!("a table with the key {named}"))) };
+    let mut entry = ModelEntry::named("");
     for (name, value) in pairs {
         let key = format!("{at}.{name}");
         match (snake(name).as_str(), &value.value) {
-            ("slug", Value::Text(text)) if !text.trim().is_empty() => entry.slug = text.trim().to_owned(),
-            ("slug", _) => return Err(wrong(&key, value, "text")),
+            (it, Value::Text(text)) if it == named && !text.trim().is_empty() => entry.slug = text.trim().to_owned(),
+            (it, _) if it == named => return Err(wrong(&key, value, "text")),
+            ("name", Value::Text(text)) if !text.trim().is_empty() => entry.name = Some(text.trim().to_owned()),
+            ("name", _) => return Err(wrong(&key, value, "text")),
+            ("levels", _) => entry.levels = Some(levels(&key, value)?),
             ("context_window", _) => entry.context_window = Some(tokens(&key, value)?),
             ("max_output", _) => entry.max_output = Some(tokens(&key, value)?),
             ("images", Value::Bool(yes)) => entry.images = Some(*yes),
@@ -63,16 +95,26 @@ fn entry(at: &str, node: &Node, unknown: &mut Vec<Problem>) -> Result<ModelEntry
         }
     }
     if entry.slug.is_empty() {
-        let what = "has no slug".to_owned();
+        let what = format!("has no {named}");
         return Err(Problem { key: at.to_owned(), line: node.line, what });
     }
     Ok(entry)
 }
 
-fn stranger(at: &str, name: &str, node: &Node, known: &[&str]) -> Problem {
+pub(super) fn stranger(at: &str, name: &str, node: &Node, known: &[&str]) -> Problem {
     let near = nearest(name, known.iter().copied());
     let what = near.map_or_else(|| "unknown key".to_owned(), |near| format!("unknown key; did you mean `{near}`?"));
     Problem { key: format!("{at}.{name}"), line: node.line, what }
+}
+
+fn levels(at: &str, node: &Node) -> Result<Vec<String>, Problem> {
+    let wrong = || wrong(at, node, &format!("a list of levels out of {}", LEVELS.join(", ")));
+    let Value::List(items) = &node.value else { return Err(wrong()) };
+    let level = |item: &Node| match &item.value {
+        Value::Text(text) if LEVELS.contains(&text.as_str()) => Ok(text.clone()),
+        _ => Err(wrong()),
+    };
+    items.iter().map(level).collect()
 }
 
 fn tokens(key: &str, node: &Node) -> Result<u64, Problem> {

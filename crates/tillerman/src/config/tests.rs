@@ -146,10 +146,71 @@ fn a_workspace_chooses_neither_server_nor_key() {
     check(
         &place(&files),
         expect![[r#"
-        warning: /work/.tillerman.toml:2: `api_key` is ignored: keys are not read from files; set OPENAI_API_KEY
-        warning: /work/.tillerman.toml: `base_url` is ignored: a workspace cannot choose it
-    "#]],
+            warning: /work/.tillerman.toml:2: `api_key` is ignored: keys are not read from files; set one in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]
+            warning: /work/.tillerman.toml: `base_url` is ignored: a workspace cannot choose it
+        "#]],
     );
+}
+
+#[test]
+fn providers_aliases_and_tiers_are_read_and_their_mistakes_named() {
+    let text = "[providers.lab]\napi = 'anthropic-messages'\nbaseUrl = 'http://h/v1'\nkey_file = 'sub/key'\n\
+        secretCommand = 'echo canary'\nheaders = { A = 'canary', B = '!echo canary' }\ncolour = 'red'\n\
+        compat = { supports_developer_role = true, maxTokensField = 'max_tokens' }\n\
+        models = ['one', { id = 'two', name = 'Two', context_window = 5000, levels = ['low', 'high'], thinking = false }]\n\
+        [aliases]\nmine = 'lab/one'\n[tiers]\nfast = 'mine'\ndefault = ['lab/one', 'lab/two']\n";
+    let place_ = place(&[("user/config.toml", text)]);
+    let config = place_.load(None).unwrap();
+    assert!(!format!("{config:?}").contains("canary"));
+    let lab = &config.providers()[0];
+    assert_eq!((lab.api, lab.base_url.as_deref()), (Some(providers::Api::Anthropic), Some("http://h/v1")));
+    assert_eq!(lab.key_file.as_deref(), Some(&*place_.user().join("sub/key")), "from where the file is");
+    assert_eq!((lab.headers.len(), lab.compat.developer_role), (2, Some(true)));
+    assert_eq!(lab.compat.max_tokens_field, Some(providers::TokensField::MaxTokens));
+    let models: Vec<&str> = lab.models.iter().map(|model| &*model.slug).collect();
+    assert_eq!((models, lab.models[1].levels.as_ref().map(Vec::len)), (vec!["one", "two"], Some(2)));
+    check(
+        &place_,
+        expect![[r#"
+            providers = lab  # /user/config.toml
+            aliases = mine=lab/one  # /user/config.toml
+            tiers = default=lab/one lab/two,fast=mine  # /user/config.toml
+            warning: /user/config.toml:7: `providers.lab.colour`: unknown key
+        "#]],
+    );
+    for (text, want) in [
+        ("providers = 3", "`providers` wants a table of model servers, has a whole number"),
+        ("[providers.lab]\napi = 'telepathy'", "`providers.lab.api` is not spoken; there is: openai-completions"),
+        ("[providers.lab]\napi_key = 'canary'", "`providers.lab.api_key` keys are not read from here: use key_env"),
+        ("[providers.'a/b']\napi = 'x'", "`providers.a/b` is a name that no provider can have"),
+        ("[providers.lab]\nheaders = { A = 1 }", "`providers.lab.headers.A` wants text, has a whole number"),
+        ("[providers.lab]\ncompat = { maxTokensField = 'canary' }", "`providers.lab.compat`"),
+        ("[providers.lab]\nmodels = [{ name = 'x' }]", "`providers.lab.models[0]` has no id"),
+        ("[providers.lab]\nmodels = [{ id = 'x', levels = ['huge'] }]", "wants a list of levels out of off, minimal"),
+        ("[aliases]\nfast = 'x'", "`aliases.fast` is the name of a tier"),
+        ("[aliases]\n'a/b' = 'x'", "`aliases.a/b` has a `/` in it"),
+        ("[aliases]\na = ['x']", "`aliases.a` wants a model, has a list"),
+        ("[tiers]\nslow = 'x'", "`tiers.slow` is no tier; there is: fast, default, complex, local"),
+        ("[tiers]\nfast = []", "`tiers.fast` wants names of models"),
+    ] {
+        let fault = place(&[("user/config.toml", text)]).load(None).unwrap_err();
+        assert!(fault.message.contains(want) && !fault.message.contains("canary"), "{text}: {}", fault.message);
+    }
+}
+
+#[test]
+fn a_workspace_brings_no_providers_and_no_names_not_even_a_trusted_one() {
+    let text = "ca_file = 'evil.pem'\n[providers.anthropic]\nbase_url = 'http://127.0.0.1:1'\nsecret_command = 'echo x'\n\
+        [aliases]\nmine = 'a/b'\n[tiers]\ndefault = 'script:evil'\n";
+    let work = place(&[("work/.tillerman.toml", text)]);
+    let trusted = format!("trusted_workspaces = ['{}']\n", work.root.path().join("work").display());
+    std::fs::write(work.root.path().join("user/config.toml"), trusted).unwrap();
+    let config = work.load(None).unwrap();
+    assert!(config.providers().is_empty() && config.slugs("aliases").is_empty() && config.slugs("tiers").is_empty());
+    let ignored = config.warnings.iter().filter(|it| it.contains("a workspace cannot choose it")).count();
+    assert_eq!((ignored, config.ca_file()), (4, None), "{:?}", config.warnings);
+    let own = place(&[("user/config.toml", "ca_file = 'own.pem'")]);
+    assert_eq!(own.load(None).unwrap().ca_file(), Some(own.user().join("own.pem")), "from where the file is");
 }
 
 #[test]
@@ -447,4 +508,21 @@ fn the_manual_names_every_key_and_its_example_is_read_without_complaint() {
     let config = place(&[("user/config.toml", example)]).load(None).unwrap();
     assert_eq!(config.warnings, Vec::<String>::new());
     assert_eq!((config.mode(), config.models().len()), (Some(Mode::WorkspaceWrite), 1));
+    let example = manual.split("```toml\n").nth(2).and_then(|rest| rest.split("```").next()).expect("a second one");
+    let config = place(&[("user/config.toml", example)]).load(None).unwrap();
+    assert_eq!((config.warnings.len(), config.providers().len(), config.slugs("tiers").len()), (0, 2, 2));
+}
+
+/// What stands on a page can be put into the file as it is.
+#[test]
+fn the_settings_on_the_pages_are_taken_without_a_word() {
+    let pages = [include_str!("../../../../docs/config.md"), include_str!("../../../../docs/models.md")];
+    let blocks = pages.iter().flat_map(|page| page.split("```toml\n").skip(1));
+    let blocks: Vec<&str> = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() > 6, "{} examples", blocks.len());
+    for block in blocks {
+        let config =
+            place(&[("user/config.toml", block)]).load(None).unwrap_or_else(|fault| panic!("{fault}\n{block}"));
+        assert_eq!(config.warnings, [""; 0], "{block}");
+    }
 }

@@ -15,6 +15,15 @@ pub(super) fn placed(setting: Setting, from: &Source) -> Setting {
     Setting::Texts(paths.iter().map(place).collect())
 }
 
+/// One path, by the same rules.
+pub(super) fn beside(path: &str, from: &Source) -> PathBuf {
+    let base = match from {
+        Source::User(file) | Source::Workspace(file) => file.parent().unwrap_or(Path::new("")),
+        Source::Env(_) | Source::Flag => Path::new(""),
+    };
+    base.join(expanded(path))
+}
+
 fn expanded(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),

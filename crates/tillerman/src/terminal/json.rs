@@ -135,6 +135,9 @@ impl Face for JsonLines {
                 out, "retry",
                 "attempt": attempt, "attempts_max": attempts_max, "wait_ms": wait_ms, "error": fault_value(fault),
             ),
+            Body::FellBack(it) => line!(
+                out, "fallback", "from": &*it.from, "to": &*it.to, "error": fault_value(&it.fault),
+            ),
             Body::Compacted(it) => line!(
                 out, "compacted",
                 "tokens_before": it.tokens_before, "tokens_after": it.tokens_after, "usage": usage_value(&it.usage),
@@ -158,7 +161,6 @@ impl Face for JsonLines {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
-            | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
@@ -188,6 +190,7 @@ impl Face for JsonLines {
             | Event::Settled
             | Event::ShellProgress { .. }
             | Event::Consult(_)
+            | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
             | Event::Errand(_)

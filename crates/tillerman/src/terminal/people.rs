@@ -325,6 +325,10 @@ impl Face for People {
                 let line = format!("retrying in {wait:.1} s ({attempt}/{attempts_max}): {}", clean(&fault.message));
                 self.block(&[self.paint.yellow(&line)], out);
             }
+            Body::FellBack(it) => {
+                let line = format!("{} could not answer, asking {}: {}", it.from, it.to, it.fault.message);
+                self.block(&[self.paint.yellow(&clean(&line))], out);
+            }
             Body::Compacted(it) => {
                 let (before, after) = (show::count(it.tokens_before), show::count(it.tokens_after));
                 self.block(&[self.paint.dim(&format!("older messages summarised: {before} -> {after} tokens"))], out);
@@ -348,7 +352,6 @@ impl Face for People {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
-            | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
@@ -379,6 +382,7 @@ impl Face for People {
             | Event::Settled
             | Event::ShellProgress { .. }
             | Event::Consult(_)
+            | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
             | Event::Errand(_)

@@ -545,7 +545,14 @@ fn retries_errors_and_hints_are_told() {
     let denied = Fault::new(FaultKind::Auth, "the key was refused").hint("set OPENAI_API_KEY");
     let steps = vec![
         opened(),
-        told(Body::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 2000, fault: limited }),
+        told(Body::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 2000, fault: limited.clone() }),
+        told(Body::FellBack(vocab::FellBack {
+            turn: turn(),
+            from: "big".into(),
+            to: "small".into(),
+            fault: limited,
+            skipped: Vec::new(),
+        })),
         told(Body::Recovered { text: "the log was cut after entry 7".into() }),
         ended(Stop::Error, Some(denied)),
     ];
@@ -555,6 +562,7 @@ fn retries_errors_and_hints_are_told() {
         expect![[r#"
         model: tour (no key, no local server)
         retrying in 2.0 s (1/3): 429 from the server
+        big could not answer, asking small: 429 from the server
         the log was cut after entry 7
         error: the key was refused
         hint: set OPENAI_API_KEY

@@ -7,6 +7,8 @@ use providers::{Credentials, Known, Secret};
 use tools::web_search::SearchKey;
 use vocab::{Account, Fault, FaultKind, Key, Later};
 
+use super::keys::Held;
+
 /// What was set; the vendors' own addresses count where nothing is.
 #[derive(Clone, Debug)]
 pub(crate) struct AccountSettings {
@@ -77,6 +79,8 @@ pub(super) struct UserKey {
     pub(super) key: Key,
     pub(super) given: Option<Secret>,
     pub(super) environment: Option<Secret>,
+    /// Where the configuration says it is.
+    pub(super) configured: Option<Arc<Held>>,
 }
 
 impl UserKey {
@@ -84,7 +88,11 @@ impl UserKey {
         if self.given.is_some() {
             return Ok(self.given.clone());
         }
-        Ok(self.auth.key(self.key).await?.or_else(|| self.environment.clone()))
+        let stored = self.auth.key(self.key).await?.or_else(|| self.environment.clone());
+        match (stored, &self.configured) {
+            (None, Some(held)) => held.get().await.map(Some),
+            (stored, _) => Ok(stored),
+        }
     }
 
     /// Without waiting.
@@ -93,14 +101,34 @@ impl UserKey {
             Key::OpenRouter => self.auth.present().openrouter,
             Key::Exa => self.auth.present().exa,
         };
-        self.given.is_some() || self.environment.is_some() || stored()
+        self.given.is_some() || self.environment.is_some() || self.configured.is_some() || stored()
+    }
+
+    /// Name and variable.
+    fn names(&self) -> (&'static str, &'static str) {
+        match self.key {
+            Key::OpenRouter => ("openrouter", "OPENROUTER_API_KEY"),
+            Key::Exa => ("exa", "EXA_API_KEY"),
+        }
+    }
+
+    /// Where it comes from, for people.
+    pub(super) fn origin(&self) -> String {
+        let present = self.auth.present();
+        let stored = match self.key {
+            Key::OpenRouter => present.openrouter,
+            Key::Exa => present.exa,
+        };
+        match () {
+            () if self.given.is_some() => "--api-key is given".to_owned(),
+            () if stored => "its key is stored".to_owned(),
+            () if self.environment.is_some() => format!("{} is set", self.names().1),
+            () => "its key is configured".to_owned(),
+        }
     }
 
     pub(super) fn missing(&self) -> Fault {
-        let (name, variable) = match self.key {
-            Key::OpenRouter => ("openrouter", "OPENROUTER_API_KEY"),
-            Key::Exa => ("exa", "EXA_API_KEY"),
-        };
+        let (name, variable) = self.names();
         Fault::new(FaultKind::Auth, format!("{name} api key is not configured")).hint(format!("set {variable}"))
     }
 }
@@ -155,7 +183,7 @@ impl Credentials for UserToken {
 
 /// The key to search the web with.
 pub(super) fn exa(settings: &AccountSettings, auth: &Auth) -> UserKey {
-    UserKey { auth: auth.clone(), key: Key::Exa, given: None, environment: settings.exa_key.clone() }
+    UserKey { auth: auth.clone(), key: Key::Exa, given: None, environment: settings.exa_key.clone(), configured: None }
 }
 
 /// Of this run.

@@ -1,5 +1,5 @@
-//! All models under one roof: described providers, the server of the environment or of this machine, those of the user's
-//! accounts, the built-in tour, and scripts.
+//! All models under one roof: described providers, configured ones and vendors, the server of the environment or of this
+//! machine, those of the user's accounts, the built-in tour, and scripts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,9 +9,12 @@ use providers::Client;
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};
 
+use super::auto::Auto;
 use super::custom::Custom;
 use super::linked::{Linked, Links};
+use super::names::{AUTO, Around, Names};
 use super::pick;
+use super::sources::Sources;
 
 const SCRIPT_PREFIX: &str = "script:";
 pub(super) const TOUR: &str = "tour";
@@ -27,19 +30,68 @@ pub(super) fn is_built_in(slug: &str) -> bool {
 pub(crate) struct Catalogue {
     custom: Custom,
     remote: Option<Client>,
+    sources: Sources,
     links: Links,
+    names: Names,
+    auto: Option<Auto>,
+    /// Models to ask instead of the one that was chosen by the name of several.
+    chain: Option<Chain>,
     tour: Tour,
     /// Whether the tour stands in the list beside real models.
     lists_tour: bool,
 }
 
+/// A model, and the slugs of those to ask instead.
+struct Chain {
+    model: Arc<str>,
+    others: Arc<[Arc<str>]>,
+}
+
+/// What a catalogue is made of.
+pub(super) struct Parts {
+    pub(super) custom: Custom,
+    pub(super) remote: Option<Client>,
+    pub(super) sources: Sources,
+    pub(super) linked: Arc<Linked>,
+    pub(super) names: Names,
+    pub(super) lists_tour: bool,
+}
+
 impl Catalogue {
-    pub(super) fn new(custom: Custom, remote: Option<Client>, linked: Arc<Linked>, lists_tour: bool) -> Self {
+    pub(super) fn new(parts: Parts) -> Self {
+        let Parts { custom, remote, sources, linked, names, lists_tour } = parts;
         let server = remote.as_ref().map(|remote| &**remote.provider());
-        let links = Links::new(linked, server, |name| custom.providers().any(|(taken, _)| **taken == *name));
-        Self { custom, remote, links, tour: Tour::default(), lists_tour }
+        let taken = |name: &str| custom.providers().any(|(taken, _)| **taken == *name) || sources.find(name).is_some();
+        let links = Links::new(linked, server, taken);
+        Self { custom, remote, sources, links, names, auto: None, chain: None, tour: Tour::default(), lists_tour }
     }
 
+    /// A server on this machine is still being asked.
+    pub(super) fn set_auto(&mut self, auto: Auto) {
+        self.auto = Some(auto);
+    }
+
+    /// `model` was chosen as the first of these; the others are asked when it cannot answer.
+    pub(super) fn chain(&mut self, model: &str, slugs: &[String]) {
+        let Ok(chosen) = self.resolve(model) else { return };
+        self.chain = Some(Chain { model: chosen.slug.clone(), others: self.others(&chosen, slugs) });
+    }
+
+    /// Those that are behind a model in a list, as far as they are known.
+    fn others(&self, chosen: &ModelInfo, slugs: &[String]) -> Arc<[Arc<str>]> {
+        let known = slugs.iter().filter_map(|slug| self.model(pick::split_level(slug).0).ok());
+        let mut others: Vec<Arc<str>> = Vec::new();
+        for model in known.skip_while(|model| model.slug != chosen.slug).skip(1) {
+            if model.slug != chosen.slug && !others.contains(&model.slug) {
+                others.push(model.slug);
+            }
+        }
+        others.into()
+    }
+
+    pub(super) fn sources(&self) -> &Sources {
+        &self.sources
+    }
     pub(super) fn custom(&self) -> &Custom {
         &self.custom
     }
@@ -53,7 +105,8 @@ impl Catalogue {
     /// What is known without asking anybody.
     pub(super) fn known(&self) -> Vec<ModelInfo> {
         let remote = self.remote.as_ref().map(Client::known).unwrap_or_default();
-        self.custom.models().iter().cloned().chain(remote).chain(self.links.known()).collect()
+        let described = self.custom.models().iter().cloned();
+        described.chain(self.sources.known()).chain(remote).chain(self.links.known()).collect()
     }
 
     /// `tour/tour-mini` is `tour-mini`; every other name is what it is.
@@ -103,23 +156,22 @@ impl Catalogue {
     fn unknown(&self, slug: &str) -> Fault {
         let tour = ["tour", "tour-mini", "script:FILE"].map(|slug| ModelInfo::named(slug, 0));
         let linked = self.links.known();
-        let names = pick::names(self.custom.models().iter().chain(&linked).chain(&tour));
+        let sources = self.sources.known();
+        let names = pick::names(self.custom.models().iter().chain(&sources).chain(&linked).chain(&tour));
         let fault = Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {names})"));
-        fault.hint("set OPENAI_BASE_URL (and OPENAI_API_KEY) for other models")
+        fault.hint("set a vendor's key, or OPENAI_BASE_URL (and OPENAI_API_KEY), for other models")
     }
-}
 
-fn script(slug: &str) -> Option<Result<Script, Fault>> {
-    slug.strip_prefix(SCRIPT_PREFIX).map(|file| Script::load(Path::new(file)))
-}
-
-impl Provider for Catalogue {
-    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+    /// A model by one of its own names.
+    fn model(&self, slug: &str) -> Result<ModelInfo, Fault> {
         if let Some(name) = Self::built_in(slug) {
             return match script(name) {
                 Some(script) => script?.resolve(name),
                 None => self.tour.resolve(name),
             };
+        }
+        if let Some(auto) = self.auto.as_ref().filter(|_| slug == AUTO) {
+            return Ok(auto.info());
         }
         if let Some(described) = self.described(slug) {
             return described.cloned();
@@ -129,13 +181,53 @@ impl Provider for Catalogue {
         if slug.split_once('/').is_some_and(|(provider, _)| named(provider)) {
             return Err(self.unknown(slug));
         }
+        if let Some(model) = self.sources.resolve(slug) {
+            return model;
+        }
+        // The server's own list wins over the short form of another's model.
+        if self.remote.is_none()
+            && let Some(source) = self.sources.owner(slug)
+        {
+            return source.resolve(slug);
+        }
         if let Some(linked) = self.links.resolve(slug) {
             return linked;
         }
-        match &self.remote {
-            Some(remote) => remote.resolve(Self::remote_id(remote, slug)?),
+        if let Some(remote) = &self.remote {
+            return remote.resolve(Self::remote_id(remote, slug)?);
+        }
+        if let Some(local) = self.auto.as_ref().and_then(Auto::client) {
+            return local.resolve(Self::remote_id(&local, slug)?);
+        }
+        match self.sources.find("openai").filter(|_| !slug.contains('/')) {
+            // It lists more than it describes.
+            Some(openai) => openai.resolve(slug),
             None => Err(self.unknown(slug)),
         }
+    }
+}
+
+fn script(slug: &str) -> Option<Result<Script, Fault>> {
+    slug.strip_prefix(SCRIPT_PREFIX).map(|file| Script::load(Path::new(file)))
+}
+
+impl Provider for Catalogue {
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        let around =
+            Around { sources: self.sources.names().map(|name| &**name).collect(), remote: self.remote.is_some() };
+        if let Some(meant) = self.names.meant(slug, &around) {
+            let mut models = meant.slugs.iter().map(|slug| self.model(pick::split_level(slug).0));
+            let first = models.next().unwrap_or_else(|| Err(self.unknown(slug)));
+            // Of several the first that is there.
+            let mut model = first.or_else(|fault| models.find_map(Result::ok).ok_or(fault))?;
+            model.fallbacks = self.others(&model, &meant.slugs);
+            return Ok(model);
+        }
+        let mut model = self.model(slug)?;
+        if let Some(chain) = self.chain.as_ref().filter(|chain| chain.model == model.slug) {
+            model.fallbacks = chain.others.clone();
+        }
+        Ok(model)
     }
 
     fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
@@ -146,14 +238,24 @@ impl Provider for Catalogue {
                     None => Ok(Vec::new()),
                 }
             };
-            let (server, linked) = tokio::join!(server, self.links.models());
+            let local = async {
+                match &self.auto {
+                    Some(auto) => auto.models().await,
+                    None => Vec::new(),
+                }
+            };
+            let (server, sources, linked, local) =
+                tokio::join!(server, self.sources.models(), self.links.models(), local);
+            let others = !(sources.is_empty() && linked.is_empty() && local.is_empty());
             let mut models = match (server, &self.remote) {
                 (Ok(models), _) => models,
                 // A server that is down must not hide the models of others.
-                (Err(_), Some(remote)) if !self.custom.models().is_empty() || !linked.is_empty() => remote.known(),
+                (Err(_), Some(remote)) if !self.custom.models().is_empty() || others => remote.known(),
                 (Err(fault), _) => return Err(fault),
             };
             models.extend(self.custom.models().iter().cloned());
+            models.extend(sources);
+            models.extend(local);
             models.extend(linked);
             // Where there is nothing else, it is what there is.
             if self.lists_tour || (self.remote.is_none() && models.is_empty()) {
@@ -173,8 +275,19 @@ impl Provider for Catalogue {
         if let Some(chat) = self.custom.chat(&model.slug) {
             return chat;
         }
+        if let Some(auto) = self.auto.as_ref().filter(|_| &*model.slug == AUTO) {
+            return Ok(auto.chat());
+        }
+        if let Some(chat) = self.sources.chat(model) {
+            return chat;
+        }
         if let Some(chat) = self.links.chat(model) {
             return chat;
+        }
+        if let Some(local) = self.auto.as_ref().and_then(Auto::client)
+            && local.server() == &*model.base_url
+        {
+            return local.chat(model);
         }
         self.remote.as_ref().ok_or_else(|| self.unknown(&model.slug))?.chat(model)
     }
@@ -221,10 +334,12 @@ impl Catalogue {
             return (Standing::NoProvider, None);
         }
         let Ok(model) = self.resolve(slug) else { return (Standing::NoProvider, None) };
-        let failed = self.custom.providers().any(|(name, failed)| *name == model.provider && failed);
+        let failed = self.custom.providers().any(|(name, failed)| *name == model.provider && failed)
+            || self.sources.iter().any(|source| *source.name() == model.provider && source.failed());
         // OpenAI and OpenRouter answer nobody without a key; other servers may.
         let linked = self.links.names().contains(&model.provider);
         let keyless = !linked
+            && self.sources.find(&model.provider).is_none()
             && self.custom.providers().all(|(name, _)| *name != model.provider)
             && self.remote.as_ref().is_some_and(|remote| !remote.has_key())
             && matches!(&*model.provider, "openai" | "openrouter");

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use providers::detect::{Candidate, Choice, Env, Server, detect, provider_name, settled};
-use providers::{Client, Config, Secret};
+use providers::detect::{Candidate, Choice, Env, Server, decide, detect, knock, look, provider_name, settled, talks};
+use providers::{Client, Config, Secret, openrouter};
 use vocab::{Fault, FaultKind, ModelInfo, Provider};
 
-use super::Setup;
-use super::catalogue::{Catalogue, TOUR, is_built_in};
+use super::auto::Auto;
+use super::catalogue::{Catalogue, Parts, TOUR, is_built_in};
 use super::custom::Custom;
 use super::linked::{Linked, Links};
+use super::names::{AUTO, Around, Meant};
 use super::pick::{self, Pick};
+use super::sources::Sources;
+use super::vendors::{Origin, Provided, vendor};
+use super::{Lookout, Setup};
 
 /// How long a server may take to list its models the very first time; afterwards the list is remembered.
 const CATALOGUE_TIME_MAX: Duration = Duration::from_millis(1500);
@@ -49,19 +53,22 @@ struct Found {
     reason: String,
 }
 
-/// Where models can come from, besides what is described.
-pub(super) struct Sources<'a> {
+/// Where models can come from, besides what is described and configured.
+pub(super) struct Grounds<'a> {
     pub(super) env: &'a Env,
     /// Servers that may be running on this machine.
     pub(super) candidates: &'a [Candidate],
     pub(super) linked: &'a Arc<Linked>,
 }
 
-/// A name that only we can play is played by us, a described model is taken from its provider; otherwise the environment,
-/// then a server on this machine, then an account of the user's, then the tour.
-pub(super) async fn choose(setup: &Setup, sources: Sources<'_>) -> Result<Chosen, Fault> {
-    let Sources { env, candidates, linked } = sources;
-    let choice = Chooser { setup, env, candidates, linked, notes: Vec::new() };
+/// A name that only we can play is played by us, a described model is taken from its provider; otherwise the server of the
+/// environment, then a vendor whose key is known, then an account of the user's, then a server on this machine, then the
+/// tour.
+pub(super) async fn choose(setup: &Setup, grounds: Grounds<'_>) -> Result<Chosen, Fault> {
+    let Grounds { env, candidates, linked } = grounds;
+    let mut sources = Sources::new(setup);
+    let notes = std::mem::take(&mut sources.notes);
+    let choice = Chooser { setup, env, candidates, linked, sources, notes, meant: None };
     choice.run().await
 }
 
@@ -70,7 +77,10 @@ struct Chooser<'a> {
     env: &'a Env,
     candidates: &'a [Candidate],
     linked: &'a Arc<Linked>,
+    sources: Sources,
     notes: Vec<String>,
+    /// What was asked for stands for these.
+    meant: Option<Meant>,
 }
 
 impl Chooser<'_> {
@@ -78,7 +88,14 @@ impl Chooser<'_> {
         let Setup { wanted, .. } = self.setup;
         let blank =
             |text: &Option<String>| text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-        let (model, provider) = (blank(&wanted.model), blank(&wanted.provider));
+        let (mut model, provider) = (blank(&wanted.model), blank(&wanted.provider));
+        let by_tier = self.setup.names.has_tier("default") && wanted.usual.is_none() && wanted.scope.is_empty();
+        let asked = model.clone().or_else(|| by_tier.then(|| "default".to_owned()));
+        if let Some(meant) = asked.filter(|_| provider.is_none()).and_then(|asked| self.meant(&asked)) {
+            let known = meant.slugs.iter().find(|slug| self.is_known(slug));
+            model = known.or(meant.slugs.first()).cloned();
+            self.meant = Some(meant);
+        }
         if let Some(model) = model.as_deref().filter(|model| is_built_in(model))
             && provider.as_deref().is_none_or(|provider| provider == TOUR)
         {
@@ -92,6 +109,9 @@ impl Chooser<'_> {
                 model => Err(unknown_model(&format!("tour/{model}"), "tour, tour-mini")),
             };
         }
+        if model.as_deref() == Some(AUTO) && settled(self.env).is_none() {
+            return self.local_or_none().await;
+        }
         if let Some(found) = self.described(model.as_deref(), provider.as_deref())? {
             return self.described_model(found);
         }
@@ -101,15 +121,43 @@ impl Chooser<'_> {
         self.server(model.as_deref(), provider.as_deref()).await
     }
 
-    fn infos(&self) -> Vec<ModelInfo> {
+    /// Models of described providers, and of configured ones where no server takes every name.
+    fn infos(&self, model: Option<&str>) -> Vec<ModelInfo> {
         let models = self.setup.described.providers.iter().flat_map(|provider| &provider.models);
-        models.map(|model| model.info.clone()).collect()
+        let described = models.map(|model| model.info.clone());
+        let named = model.and_then(|model| self.sources.find(model.split_once('/')?.0)).is_some();
+        let all = named || settled(self.env).is_none();
+        described.chain(self.sources.known().into_iter().filter(|_| all)).collect()
+    }
+
+    /// What a name stands for, if it is not simply a model's.
+    fn meant(&self, name: &str) -> Option<Meant> {
+        let around =
+            Around { sources: self.sources.names().map(|name| &**name).collect(), remote: settled(self.env).is_some() };
+        self.setup.names.meant(name, &around)
+    }
+
+    /// Whether this is somebody's model, without asking anybody.
+    fn is_known(&self, slug: &str) -> bool {
+        let name = pick::split_level(slug).0;
+        let described = self.setup.described.providers.iter().flat_map(|provider| &provider.models);
+        let prefix = name.split_once('/').map(|(prefix, _)| prefix);
+        is_built_in(name)
+            || name == AUTO
+            || described.map(|model| &model.info.slug).any(|known| **known == *name)
+            || self.sources.resolve(name).is_some()
+            || prefix.is_some_and(|prefix| self.links(None).names().iter().any(|it| **it == *prefix))
+    }
+
+    /// How the model was named, for people.
+    fn by_name(&self) -> String {
+        self.meant.as_ref().map_or_else(|| "asked for by name".to_owned(), |meant| meant.how.clone())
     }
 
     /// A described model that is asked for, or usual, or the first where nothing else is known.
     fn described(&mut self, model: Option<&str>, provider: Option<&str>) -> Result<Option<Found>, Fault> {
         let wanted = &self.setup.wanted;
-        let infos = self.infos();
+        let infos = self.infos(model);
         let ours = |name: &str| infos.iter().any(|info| info.provider.eq_ignore_ascii_case(name));
         let found = |info: &ModelInfo, level: Option<&str>, reason: &str| {
             let reason = format!("{reason}, served by {} at {}", info.provider, info.base_url);
@@ -122,8 +170,15 @@ impl Chooser<'_> {
         };
         if let Some(model) = model {
             return match pick::find(&infos, provider, model, wanted.loose) {
-                Pick::One(info, level) => Ok(found(info, level, "asked for by name")),
+                Pick::One(info, level) => Ok(found(info, level, &self.by_name())),
                 Pick::Many => Err(ambiguous(model, &infos)),
+                Pick::None if self.source_of(model, provider).is_some() => {
+                    // It may have more than anybody knows.
+                    let (source, rest) = self.source_of(model, provider).expect("that is what was asked");
+                    let (id, level) = pick::split_level(rest);
+                    let info = source.resolve(id)?;
+                    Ok(found(&info, level, &self.by_name()))
+                }
                 Pick::None if provider.is_some_and(ours) => {
                     let of =
                         infos.iter().filter(|info| provider.is_some_and(|it| info.provider.eq_ignore_ascii_case(it)));
@@ -133,13 +188,19 @@ impl Chooser<'_> {
             };
         }
         if let Some(provider) = provider {
-            let first = infos.iter().find(|info| info.provider.eq_ignore_ascii_case(provider));
+            let usual = self.sources.find(provider).and_then(|source| source.default_model());
+            let first = usual.as_ref().or(infos.iter().find(|info| info.provider.eq_ignore_ascii_case(provider)));
             return Ok(first.and_then(|info| found(info, None, "the first model of the provider asked for")));
         }
         let usual = wanted.usual.as_ref().and_then(|(provider, model)| {
             match pick::find(&infos, provider.as_deref(), model, false) {
-                Pick::One(info, level) => Some((info, level)),
-                Pick::Many | Pick::None => None,
+                Pick::One(info, level) => Some((info.clone(), level)),
+                Pick::Many => None,
+                Pick::None => {
+                    let (source, rest) = self.source_of(model, provider.as_deref())?;
+                    let (id, level) = pick::split_level(rest);
+                    Some((source.resolve(id).ok()?, level))
+                }
             }
         });
         let (scope, _) = pick::scope(&infos, &wanted.scope);
@@ -149,13 +210,27 @@ impl Chooser<'_> {
             return Ok(found(info, *level, "first in the scope"));
         }
         if let Some((info, level)) = usual {
-            return Ok(found(info, level, "the usual one"));
+            return Ok(found(&info, level, "the usual one"));
         }
         let settled = settled(self.env).is_some();
-        Ok(match infos.first() {
-            Some(info) if wanted.loose && !settled => found(info, None, "the first described model"),
+        let first = self.setup.described.providers.iter().flat_map(|provider| &provider.models).next();
+        Ok(match first {
+            Some(model) if wanted.loose && !settled => found(&model.info, None, "the first described model"),
             _ => None,
         })
+    }
+
+    /// The configured provider that a name leads to, and its own name for the model.
+    fn source_of<'t>(&self, model: &'t str, provider: Option<&str>) -> Option<(&super::sources::Source, &'t str)> {
+        let named = model.split_once('/');
+        match provider {
+            Some(provider) => {
+                let rest =
+                    named.filter(|(name, _)| name.eq_ignore_ascii_case(provider)).map_or(model, |(_, rest)| rest);
+                Some((self.sources.find(provider)?, rest))
+            }
+            None => named.and_then(|(name, rest)| Some((self.sources.find(name)?, rest))),
+        }
     }
 
     fn described_model(self, found: Found) -> Result<Chosen, Fault> {
@@ -163,22 +238,24 @@ impl Chooser<'_> {
         let custom = self.custom(key);
         let server = settled(self.env).and_then(|choice| choice.server);
         let remote = server.map(|server| remote(self.setup, &server)).transpose()?;
-        let catalogue = Catalogue::new(custom, remote, self.linked.clone(), !self.setup.wanted.loose);
-        Ok(self.finish(catalogue, found.model, found.thinking, found.reason))
+        let tour = !self.setup.wanted.loose;
+        Ok(self.finish(custom, remote, tour, found))
     }
 
     fn tour(self, model: String, reason: String) -> Result<Chosen, Fault> {
         // Who asks for the tour asks no server; one that was named stays within reach.
         let server = settled(self.env).and_then(|choice| choice.server).filter(|_| self.env.base_url.is_some());
         let remote = server.map(|server| remote(self.setup, &server)).transpose()?;
-        let catalogue = Catalogue::new(self.custom(None), remote, self.linked.clone(), true);
-        Ok(self.finish(catalogue, model, None, reason))
+        let custom = self.custom(None);
+        Ok(self.finish(custom, remote, true, Found { model, provider: TOUR.into(), thinking: None, reason }))
     }
 
     /// The user's accounts beside a server of this name.
     fn links(&self, server: Option<&str>) -> Links {
         let described = &self.setup.described.providers;
-        Links::new(self.linked.clone(), server, |name| described.iter().any(|provider| *provider.name == *name))
+        let taken =
+            |name: &str| described.iter().any(|provider| *provider.name == *name) || self.sources.find(name).is_some();
+        Links::new(self.linked.clone(), server, taken)
     }
 
     /// A model of an account that is asked for by its provider's name, which no described provider has.
@@ -200,7 +277,7 @@ impl Chooser<'_> {
             Pick::None => (format!("{name}/{}", model.strip_prefix(&format!("{name}/")).unwrap_or(model)), None),
         };
         let info = links.resolve(&slug).unwrap_or_else(|| Err(unknown_model(&slug, &pick::names(infos.iter()))))?;
-        Ok(Some(by_account(&info, level, "asked for by name")))
+        Ok(Some(by_account(&info, level, &self.by_name())))
     }
 
     /// Where no server is: a model of the first account that has one.
@@ -211,7 +288,7 @@ impl Chooser<'_> {
                 let (name, level) = pick::split_level(model);
                 let (name, level) = if self.setup.wanted.loose { (name, level) } else { (model, None) };
                 let info = links.resolve(name).transpose()?;
-                return Ok(info.map(|info| by_account(&info, level.map(Arc::from), "asked for by name")));
+                return Ok(info.map(|info| by_account(&info, level.map(Arc::from), &self.by_name())));
             }
             (_, Some(_)) => return Ok(None),
             (None, None) => {}
@@ -230,43 +307,63 @@ impl Chooser<'_> {
         Custom::new(&self.setup.described.providers, key, self.setup.idle_timeout_ms)
     }
 
-    /// A model of the environment's server or of one on this machine.
+    /// A model of the environment's server, of a vendor, of an account, or of a server on this machine.
     async fn server(mut self, wanted: Option<&str>, provider: Option<&str>) -> Result<Chosen, Fault> {
-        let loose = self.setup.wanted.loose;
         let mut env = self.env.clone();
-        let given = self.setup.api_key.clone();
-        let by_flag = given.is_some() && env.base_url.is_none();
-        env.api_key = given.or(env.api_key);
-        let Choice { server, mut reason } = detect(&env, self.candidates).await;
-        if by_flag {
-            reason = "--api-key is given".to_owned();
+        env.api_key = self.setup.api_key.clone().or(env.api_key);
+        if let Some(Choice { server: Some(server), reason }) = settled(&env) {
+            return self.served(server, reason, wanted, provider).await;
         }
-        let infos = self.infos();
-        let Some(server) = server else {
-            if let Some(found) = self.first_of_accounts(wanted, provider).await? {
-                return self.described_model(found);
-            }
-            let mut fault = match (wanted, provider) {
-                (_, Some(provider)) => unknown_provider(provider, &infos, &self.links(None).names()),
-                (Some(model), None) => {
-                    let mut message = format!("no server to ask for the model `{model}`: {reason}");
-                    if !infos.is_empty() {
-                        message.push_str(&format!("; there is: {}", pick::names(infos.iter())));
-                    }
-                    Fault::new(FaultKind::UnknownModel, message)
-                }
-                (None, None) => {
-                    let reason = format!(
-                        "{reason}; this is the built-in tour. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model"
-                    );
-                    let catalogue = Catalogue::new(self.custom(None), None, self.linked.clone(), !loose);
-                    return Ok(self.finish(catalogue, TOUR.to_owned(), None, reason));
-                }
-            };
-            fault = fault.hint("set OPENAI_BASE_URL (and OPENAI_API_KEY), or start a local server such as Ollama");
-            return Err(fault.hint("`--model tour` needs neither"));
+        if self.setup.api_key.is_some() && provider.is_none() {
+            self.sources.add(self.setup, Provided::flagged("openai"))?;
+        }
+        if let Some(found) = self.vendor(wanted, provider)? {
+            return self.described_model(found);
+        }
+        if let Some(found) = self.first_of_accounts(wanted, provider).await? {
+            return self.described_model(found);
+        }
+        let reason = match provider {
+            Some(_) => String::new(),
+            None => match self.local(wanted).await? {
+                Local::At(server, reason) => return self.served(server, reason, wanted, None).await,
+                Local::Perhaps(auto) => return Ok(self.perhaps(auto)),
+                Local::Nobody(reason) => reason,
+            },
         };
+        let infos = self.infos(wanted);
+        let fault = match (wanted, provider) {
+            (_, Some(provider)) => unknown_provider(provider, &infos, &self.links(None).names()),
+            (Some(model), None) => {
+                let mut message = format!("no server to ask for the model `{model}`: {reason}");
+                if !infos.is_empty() {
+                    message.push_str(&format!("; there is: {}", pick::names(infos.iter())));
+                }
+                Fault::new(FaultKind::UnknownModel, message)
+            }
+            (None, None) => {
+                let reason = format!("{reason}; this is the built-in tour. {SET_A_KEY}");
+                let custom = self.custom(None);
+                let tour = !self.setup.wanted.loose;
+                let found = Found { model: TOUR.to_owned(), provider: TOUR.into(), thinking: None, reason };
+                return Ok(self.finish(custom, None, tour, found));
+            }
+        };
+        let fault = fault.hint("set ANTHROPIC_API_KEY, OPENAI_API_KEY or another vendor's key; or OPENAI_BASE_URL");
+        Err(fault.hint("start a local server such as Ollama; or `--model tour`, which needs nothing"))
+    }
+
+    /// A model of a server that takes any name.
+    async fn served(
+        mut self,
+        server: Server,
+        reason: String,
+        wanted: Option<&str>,
+        provider: Option<&str>,
+    ) -> Result<Chosen, Fault> {
+        let loose = self.setup.wanted.loose;
         let name = provider_name(&server.base_url);
+        let infos = self.infos(wanted);
         if let Some(provider) = provider.filter(|provider| !provider.eq_ignore_ascii_case(name)) {
             let mut names = vec![Arc::from(name)];
             names.extend(self.links(Some(name)).names());
@@ -280,7 +377,7 @@ impl Chooser<'_> {
         let (model, thinking, reason) = match (wanted, usual, server.model) {
             (Some(model), _, _) => {
                 let (model, level) = by_name(&remote, model, loose)?;
-                (model, level, format!("asked for by name, served by {}", remote.server()))
+                (model, level, format!("{}, served by {}", self.by_name(), remote.server()))
             }
             (None, Some((_, model)), _) => {
                 (model.clone(), None, format!("the usual one, served by {}", remote.server()))
@@ -291,12 +388,117 @@ impl Chooser<'_> {
                 (model, None, format!("{reason}; the first model that {} lists", remote.server()))
             }
         };
-        let catalogue = Catalogue::new(self.custom(None), Some(remote), self.linked.clone(), !loose);
         self.notes.extend(usual_missing(&self.setup.wanted, name, &infos));
-        Ok(self.finish(catalogue, model, thinking, reason))
+        let custom = self.custom(None);
+        Ok(self.finish(custom, Some(remote), !loose, Found { model, provider: name.into(), thinking, reason }))
     }
 
-    fn finish(mut self, catalogue: Catalogue, model: String, thinking: Option<Arc<str>>, reason: String) -> Chosen {
+    /// The default of the first provider that is there; or any name that OpenAI may know better than we do.
+    fn vendor(&mut self, wanted: Option<&str>, provider: Option<&str>) -> Result<Option<Found>, Fault> {
+        let Some(model) = wanted else {
+            if let Some(provider) = provider {
+                return keyless(provider).map_or(Ok(None), Err);
+            }
+            return Ok(self.first_vendor());
+        };
+        let named = provider.or_else(|| model.split_once('/').map(|(name, _)| name));
+        if let Some(fault) = named.and_then(keyless).filter(|_| self.links(None).resolve(model).is_none()) {
+            return Err(fault);
+        }
+        let Some(openai) = self.sources.find("openai").filter(|_| provider.is_none()) else { return Ok(None) };
+        let (id, level) = if self.setup.wanted.loose { pick::split_level(model) } else { (model, None) };
+        let info = openai.resolve(id)?;
+        Ok(Some(by_account(&info, level.map(Arc::from), &self.by_name())))
+    }
+
+    fn first_vendor(&self) -> Option<Found> {
+        let found = |info: &ModelInfo, origin: &Origin| Found {
+            model: info.slug.to_string(),
+            provider: info.provider.clone(),
+            thinking: None,
+            reason: origin.to_string(),
+        };
+        for provided in &self.setup.providers {
+            if *provided.name == *openrouter::NAME {
+                let links = self.links(None);
+                let slug = provided.default_model().map(|id| format!("{}/{id}", openrouter::NAME));
+                if let Some(Ok(info)) = slug.and_then(|slug| links.resolve(&slug)) {
+                    return Some(found(&info, &provided.origin));
+                }
+            } else if let Some(source) = self.sources.find(&provided.name)
+                && let Some(info) = source.default_model()
+            {
+                return Some(found(&info, &source.origin));
+            }
+        }
+        // The key of this run may be for one that has none of its own.
+        let given = self.sources.iter().find(|source| source.origin == Origin::Flag)?;
+        Some(found(&given.default_model()?, &given.origin))
+    }
+
+    /// Who listens on this machine. Where nobody may wait, a remembered list counts, and whoever listens is asked later.
+    async fn local(&mut self, wanted: Option<&str>) -> Result<Local, Fault> {
+        let none = Env::default();
+        if self.setup.lookout == Lookout::Wait {
+            return Ok(Local::from(detect(&none, self.candidates).await));
+        }
+        let open = knock(self.candidates).await;
+        if open.is_empty() {
+            return Ok(Local::from(decide(&none, &[])));
+        }
+        if wanted.is_some_and(|wanted| wanted != AUTO) {
+            return Ok(Local::from(decide(&none, &look(&open).await)));
+        }
+        for candidate in &open {
+            let mut server = Server { base_url: candidate.base_url(), api_key: None, model: None };
+            let known = remote(self.setup, &server)?.known();
+            server.model = known.iter().map(|model| model.slug.to_string()).find(|slug| talks(slug));
+            if server.model.is_some() {
+                let reason = format!("{} listens on port {}, as before", candidate.name, candidate.port);
+                return Ok(Local::At(server, reason));
+            }
+        }
+        let window = self.setup.default_context_window.unwrap_or(LOCAL_WINDOW);
+        let ready = Ready::of(self.setup);
+        Ok(Local::Perhaps(Auto::start(open, window, move |server| ready.client(server), host::note)))
+    }
+
+    async fn local_or_none(mut self) -> Result<Chosen, Fault> {
+        match self.local(None).await? {
+            Local::At(server, reason) => self.served(server, reason, None, None).await,
+            Local::Perhaps(auto) => Ok(self.perhaps(auto)),
+            Local::Nobody(_) => {
+                let names: Vec<&str> = self.candidates.iter().map(|candidate| candidate.name).collect();
+                let message = format!("no local server answers; looked for {}", names.join(", "));
+                Err(Fault::new(FaultKind::UnknownModel, message).hint("start one, or name another model"))
+            }
+        }
+    }
+
+    fn perhaps(self, auto: Auto) -> Chosen {
+        let reason = "the first local model that answers".to_owned();
+        let (custom, tour) = (self.custom(None), !self.setup.wanted.loose);
+        let info = auto.info();
+        let found = Found { model: AUTO.to_owned(), provider: info.provider, thinking: None, reason };
+        let mut chosen = self.finish(custom, None, tour, found);
+        chosen.catalogue.set_auto(auto);
+        chosen
+    }
+
+    fn finish(mut self, custom: Custom, remote: Option<Client>, lists_tour: bool, found: Found) -> Chosen {
+        let Found { model, thinking, reason, .. } = found;
+        let parts = Parts {
+            custom,
+            remote,
+            sources: self.sources,
+            linked: self.linked.clone(),
+            names: self.setup.names.clone(),
+            lists_tour,
+        };
+        let mut catalogue = Catalogue::new(parts);
+        if let Some(meant) = &self.meant {
+            catalogue.chain(&model, &meant.slugs);
+        }
         let known = catalogue.known();
         let (scope, nothing) = pick::scope(&known, &self.setup.wanted.scope);
         let mut scope: Vec<Arc<str>> = scope.into_iter().map(|(info, _)| info.slug.clone()).collect();
@@ -309,6 +511,38 @@ impl Chooser<'_> {
         }
         Chosen { catalogue, model, thinking, scope, reason, notes: self.notes }
     }
+}
+
+const SET_A_KEY: &str =
+    "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or another vendor's key, or OPENAI_BASE_URL, for a real model";
+
+/// The window of a local model of which nothing is known yet.
+const LOCAL_WINDOW: u64 = 128_000;
+
+/// What listens on this machine.
+enum Local {
+    At(Server, String),
+    /// Somebody who has not said yet what it serves.
+    Perhaps(Auto),
+    /// And why.
+    Nobody(String),
+}
+
+impl From<Choice> for Local {
+    fn from(Choice { server, reason }: Choice) -> Self {
+        match server {
+            Some(server) => Local::At(server, reason),
+            None => Local::Nobody(reason),
+        }
+    }
+}
+
+/// A vendor of that name, which nobody has a key for.
+fn keyless(name: &str) -> Option<Fault> {
+    let vendor = vendor(name).filter(|vendor| vendor.name != openrouter::NAME)?;
+    let variables: Vec<&str> = vendor.keys.iter().map(|(name, _)| *name).collect();
+    let fault = Fault::new(FaultKind::Auth, format!("there is no key for {}", vendor.name));
+    Some(fault.hint(format!("set {}; docs/config.md names other places for it", variables.join(" or "))))
 }
 
 fn by_account(info: &ModelInfo, thinking: Option<Arc<str>>, reason: &str) -> Found {
@@ -383,17 +617,32 @@ fn unknown_provider(provider: &str, infos: &[ModelInfo], others: &[Arc<str>]) ->
 }
 
 fn remote(setup: &Setup, server: &Server) -> Result<Client, Fault> {
-    let mut config = Config::new(&server.base_url);
-    config.api_key = server.api_key.clone();
-    config.key_name = Some("OPENAI_API_KEY".into());
-    config.models = setup.known_models.clone();
-    config.cache_file = (!setup.settings.ephemeral).then(|| setup.data.join("cache").join("models.json"));
-    config.proxy = providers::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
-    if let Some(window) = setup.default_context_window {
-        config.default_context_window = window;
+    Ready::of(setup).client(server)
+}
+
+/// What a client of a server needs of the settings.
+struct Ready(Config);
+
+impl Ready {
+    fn of(setup: &Setup) -> Self {
+        let mut config = Config::new("");
+        config.key_name = Some("OPENAI_API_KEY".into());
+        config.models = setup.known_models.clone();
+        config.cache_file = (!setup.settings.ephemeral).then(|| setup.data.join("cache").join("models.json"));
+        if let Some(window) = setup.default_context_window {
+            config.default_context_window = window;
+        }
+        if let Some(ms) = setup.idle_timeout_ms {
+            config.idle_timeout_ms = ms;
+        }
+        Self(config)
     }
-    if let Some(ms) = setup.idle_timeout_ms {
-        config.idle_timeout_ms = ms;
+
+    fn client(self, server: &Server) -> Result<Client, Fault> {
+        let mut config = self.0;
+        config.base_url = server.base_url.clone();
+        config.api_key = server.api_key.clone();
+        config.proxy = providers::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
+        Client::new(config)
     }
-    Client::new(config)
 }

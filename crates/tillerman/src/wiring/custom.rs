@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use providers::{Compat, Config, Late, Secret};
+use providers::{Api, Compat, Config, Late, Secret};
 use vocab::{Chat, Fault, ModelInfo};
 
 use super::keys::{Held, Purse};
+use super::vendors::completed;
 use crate::config::agent::{CustomProvider, Word};
 
 #[derive(Default)]
@@ -26,6 +27,7 @@ struct Way {
 /// One address with one set of headers.
 struct Address {
     provider: Arc<str>,
+    api: Api,
     base_url: Arc<str>,
     headers: Vec<(String, Word)>,
     purse: Arc<Purse>,
@@ -48,8 +50,9 @@ impl Custom {
             let key = word.map(|word| Held::new(format!("the API key of {name}"), word));
             let mut clients: Vec<Arc<Address>> = Vec::new();
             for model in &provider.models {
-                let same =
-                    |client: &&Arc<Address>| client.base_url == model.info.base_url && client.headers == model.headers;
+                let same = |client: &&Arc<Address>| {
+                    client.base_url == model.info.base_url && client.api == model.api && client.headers == model.headers
+                };
                 let client = clients.iter().find(same).cloned().unwrap_or_else(|| {
                     let held = |(header, word): &(String, Word)| {
                         (header.clone(), Held::new(format!("the header {header} of {name}"), word.clone()))
@@ -57,6 +60,7 @@ impl Custom {
                     let headers = model.headers.iter().map(held).collect();
                     let client = Arc::new(Address {
                         provider: name.clone(),
+                        api: model.api,
                         base_url: model.info.base_url.clone(),
                         headers: model.headers.clone(),
                         purse: Arc::new(Purse { key: key.clone(), headers }),
@@ -79,6 +83,10 @@ impl Custom {
         self.keys.iter().map(|(name, key)| (name, key.as_ref().is_some_and(|key| key.failed())))
     }
 
+    pub(super) fn has_key(&self, name: &str) -> bool {
+        self.keys.iter().any(|(provider, key)| **provider == *name && key.is_some())
+    }
+
     pub(super) fn models(&self) -> &[ModelInfo] {
         &self.infos
     }
@@ -96,7 +104,8 @@ impl Address {
     }
 
     fn make(&self) -> Result<providers::Client, Fault> {
-        let mut config = Config::new(&*self.base_url);
+        let mut config = Config::new(completed(self.api, &self.base_url, ""));
+        config.api = self.api;
         config.provider = Some(self.provider.clone());
         config.proxy = providers::Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
         if let Some(ms) = self.idle_timeout_ms {

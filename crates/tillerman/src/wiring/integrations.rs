@@ -24,10 +24,11 @@ impl Integrations {
         let described = catalogue.custom().providers().map(|(name, failed)| (name.clone(), failed));
         let remote = catalogue.remote().map(|remote| (remote.provider().clone(), false));
         let linked = catalogue.links().names().into_iter().map(|name| (name, false));
-        for (name, failed) in described.chain(remote).chain(linked).filter(|(name, _)| Some(name) != provider.as_ref())
-        {
+        let sources = catalogue.sources().iter().map(|source| (source.name().clone(), source.failed()));
+        let all = described.chain(sources).chain(remote).chain(linked);
+        for (name, failed) in all.filter(|(name, _)| Some(name) != provider.as_ref()) {
             let (state, hint) = match failed {
-                true => (ServiceState::Unauthenticated, Some("the command for its key failed".into())),
+                true => (ServiceState::Unauthenticated, Some("its key could not be had".into())),
                 false => (ServiceState::Connected, None),
             };
             services.push(Service { name, state, hint });

@@ -1,42 +1,47 @@
-//! Keys and headers of described providers, as a client asks for them: at its first request, and once. Commands that print
-//! a key run here.
+//! Keys and headers as a client asks for them. A command runs when its output is first needed and once more when a server
+//! refuses it; a file is read for every request.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use providers::{Credentials, Known, Secret};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use vocab::{Fault, FaultKind, Later};
 
 use crate::config::agent::Word;
 
 /// A command that has not printed its key by then is ended, and the request fails.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
-/// More output than this is no key: the request fails.
-const OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// More than this, printed or in a file, is no key: the request fails.
+const KEY_BYTES_MAX: usize = 64 * 1024;
 
 /// One value that is known or will be.
 pub(super) struct Held {
     /// What it is, for people: `the API key of mock`.
     what: String,
     word: Word,
-    value: OnceCell<Secret>,
+    /// What a command printed. Whoever holds the lock runs the command; the others wait for it.
+    printed: Mutex<Option<Secret>>,
+    /// How often the command has run.
+    runs: AtomicU64,
     failed: AtomicBool,
 }
 
 impl Held {
     pub(super) fn new(what: String, word: Word) -> Arc<Self> {
-        let value = OnceCell::new_with(word.plain().cloned());
-        Arc::new(Self { what, word, value, failed: AtomicBool::new(false) })
+        let (runs, failed) = (AtomicU64::new(0), AtomicBool::new(false));
+        Arc::new(Self { what, word, printed: Mutex::new(None), runs, failed })
     }
 
-    /// Without running anything.
-    pub(super) fn known(&self) -> Option<&Secret> {
-        self.value.get()
+    /// A value that never changes.
+    fn fixed(&self) -> Option<&Secret> {
+        self.word.plain()
     }
 
     /// The last try to get it went wrong.
@@ -44,21 +49,51 @@ impl Held {
         self.failed.load(Ordering::Relaxed)
     }
 
-    async fn get(&self) -> Result<&Secret, Fault> {
-        let value = self.value.get_or_try_init(|| async {
-            match &self.word {
-                Word::Plain(secret) => Ok(secret.clone()),
-                Word::Command(command) => {
-                    run(command).await.map_err(|why| {
-                        // Neither the command nor its output is shown: both may hold a key.
-                        Fault::new(FaultKind::Auth, format!("the command for {} {why}", self.what))
-                    })
+    pub(super) async fn get(&self) -> Result<Secret, Fault> {
+        let value = match &self.word {
+            Word::Plain(secret) => return Ok(secret.clone()),
+            Word::File(path) => self.read(path),
+            Word::Command(command) => {
+                let mut printed = self.printed.lock().await;
+                match &*printed {
+                    Some(secret) => Ok(secret.clone()),
+                    None => self.run(command, &mut printed).await,
                 }
             }
-        });
-        let value = value.await;
+        };
         self.failed.store(value.is_err(), Ordering::Relaxed);
         value
+    }
+
+    /// What to try instead of `used`, which a server has refused.
+    async fn renewed(&self, used: &Secret) -> Result<Secret, Fault> {
+        let Word::Command(command) = &self.word else { return self.get().await };
+        let runs = self.runs.load(Ordering::Relaxed);
+        let mut printed = self.printed.lock().await;
+        // Whoever was refused at the same time has run it while we waited.
+        let fresh = printed.as_ref().filter(|it| *it != used || self.runs.load(Ordering::Relaxed) != runs).cloned();
+        let value = match fresh {
+            Some(fresh) => Ok(fresh),
+            None => self.run(command, &mut printed).await,
+        };
+        self.failed.store(value.is_err(), Ordering::Relaxed);
+        value
+    }
+
+    async fn run(&self, command: &Secret, printed: &mut Option<Secret>) -> Result<Secret, Fault> {
+        let value = run(command).await;
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        // Neither the command nor its output is shown: both may hold a key.
+        let value = value.map_err(|why| Fault::new(FaultKind::Auth, format!("the command for {} {why}", self.what)));
+        *printed = value.as_ref().ok().cloned();
+        value
+    }
+
+    fn read(&self, path: &Path) -> Result<Secret, Fault> {
+        read(path).map_err(|why| {
+            let message = format!("the file with {} {why}: {}", self.what, path.display());
+            Fault::new(FaultKind::Auth, message).hint("it has the key and nothing else; `chmod 600` keeps it private")
+        })
     }
 }
 
@@ -69,13 +104,13 @@ pub(super) struct Purse {
 }
 
 impl Purse {
-    /// `None`: something has to be fetched first.
+    /// `None`: something has to be fetched, and may change.
     pub(super) fn known(&self) -> Option<Known> {
         let key = match &self.key {
-            Some(key) => Some(key.known()?.clone()),
+            Some(key) => Some(key.fixed()?.clone()),
             None => None,
         };
-        let headers = self.headers.iter().map(|(name, value)| Some((name.clone(), value.known()?.clone())));
+        let headers = self.headers.iter().map(|(name, value)| Some((name.clone(), value.fixed()?.clone())));
         Some(Known { key, headers: headers.collect::<Option<_>>()? })
     }
 }
@@ -84,16 +119,54 @@ impl Credentials for Purse {
     fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
         Box::pin(async {
             let key = match &self.key {
-                Some(key) => Some(key.get().await?.clone()),
+                Some(key) => Some(key.get().await?),
                 None => None,
             };
             let mut headers = Vec::with_capacity(self.headers.len());
             for (name, value) in &self.headers {
-                headers.push((name.clone(), value.get().await?.clone()));
+                headers.push((name.clone(), value.get().await?));
             }
             Ok(Known { key, headers })
         })
     }
+
+    fn is_live(&self) -> bool {
+        self.known().is_none()
+    }
+
+    fn renewed(&self, used: &Known) -> Later<'_, Result<Option<Known>, Fault>> {
+        let used = used.clone();
+        Box::pin(async move {
+            let mut fresh = used.clone();
+            if let (Some(held), Some(used)) = (&self.key, &used.key) {
+                fresh.key = Some(held.renewed(used).await?);
+            }
+            for ((_, held), (_, value)) in self.headers.iter().zip(&mut fresh.headers) {
+                *value = held.renewed(value).await?;
+            }
+            Ok((fresh != used).then_some(fresh))
+        })
+    }
+}
+
+/// A key that stands in a file of the user's, which nobody else may read.
+pub(super) fn read(path: &Path) -> Result<Secret, String> {
+    let cannot = |error: std::io::Error| format!("cannot be read ({error})");
+    let meta = std::fs::metadata(path).map_err(cannot)?;
+    if !meta.is_file() {
+        return Err("is not a file".to_owned());
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err("belongs to somebody else".to_owned());
+    }
+    if meta.mode() & 0o077 != 0 {
+        return Err(format!("can be read by others (mode {:o})", meta.mode() & 0o777));
+    }
+    if meta.len() > KEY_BYTES_MAX as u64 {
+        return Err(format!("is larger than {KEY_BYTES_MAX} bytes"));
+    }
+    let text = std::fs::read_to_string(path).map_err(cannot)?;
+    Secret::new(&text).ok_or_else(|| "is empty".to_owned())
 }
 
 /// What a shell command prints, without the blanks around it.
@@ -110,9 +183,9 @@ async fn run(command: &Secret) -> Result<Secret, String> {
     let output = child.stdout.take().expect("it was piped");
     let finish = async {
         let mut text = Vec::new();
-        output.take(OUTPUT_BYTES_MAX as u64 + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
-        if text.len() > OUTPUT_BYTES_MAX {
-            return Err(format!("printed more than {OUTPUT_BYTES_MAX} bytes"));
+        output.take(KEY_BYTES_MAX as u64 + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
+        if text.len() > KEY_BYTES_MAX {
+            return Err(format!("printed more than {KEY_BYTES_MAX} bytes"));
         }
         let status = child.wait().await.map_err(|error| error.to_string())?;
         if !status.success() {
@@ -146,7 +219,59 @@ mod tests {
             assert_eq!(known.headers[0].1.expose(), "sk-canary-1");
         }
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\n", "it ran once");
-        assert!(purse.known().is_some() && !held.failed());
+        assert!(purse.is_live() && !held.failed());
+    }
+
+    #[tokio::test]
+    async fn a_refused_key_is_asked_for_once_more_by_all_who_were_refused_together() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("runs");
+        let command = format!("echo x >> '{0}'; echo sk-canary-$(wc -l < '{0}')", file.display());
+        let purse = Purse { key: Some(held(&command)), headers: Vec::new() };
+        let used = purse.fetch().await.unwrap();
+        let (one, two, three) = tokio::join!(purse.renewed(&used), purse.renewed(&used), purse.renewed(&used));
+        for fresh in [one, two, three] {
+            assert_eq!(fresh.unwrap().unwrap().key.unwrap().expose(), "sk-canary-2");
+        }
+        assert_eq!(purse.fetch().await.unwrap().key.unwrap().expose(), "sk-canary-2");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "x\nx\n", "one run for three");
+
+        // One that prints the same again has nothing better, and three who ask together run it once.
+        let command = format!("echo y >> '{}'; echo sk-canary", file.display());
+        let purse = Purse { key: Some(held(&command)), headers: Vec::new() };
+        std::fs::remove_file(&file).unwrap();
+        let used = purse.fetch().await.unwrap();
+        let (one, two) = tokio::join!(purse.renewed(&used), purse.renewed(&used));
+        assert_eq!((one.unwrap(), two.unwrap()), (None, None));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "y\ny\n");
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_each_time_and_must_be_the_users_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("key");
+        let allow = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let held = Held::new("the API key of mock".into(), Word::File(file.clone()));
+        let why = async || {
+            let fault = held.get().await.unwrap_err();
+            assert!(held.failed() && fault.kind == FaultKind::Auth && !format!("{fault:?}").contains("canary"));
+            fault.message
+        };
+        assert!(why().await.starts_with("the file with the API key of mock cannot be read (No such file"));
+        std::fs::write(&file, "sk-canary-1\n").unwrap();
+        for mode in [0o644, 0o640, 0o604] {
+            allow(mode);
+            assert!(why().await.contains(&format!("can be read by others (mode {mode:o}): ")));
+        }
+        allow(0o600);
+        assert_eq!(held.get().await.unwrap().expose(), "sk-canary-1");
+        std::fs::write(&file, "sk-canary-2").unwrap();
+        assert_eq!(held.get().await.unwrap().expose(), "sk-canary-2", "a changed file counts at once");
+        std::fs::write(&file, " \n").unwrap();
+        assert!(why().await.contains("is empty"));
+        std::fs::write(&file, "canary".repeat(KEY_BYTES_MAX)).unwrap();
+        assert!(why().await.contains("is larger than"));
     }
 
     #[tokio::test]

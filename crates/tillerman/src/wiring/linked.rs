@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use auth::Auth;
 use providers::detect::OPENAI_URL;
-use providers::{Client, Config, Late, Loaded, Proxy, Routing, Secret, openrouter};
+use providers::{Api, Client, Config, Late, Loaded, Proxy, Routing, openrouter};
 use vocab::{Account, Chat, Fault, FaultKind, Key, KeySet, ModelInfo, ModelSource, Provider};
 
 use super::accounts::{UserKey, UserToken, checked};
+use super::census::Standpoint;
+use super::keys::Held;
+use super::sources::{described, wants};
 use super::{Setup, pick};
 
 pub(super) const OPENAI: &str = "openai";
@@ -28,16 +31,27 @@ impl Linked {
     /// `stands`: whether the environment or the configuration has a server or a key that stands for OpenAI.
     pub(super) fn new(setup: &Setup, auth: Auth, stands: bool) -> Result<Self, Fault> {
         let settings = &setup.accounts;
+        let provided = setup.providers.iter().find(|provided| *provided.name == *openrouter::NAME);
         let key = Arc::new(UserKey {
             auth: auth.clone(),
             key: Key::OpenRouter,
-            given: given(setup),
+            given: setup.api_key.clone().filter(|_| wants(setup, openrouter::NAME)),
             environment: settings.openrouter_key.clone(),
+            configured: provided.and_then(|provided| {
+                let word = provided.key.clone()?;
+                Some(Held::new(format!("the API key of {}", provided.name), word))
+            }),
         });
         let routing = Routing::default();
-        let openrouter_url = checked(openrouter::NAME, settings.openrouter_url.as_deref().unwrap_or(openrouter::URL))?;
+        let moved = settings.openrouter_url.as_deref().or(provided.map(|provided| &*provided.base_url));
+        let openrouter_url = checked(openrouter::NAME, moved.unwrap_or(openrouter::URL))?;
         let mut config = config(setup, openrouter::NAME, &openrouter_url, Late(key.clone()));
         config.routing = Some(routing.clone());
+        if let Some(provided) = provided {
+            config.models = described(setup, openrouter::NAME, &provided.models);
+            config.compat = provided.compat.clone();
+            config.ca_file = provided.ca_file.clone();
+        }
         let openrouter = Client::new(config)?;
         let openai = match stands {
             true => None,
@@ -94,14 +108,6 @@ impl Linked {
     }
 }
 
-/// A key from the command line is for the provider that is asked for there.
-fn given(setup: &Setup) -> Option<Secret> {
-    let wanted = &setup.wanted;
-    let by_provider = wanted.provider.as_deref().map(|name| name.trim().eq_ignore_ascii_case(openrouter::NAME));
-    let by_model = || wanted.model.as_deref().is_some_and(|model| model.trim().starts_with("openrouter/"));
-    setup.api_key.clone().filter(|_| by_provider.unwrap_or_else(by_model))
-}
-
 fn config(setup: &Setup, name: &'static str, url: &str, late: Late) -> Config {
     let mut config = Config::new(url);
     config.provider = Some(name.into());
@@ -149,6 +155,22 @@ impl Links {
 
     pub(super) fn names(&self) -> Vec<Arc<str>> {
         self.active().map(|client| client.provider().clone()).collect()
+    }
+
+    /// Those whose credential is there now, for people.
+    pub(super) fn census(&self) -> Vec<Standpoint> {
+        let one = |client: &Client| Standpoint {
+            name: client.provider().clone(),
+            api: Api::Completions.as_str().into(),
+            base_url: client.server().into(),
+            key: match &**client.provider() {
+                OPENAI => "signed in".to_owned(),
+                _ => self.linked.key.origin(),
+            },
+            models: client.known().len(),
+            failed: false,
+        };
+        self.active().map(one).collect()
     }
 
     fn find(&self, name: &str) -> Option<&Client> {

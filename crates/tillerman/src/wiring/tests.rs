@@ -1,6 +1,8 @@
 //! Choosing and resolving, over described providers and without a network; below, the user's accounts with a vendor.
 
+mod local;
 mod login;
+mod many;
 mod openrouter;
 mod servers;
 mod signing_in;
@@ -29,7 +31,7 @@ const MODELS: &str = r#"{"providers":{
     "lab":{"baseUrl":"http://127.0.0.1:1/v1","api":"openai-completions","apiKey":"sk-canary-lab","models":[
         {"id":"alpha","reasoning":true},{"id":"alpha-mini"},{"id":"same"}]},
     "home":{"baseUrl":"http://127.0.0.1:1/v1","api":"openai-completions","models":[{"id":"same"},{"id":"only"}]},
-    "far":{"baseUrl":"http://127.0.0.1:1","api":"anthropic-messages","models":[{"id":"x"}]}}}"#;
+    "far":{"baseUrl":"http://127.0.0.1:1","api":"bedrock-converse-stream","models":[{"id":"x"}]}}}"#;
 
 fn setup(wanted: Wanted) -> Setup {
     let place = tempfile::tempdir().unwrap();
@@ -43,6 +45,10 @@ fn setup(wanted: Wanted) -> Setup {
         wanted,
         described: agent::models(place.path(), &|_| None),
         agent_dir: place.path().into(),
+        providers: Vec::new(),
+        secrets: Vec::new(),
+        names: Names::default(),
+        lookout: Lookout::Later,
         api_key: None,
         compact_at: CompactAt::default(),
         session_files: None,
@@ -73,7 +79,7 @@ async fn chosen(wanted: Wanted, env: &Env) -> Result<Chosen, Fault> {
 async fn choose_from(setup: &Setup, env: &Env) -> Result<Chosen, Fault> {
     let auth = accounts::sign_ins(&setup.accounts, &setup.config);
     let linked = Arc::new(Linked::new(setup, auth, settled(env).is_some())?);
-    choose(setup, Sources { env, candidates: &[], linked: &linked }).await
+    choose(setup, Grounds { env, candidates: &[], linked: &linked }).await
 }
 
 async fn name(wanted: Wanted) -> String {
@@ -200,7 +206,7 @@ async fn integrations_say_what_is_known() {
     assert_eq!((ours.model, ours.provider.as_deref()), (Standing::Connected, Some("lab")));
     let services: Vec<(&str, ServiceState)> = ours.services.iter().map(|it| (&*it.name, it.state)).collect();
     assert_eq!(services, [("home", ServiceState::Connected), ("far", ServiceState::Unavailable)]);
-    assert_eq!(ours.services[1].hint.as_deref(), Some("the api anthropic-messages is not spoken"));
+    assert_eq!(ours.services[1].hint.as_deref(), Some("the api bedrock-converse-stream is not spoken"));
     let tour = look(loose(Some("tour"), None), &server("")).await;
     assert_eq!((tour.model, tour.provider), (Standing::NoProvider, None));
 }

@@ -22,6 +22,9 @@ fn help_teaches_by_example() {
         "sessions export",
         "sessions fork",
         "models",
+        "models list",
+        "models show",
+        "models test",
         "tools",
         "config",
         "login",
@@ -123,9 +126,9 @@ fn models_and_tools_are_listed() {
     expect![[r#"
         model tour: built in, asked for by name
 
-           MODEL      CONTEXT  OUTPUT  PRICE IN / OUT
-        *  tour       128000   -       free / free
-           tour-mini  32000    -       free / free
+           PROVIDER  MODEL      CONTEXT  OUTPUT  PRICE IN / OUT  THINKING
+        *  tour      tour       128000   -       free / free     -
+           tour      tour-mini  32000    -       free / free     -
     "#]]
     .assert_eq(&place.run(&["models"]).ok());
     for line in place.run(&["models", "--json"]).ok().lines() {

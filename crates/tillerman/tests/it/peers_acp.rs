@@ -35,7 +35,7 @@ fn sdk() -> Result<PathBuf, String> {
 }
 
 /// The interpreter of an environment with these packages.
-fn python(name: &str, packages: &[String]) -> Result<PathBuf, String> {
+pub(crate) fn python(name: &str, packages: &[String]) -> Result<PathBuf, String> {
     let cache = cached(name, |cache| {
         let made = run(Command::new("python3").args(["-m", "venv"]).arg(cache), INSTALL_PATIENCE)?;
         if !made.well {
@@ -48,7 +48,7 @@ fn python(name: &str, packages: &[String]) -> Result<PathBuf, String> {
     Ok(cache.join("bin/python"))
 }
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
 }
 

@@ -244,6 +244,9 @@ fn a_loop_counts_as_thought_while_one_of_its_answers_is_signed() {
     transcript.push(&assistant(vec![Block::Redacted("z".into()), call("e")], TOOLS));
     transcript.push(&result("e", vec![]));
     assert!(!transcript.is_unthought_loop(), "sealed thinking counts");
+    transcript.push(&assistant_of("other", vec![call("f")], TOOLS));
+    transcript.push(&result("f", vec![]));
+    assert!(transcript.is_unthought_loop(), "somebody else went on");
 }
 
 #[test]

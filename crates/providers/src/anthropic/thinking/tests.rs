@@ -36,20 +36,21 @@ fn each_generation_is_asked_in_its_own_way() {
         ("claude-haiku-4-5-20251001", "-", "- - 4000"),
         ("claude-opus-4.5", "high", "budget 16384 - 20384"),
         ("claude-opus-4-5", "xhigh", "budget 32768 - 36768"),
-        ("claude-opus-4-6", "minimal", "adaptive low 4000"),
-        ("claude-opus-4-6", "xhigh", "adaptive max 4000"),
-        ("claude-sonnet-4.6", "medium", "adaptive medium 4000"),
+        ("claude-opus-4-6", "minimal", "adaptive low 5024"),
+        ("claude-opus-4-6", "xhigh", "adaptive max 36768"),
+        ("claude-sonnet-4.6", "medium", "adaptive medium 12192"),
         ("claude-opus-4-6", "off", "- - 4000"),
-        ("claude-opus-4-7", "xhigh", "adaptive+words xhigh 4000"),
+        ("claude-opus-4-7", "xhigh", "adaptive+words xhigh 36768"),
         ("claude-opus-4-8", "off", "- - 4000"),
-        ("claude-sonnet-5", "high", "adaptive+words high 4000"),
+        ("claude-sonnet-5", "high", "adaptive+words high 20384"),
         ("claude-sonnet-5", "off", "disabled - 4000"),
         ("claude-opus-5-5", "off", "disabled - 4000"),
         ("claude-opus-5-5", "-", "- - 4000"),
+        ("claude-opus-5-5", "", "- - 4000"),
         ("claude-fable-5-1", "off", "- low 4000"),
-        ("claude-mythos-preview", "high", "adaptive+words high 4000"),
+        ("claude-mythos-preview", "high", "adaptive+words high 20384"),
         ("claude-mythos-preview", "off", "- low 4000"),
-        ("anthropic/claude-opus-4.6", "low", "adaptive low 4000"),
+        ("anthropic/claude-opus-4.6", "low", "adaptive low 6048"),
         ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "low", "budget 2048 - 6048"),
         ("claude-opus-4@20250514", "low", "budget 2048 - 6048"),
         ("glm-4.6", "high", "budget 16384 - 20384"),
@@ -88,7 +89,7 @@ fn a_loop_without_thoughts_goes_on_without_where_the_api_insists() {
     };
     assert_eq!(plan("claude-sonnet-4-5", false), "- - 4000");
     // These decide for each answer whether they think, so that one without thoughts is nothing special.
-    assert_eq!(plan("claude-opus-4-7", false), "adaptive+words high 4000");
+    assert_eq!(plan("claude-opus-4-7", false), "adaptive+words high 20384");
     assert_eq!(plan("claude-opus-4-7", true), "- - 4000");
     assert_eq!(plan("claude-opus-5", true), "disabled - 4000");
 }
@@ -96,10 +97,10 @@ fn a_loop_without_thoughts_goes_on_without_where_the_api_insists() {
 #[test]
 fn what_was_learned_changes_the_way() {
     for (model, level, learned, want) in [
-        ("claude-sonnet-4-5", "high", Quirks::ADAPTIVE, "adaptive high 4000"),
+        ("claude-sonnet-4-5", "high", Quirks::ADAPTIVE, "adaptive high 20384"),
         ("claude-opus-4-7", "high", Quirks::BUDGET, "budget 16384 - 20384"),
-        ("claude-opus-4-7", "high", Quirks::NO_DISPLAY, "adaptive high 4000"),
-        ("claude-opus-4-7", "high", Quirks::NO_EFFORT, "adaptive+words - 4000"),
+        ("claude-opus-4-7", "high", Quirks::NO_DISPLAY, "adaptive high 20384"),
+        ("claude-opus-4-7", "high", Quirks::NO_EFFORT, "adaptive+words - 20384"),
         ("claude-opus-4-7", "high", Quirks::NO_THINKING, "- - 4000"),
         ("claude-opus-5-5", "off", Quirks::NO_DISABLED, "- low 4000"),
         ("claude-sonnet-5-5", "off", Quirks::BETWEEN_TOOLS, "between - 4000"),
@@ -116,6 +117,6 @@ fn a_configured_effort_comes_before_ours() {
     let quirks = Quirks::new(&Compat::default());
     let plan =
         |effort: &str| Wish { effort: Some(effort.into()), ..wish("claude-opus-4-7", "high") }.plan(&quirks, false);
-    assert_eq!(shown(&plan("max")), "adaptive+words max 4000");
-    assert_eq!(shown(&plan("")), "adaptive+words - 4000");
+    assert_eq!(shown(&plan("max")), "adaptive+words max 20384");
+    assert_eq!(shown(&plan("")), "adaptive+words - 20384");
 }

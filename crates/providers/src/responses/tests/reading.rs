@@ -305,6 +305,8 @@ fn half_a_character_does_not_spoil_an_answer() {
     let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"x\ud83dy"}]}}"#;
     assert_eq!(notes(&read_data(&[delta, done, DONE])), "text \"x\u{FFFD}y\"\nfinished Stop\n");
     assert_eq!(notes(&read_data(&[done, DONE])), "text \"x\u{FFFD}y\"\nfinished Stop\n");
+    let call = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","call_id":"c","name":"f","arguments":"\ud83d"}}"#;
+    assert_eq!(notes(&read_data(&[call, DONE])), "call 0 c f \u{FFFD}\nfinished ToolUse\n");
 }
 
 #[test]

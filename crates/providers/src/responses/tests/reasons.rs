@@ -31,6 +31,14 @@ fn every_reason_to_stop() {
         let want = if matches!(want, Finish::ToolUse) || said == REFUSAL { Finish::Stop } else { want };
         assert_eq!(reader.next(), Some(ModelEvent::Finished(want)), "{event} {details}");
     }
+    // The last event of ChatGPT's backend, which leaves the reason to the response.
+    for (response, want) in [
+        (r#"{"status":"completed"}"#, Finish::Stop),
+        (r#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}"#, Finish::Length),
+    ] {
+        let last = format!(r#"{{"type":"response.done","response":{response}}}"#);
+        assert_eq!(read_data(&[TEXT, &last]).last(), Some(&ModelEvent::Finished(want)), "{response}");
+    }
     // Without a response in it the event is enough.
     assert_eq!(notes(&read_data(&[TEXT, r#"{"type":"response.completed"}"#])), "text \"a\"\nfinished Stop\n");
 }

@@ -144,6 +144,15 @@ fn reasoning_goes_back_in_its_place_and_labels_with_their_text() {
 }
 
 #[test]
+fn all_reasoning_before_a_text_goes_back_in_order() {
+    let second = REASONING.replace("rs_1", "rs_2");
+    let mut conversation = conversation();
+    conversation.push(&assistant(vec![thinking(REASONING), thinking(&second), Block::Text("a".into())], STOP));
+    let sent = body(&mut conversation, &spec());
+    assert!(sent.contains(&format!("{REASONING},{second},{{\"type\":\"message\"")), "{sent}");
+}
+
+#[test]
 fn reasoning_that_led_to_nothing_stays_away() {
     let sealed_call =
         Block::Call(Call { id: "c".into(), name: "f".into(), input: object(), seal: Some(REASONING.into()) });
@@ -197,6 +206,22 @@ fn long_ids_of_calls_are_shortened_alike_on_both_sides() {
 }
 
 #[test]
+fn an_id_that_comes_again_in_a_later_answer_is_told_apart() {
+    let mut conversation = conversation();
+    for _ in 0..3 {
+        conversation.push(&assistant(vec![call("call_0", object())], TOOLS));
+        conversation.push(&result("call_0", vec![Part::text("r")]));
+    }
+    let sent: serde_json::Value = serde_json::from_str(&body(&mut conversation, &spec())).unwrap();
+    let ids: Vec<&str> =
+        sent["input"].as_array().unwrap().iter().map(|item| item["call_id"].as_str().unwrap()).collect();
+    let (calls, results): (Vec<&str>, Vec<&str>) = ids.chunks(2).map(|pair| (pair[0], pair[1])).unzip();
+    assert_eq!(calls, results);
+    assert_eq!(calls[0], "call_0");
+    assert!(calls[1] != calls[0] && calls[2] != calls[1], "{calls:?}");
+}
+
+#[test]
 fn the_frame_around_the_messages() {
     let mut first = conversation();
     first.push(&user("hi"));
@@ -212,6 +237,16 @@ fn the_frame_around_the_messages() {
     expect![[r#"{"model":"gpt-5.1","stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"summary":"auto"},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}"#]].assert_eq(&body(&mut first, &unlimited));
     let off = CallSpec { thinking: Some("off".into()), ..unlimited };
     expect![[r#"{"model":"gpt-5.1","stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"none"},"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}"#]].assert_eq(&body(&mut first, &off));
+}
+
+#[test]
+fn the_backend_of_chatgpt_is_spoken_to_by_two_switches() {
+    let compat = Compat { output_limit: Some(false), instructions: Some(true), ..Compat::default() };
+    let mut conversation = Conversation::new(&ModelInfo::named(MODEL, 1000), compat);
+    let said = body(&mut conversation, &spec());
+    assert!(!said.contains("max_output_tokens") && said.contains(r#""instructions":"be\nkind""#), "{said}");
+    let bare = CallSpec { system: "".into(), tools: Arc::from([]), ..spec() };
+    expect![[r#"{"model":"gpt-5.1","stream":true,"store":false,"include":["reasoning.encrypted_content"],"reasoning":{"effort":"low","summary":"auto"},"instructions":"Answer the user.","input":[]}"#]].assert_eq(&body(&mut conversation, &bare));
 }
 
 #[test]

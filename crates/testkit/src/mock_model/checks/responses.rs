@@ -17,24 +17,24 @@ pub(super) fn check(body: &Value, known: &Known) -> Checked {
     }
     let items = list(&body["input"]);
     ensure(!items.is_empty(), || "Missing required parameter: 'input'.".into())?;
+    // Scripts use an id again in a later turn: a call is open from where it stands to its output, not for ever.
+    let mut open: Vec<&str> = Vec::new();
     for (at, item) in items.iter().enumerate() {
         identity(at, item)?;
         match item["type"].as_str() {
             Some("reasoning") => reasoning(item, items.get(at + 1), body, known)?,
             Some("function_call") => {
-                let output = has(&items[at..], "function_call_output", &item["call_id"]);
-                ensure(output, || format!("No tool output found for function call {}.", word(&item["call_id"])))?;
+                open.push(word(&item["call_id"]));
                 ensure(good_name(&item["name"]), || {
                     format!("Invalid 'input[{at}].name': string does not match pattern '^[a-zA-Z0-9_-]+$'.")
                 })?;
             }
             Some("function_call_output") => {
-                let call = has(&items[..at], "function_call", &item["call_id"]);
-                let words = "No tool call found for function call output with call_id";
-                ensure(call, || format!("{words} {}.", word(&item["call_id"])))?;
-                ensure(!has(&items[..at], "function_call_output", &item["call_id"]), || {
-                    format!("Duplicate output for function call {}.", word(&item["call_id"]))
-                })?;
+                let call = word(&item["call_id"]);
+                let place = open.iter().position(|have| *have == call);
+                let place =
+                    place.ok_or_else(|| format!("No tool call found for function call output with call_id {call}."))?;
+                open.remove(place);
             }
             Some("message") | None => {
                 let said = item["content"].is_string() || !list(&item["content"]).is_empty();
@@ -50,15 +50,11 @@ pub(super) fn check(body: &Value, known: &Known) -> Checked {
             })?;
         }
     }
-    Ok(())
+    ensure(open.is_empty(), || format!("No tool output found for function call {}.", open.join(", ")))
 }
 
 fn word(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-fn has(items: &[Value], kind: &str, call: &Value) -> bool {
-    items.iter().any(|item| item["type"] == kind && item["call_id"] == *call)
 }
 
 /// The ids of an item: not too long, and of its own kind.
@@ -141,7 +137,7 @@ mod tests {
                         let items = body["input"].as_array_mut().unwrap();
                         items.insert(3, items[3].clone());
                     },
-                    "Duplicate output",
+                    "No tool call found for function call output with call_id c",
                 ),
                 (&|body| body["input"][2]["name"] = "f g".into(), "input[2].name"),
                 (&|body| body["input"][0]["content"] = json!([]), "input[0].content"),

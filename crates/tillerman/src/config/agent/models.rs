@@ -31,6 +31,7 @@ pub(crate) struct CustomProvider {
 #[derive(Clone, Debug)]
 pub(crate) struct CustomModel {
     pub(crate) info: ModelInfo,
+    pub(crate) api: Api,
     pub(crate) headers: Vec<(String, Word)>,
     pub(crate) compat: Compat,
 }
@@ -46,10 +47,8 @@ impl Unspoken {
     /// For hosts, who may look for these models; people who never meant to use them here need not read it every time.
     pub(crate) fn note(&self) -> String {
         let Unspoken { provider, api } = self;
-        format!(
-            "models of `{provider}` with the api `{api}` are left out: only {} is spoken",
-            Api::Completions.as_str()
-        )
+        let spoken = Api::ALL.map(Api::as_str).join(", ");
+        format!("models of `{provider}` with the api `{api}` are left out: what is spoken is {spoken}")
     }
 }
 
@@ -154,13 +153,13 @@ impl Reader<'_> {
         let api = text(node, at, "api")?
             .or(shared.api)
             .ok_or_else(|| format!("{at} has no api, and neither has the provider"))?;
-        if api != Api::Completions.as_str() {
+        let Some(api) = Api::parse(api) else {
             let unspoken = Unspoken { provider: shared.name.clone(), api: api.into() };
             if !self.unspoken.contains(&unspoken) {
                 self.unspoken.push(unspoken);
             }
             return Ok(None);
-        }
+        };
         let base_url = text(node, at, "baseUrl")?.or(shared.base_url);
         let base_url = base_url.ok_or_else(|| format!("{at} has no baseUrl, and neither has the provider"))?;
         let mut headers = shared.headers.clone();
@@ -175,7 +174,7 @@ impl Reader<'_> {
             slug: format!("{}/{id}", shared.name).into(),
             provider: shared.name.clone(),
             name: text(node, at, "name")?.map_or_else(|| id.clone(), Arc::from),
-            api: Api::Completions.as_str().into(),
+            api: api.as_str().into(),
             base_url: base_url.trim_end_matches('/').into(),
             context_window: tokens(node, at, "contextWindow")?.unwrap_or(CONTEXT_WINDOW_DEFAULT),
             max_output: Some(tokens(node, at, "maxTokens")?.unwrap_or(MAX_TOKENS_DEFAULT)),
@@ -188,7 +187,7 @@ impl Reader<'_> {
             fallbacks: Arc::from([]),
             id,
         };
-        Ok(Some(CustomModel { info, headers, compat }))
+        Ok(Some(CustomModel { info, api, headers, compat }))
     }
 
     fn headers(&self, node: &Node, at: &str) -> Result<Vec<(String, Word)>, String> {
@@ -265,7 +264,7 @@ fn images(node: &Node, at: &str) -> Result<bool, String> {
 }
 
 /// The switches that change what is sent. The others of the originals are about things that are never sent from here.
-fn compat(node: &Node, at: &str) -> Result<Compat, String> {
+pub(in crate::config) fn compat(node: &Node, at: &str) -> Result<Compat, String> {
     let Some(table) = node.get("compat") else { return Ok(Compat::default()) };
     let at = format!("{at}.compat");
     if !matches!(table.value, Value::Map(_)) {

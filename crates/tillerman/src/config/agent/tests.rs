@@ -39,6 +39,7 @@ fn shown(models: &Models) -> String {
             None => "none",
             Some(Word::Plain(_)) => "plain",
             Some(Word::Command(_)) => "command",
+            Some(Word::File(_)) => "file",
         };
         text.push_str(&format!("{} key={key}\n", provider.name));
         for CustomModel { info, headers, .. } in &provider.models {
@@ -128,12 +129,12 @@ fn yaml_says_the_same_and_the_first_description_of_a_provider_counts() {
 #[test]
 fn an_api_that_nobody_speaks_is_left_out_with_one_note() {
     check(
-        r#"{"providers":{"a":{"baseUrl":"http://h","api":"anthropic-messages","apiKey":"sk-canary","models":[{"id":"x"},{"id":"y"},
+        r#"{"providers":{"a":{"baseUrl":"http://h","api":"bedrock-converse-stream","apiKey":"sk-canary","models":[{"id":"x"},{"id":"y"},
             {"id":"z","api":"openai-completions"}]}}}"#,
         expect![[r#"
             a key=plain
               a/z name=z url=http://h window=128000 max=Some(16384) images=false thinking=false headers=[]
-            ! models of `a` with the api `anthropic-messages` are left out: only openai-completions is spoken
+            ! models of `a` with the api `bedrock-converse-stream` are left out: what is spoken is openai-completions, openai-responses, anthropic-messages, google-generative-ai
         "#]],
     );
 }

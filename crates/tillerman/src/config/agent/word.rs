@@ -1,4 +1,7 @@
-//! A key or header as a models file writes it: the text itself, the name of an environment variable, or `!command`.
+//! A key or header as a models file writes it: the text itself, the name of an environment variable, or `!command`. Our own
+//! configuration can also name a file.
+
+use std::path::PathBuf;
 
 use providers::Secret;
 
@@ -10,11 +13,13 @@ pub(crate) enum Word {
     Plain(Secret),
     /// Run by a shell when the value is needed; its output is the value.
     Command(Secret),
+    /// Read whenever the value is needed.
+    File(PathBuf),
 }
 
 impl Word {
     /// `None` for blank text. A name that is set in the environment means its value, any other text means itself.
-    pub(super) fn read(text: &str, env: Env<'_>) -> Option<Word> {
+    pub(crate) fn read(text: &str, env: Env<'_>) -> Option<Word> {
         let text = text.trim();
         if let Some(command) = text.strip_prefix('!') {
             return Secret::new(command).map(Word::Command);
@@ -26,7 +31,7 @@ impl Word {
     pub(crate) fn plain(&self) -> Option<&Secret> {
         match self {
             Word::Plain(secret) => Some(secret),
-            Word::Command(_) => None,
+            Word::Command(_) | Word::File(_) => None,
         }
     }
 }

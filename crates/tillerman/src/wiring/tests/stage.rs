@@ -23,6 +23,8 @@ pub(super) struct Place {
     pub(super) home: TempDir,
     pub(super) env: Env,
     pub(super) setup: Setup,
+    /// Whom to look for on this machine.
+    pub(super) candidates: Vec<Candidate>,
 }
 
 impl Place {
@@ -43,7 +45,7 @@ impl Place {
         accounts.antigravity_client_id = Some("client".into());
         accounts.openrouter_url = at("/router/v1");
         accounts.oauth_port = Some(0);
-        Self { vendor, home, env: Env::default(), setup }
+        Self { vendor, home, env: Env::default(), setup, candidates: Vec::new() }
     }
 
     /// What earlier runs have left in the file of credentials.
@@ -55,8 +57,7 @@ impl Place {
     }
 
     pub(super) async fn build(self) -> Result<(Wired, Vendor, TempDir), Fault> {
-        // Nobody is looked for on this machine.
-        Ok((build_from(self.setup, self.env, &[]).await?, self.vendor, self.home))
+        Ok((build_from(self.setup, self.env, &self.candidates).await?, self.vendor, self.home))
     }
 
     pub(super) async fn stage(self) -> Stage {

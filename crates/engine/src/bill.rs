@@ -1,0 +1,57 @@
+//! What a session has used, by model: each has its own prices. Pure.
+
+use std::sync::Arc;
+
+use vocab::{Body, Entry, Prices, Usage};
+
+/// Usage by model. Its sum is what the store's summary of the same log has.
+#[derive(Default)]
+pub(crate) struct Bill(Vec<(Arc<str>, Usage)>);
+
+impl Bill {
+    /// Of everything that has come to its end, undone or not: it was paid all the same.
+    pub(crate) fn of(entries: &[Arc<Entry>]) -> Self {
+        let (mut bill, mut turn) = (Bill::default(), Bill::default());
+        for entry in entries {
+            match &entry.body {
+                Body::TurnStarted { .. } => turn = Bill::default(),
+                Body::Assistant { message, .. } => turn.add(&message.model, &message.usage),
+                Body::Spent { turn: Some(_), model, usage, .. } => turn.add(model, usage),
+                Body::Spent { turn: None, model, usage, .. } => bill.add(model, usage),
+                Body::Compacted(done) => bill.add(&done.model, &done.usage),
+                Body::TurnEnded(end) => {
+                    // Logs of older versions do not say which try cost what.
+                    let rest = end.usage.less(&turn.total());
+                    let model = turn.0.last().map_or_else(|| "".into(), |(model, _)| model.clone());
+                    turn.add(&model, &rest);
+                    for (model, usage) in std::mem::take(&mut turn).0 {
+                        bill.add(&model, &usage);
+                    }
+                }
+                _ => {}
+            }
+        }
+        bill
+    }
+
+    fn add(&mut self, model: &Arc<str>, usage: &Usage) {
+        if usage.context() == 0 {
+            return;
+        }
+        match self.0.iter_mut().find(|(known, _)| known == model) {
+            Some((_, sum)) => sum.add(usage),
+            None => self.0.push((model.clone(), *usage)),
+        }
+    }
+
+    pub(crate) fn total(&self) -> Usage {
+        let mut total = Usage::default();
+        self.0.iter().for_each(|(_, usage)| total.add(usage));
+        total
+    }
+
+    /// In dollars. `None` as soon as one price is not known: a sum without it would be wrong.
+    pub(crate) fn cost(&self, prices: impl Fn(&str) -> Option<Prices>) -> Option<f64> {
+        self.0.iter().map(|(model, usage)| Some(prices(model)?.cost(usage))).sum()
+    }
+}

@@ -1,0 +1,93 @@
+//! Another model for the rest of a turn, when the chosen one cannot answer. The choice itself stays: the next turn begins
+//! with it again.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use vocab::{FellBack, ModelFault, ModelInfo};
+
+use super::Session;
+
+/// Where a turn stands whose own model could not answer.
+pub(super) struct Fallen {
+    /// The chosen model.
+    home: Arc<ModelInfo>,
+    /// Who is still to be asked.
+    left: VecDeque<Arc<str>>,
+    /// Who could not answer or could not be asked, and why.
+    failed: Vec<(Arc<str>, String)>,
+}
+
+impl Session {
+    /// The next of the chain takes over, or the turn fails with what all of them said.
+    pub(super) fn fall_back(&mut self, failed: ModelFault) {
+        let Some(turn) = &self.turn else { return };
+        let (turn, from) = (turn.id().clone(), turn.model().clone());
+        let chosen = &self.model;
+        let fallen = self.fallen.get_or_insert_with(|| Fallen {
+            home: chosen.clone(),
+            // One that was chosen while the call ran comes before those that stand in for it.
+            left: (chosen.slug != from)
+                .then(|| chosen.slug.clone())
+                .into_iter()
+                .chain(chosen.fallbacks.iter().cloned())
+                .collect(),
+            failed: Vec::new(),
+        });
+        fallen.failed.push((from.clone(), failed.fault.message.clone()));
+        let provider = &self.shared.ports.provider;
+        let mut skipped: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+        while let Some(slug) = fallen.left.pop_front() {
+            if fallen.failed.iter().any(|(tried, _)| *tried == slug) {
+                continue;
+            }
+            // A model that nobody can talk to is found out before anything is given up for it.
+            match provider.resolve(&slug).and_then(|model| provider.chat(&model).map(|_| model)) {
+                Ok(model) => {
+                    let to = model.slug.clone();
+                    self.speak_to(Arc::new(model));
+                    let fell = FellBack { turn, from, to, fault: failed.fault, skipped };
+                    return self.with_turn(|turn, fx| turn.fell_back(Ok(fell), fx));
+                }
+                Err(fault) => {
+                    skipped.push((slug.clone(), fault.message.as_str().into()));
+                    fallen.failed.push((slug, fault.message));
+                }
+            }
+        }
+        let fault = fallen.explain(failed);
+        self.with_turn(|turn, fx| turn.fell_back(Err(fault), fx));
+    }
+
+    /// The model that was chosen; the one that is asked now may be another.
+    pub(super) fn chosen_model(&self) -> &Arc<ModelInfo> {
+        self.fallen.as_ref().map_or(&self.model, |fallen| &fallen.home)
+    }
+
+    /// The turn is over: the chosen model is asked again.
+    pub(super) fn return_home(&mut self) {
+        if let Some(fallen) = self.fallen.take() {
+            self.speak_to(fallen.home);
+        }
+    }
+
+    /// The next call goes to this model, with the history encoded anew.
+    pub(super) fn speak_to(&mut self, model: Arc<ModelInfo>) {
+        if model.slug != self.model.slug {
+            self.unload();
+            self.spec = None;
+        }
+        self.model = model;
+    }
+}
+
+impl Fallen {
+    /// One model's own words, or what each of them said.
+    fn explain(&self, mut last: ModelFault) -> ModelFault {
+        if self.failed.len() > 1 {
+            let each: Vec<String> = self.failed.iter().map(|(slug, why)| format!("{slug}: {why}")).collect();
+            last.fault.message = format!("no model could answer: {}", each.join("; "));
+        }
+        last
+    }
+}

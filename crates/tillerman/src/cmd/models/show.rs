@@ -1,0 +1,66 @@
+//! `models show`: everything known about one model, without asking anybody.
+
+use serde_json::json;
+use vocab::ModelInfo;
+
+use super::{dash, facts, levels, price, wired};
+use crate::print::say;
+use crate::wiring::Wired;
+
+pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8> {
+    let wired = wired(model).await?;
+    let model = wired.ports.provider.resolve(&wired.settings.model)?;
+    if as_json {
+        let mut facts = facts(&model);
+        facts["key"] = json!(key(&wired, &model));
+        facts["reason"] = json!(wired.reason);
+        say(&format!("{facts}\n"))?;
+        return Ok(0);
+    }
+    say(&text(&wired, &model))?;
+    Ok(0)
+}
+
+/// Where its key comes from; never the key.
+fn key(wired: &Wired, model: &ModelInfo) -> String {
+    let source = wired.sources.iter().find(|source| source.name == model.provider);
+    source.map_or_else(|| "it needs none".to_owned(), |source| source.key.clone())
+}
+
+fn text(wired: &Wired, model: &ModelInfo) -> String {
+    let tokens = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| format!("{count} tokens"));
+    let prices = model.prices.map_or_else(
+        || "unknown".to_owned(),
+        |it| {
+            let [input, read, write, output] = [it.input, it.cache_read, it.cache_write, it.output].map(price);
+            format!("{input} input, {read} cache read, {write} cache write, {output} output; per million tokens")
+        },
+    );
+    let yes = |it: bool| if it { "yes" } else { "no" }.to_owned();
+    let thinking = match (levels(model).as_str(), model.thinking) {
+        ("-", true) => "levels unknown".to_owned(),
+        ("-" | "none", _) => "no".to_owned(),
+        (levels, _) => levels.to_owned(),
+    };
+    let fallbacks = model.fallbacks.iter().map(|slug| &**slug).collect::<Vec<_>>().join(", ");
+    let rows = [
+        ("why", wired.reason.clone()),
+        ("name", model.name.to_string()),
+        ("provider", dash(&model.provider)),
+        ("id", model.id.to_string()),
+        ("api", dash(&model.api)),
+        ("base url", dash(&model.base_url)),
+        ("key", key(wired, model)),
+        ("context", tokens(Some(model.context_window))),
+        ("output", tokens(model.max_output)),
+        ("prices", prices),
+        ("images", yes(model.images)),
+        ("thinking", thinking),
+        ("fallbacks", dash(&fallbacks)),
+    ];
+    let mut text = format!("{}\n", model.slug);
+    for (what, value) in rows {
+        text.push_str(&format!("  {what:<10} {}\n", crate::terminal::clean(&value)));
+    }
+    text
+}

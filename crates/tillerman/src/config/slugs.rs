@@ -1,0 +1,57 @@
+//! `[aliases]` and `[tiers]`: names that stand for models.
+
+use super::models::{Problem, wrong};
+use super::tree::{Node, Value};
+
+/// Which of the two tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Slugs {
+    /// A name of the user's own for one model.
+    Aliases,
+    /// One of [`TIERS`]: the first model is asked, the others when it cannot answer.
+    Tiers,
+}
+
+/// How much a model is worth asking for: quick and cheap, everyday, the best there is, nothing that leaves this machine.
+pub(crate) const TIERS: [&str; 4] = ["fast", "default", "complex", "local"];
+
+pub(super) fn read(which: Slugs, node: &Node) -> Result<Vec<(String, Vec<String>)>, Problem> {
+    let table = match which {
+        Slugs::Aliases => "aliases",
+        Slugs::Tiers => "tiers",
+    };
+    let Value::Map(pairs) = &node.value else { return Err(wrong(table, node, "a table of names and models")) };
+    let mut found = Vec::with_capacity(pairs.len());
+    for (name, node) in pairs {
+        let key = format!("{table}.{name}");
+        let taken = TIERS.contains(&name.as_str());
+        let what = match which {
+            Slugs::Aliases if taken => Some("is the name of a tier; it belongs into [tiers]".to_owned()),
+            Slugs::Aliases if name.trim().is_empty() || name.contains('/') => Some("has a `/` in it".to_owned()),
+            Slugs::Tiers if !taken => Some(format!("is no tier; there is: {}", TIERS.join(", "))),
+            Slugs::Aliases | Slugs::Tiers => None,
+        };
+        if let Some(what) = what {
+            return Err(Problem { key, line: node.line, what });
+        }
+        let slugs = match (which, &node.value) {
+            (_, Value::Text(text)) => vec![text.trim().to_owned()],
+            (Slugs::Tiers, Value::List(items)) => items.iter().filter_map(text).collect(),
+            (Slugs::Tiers, _) => return Err(wrong(&key, node, "a model or a list of models")),
+            (Slugs::Aliases, _) => return Err(wrong(&key, node, "a model")),
+        };
+        let length = if let Value::List(items) = &node.value { items.len() } else { 1 };
+        if slugs.is_empty() || slugs.len() < length || slugs.iter().any(String::is_empty) {
+            return Err(wrong(&key, node, "names of models"));
+        }
+        found.push((name.clone(), slugs));
+    }
+    Ok(found)
+}
+
+fn text(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) => Some(text.trim().to_owned()),
+        _ => None,
+    }
+}

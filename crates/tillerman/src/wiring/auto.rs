@@ -1,0 +1,235 @@
+//! The model `auto`: the first local one that answers. Somebody listens on a port, but whether it serves models is not known
+//! yet. It is asked from the start, in the background; a conversation waits for that when it has something to say.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use providers::Client;
+use providers::detect::{Candidate, Choice, Env, Server, decide, look};
+use tokio::sync::watch;
+use tour::Tour;
+use vocab::{CallSpec, Chat, Fault, Later, Message, ModelEvent, ModelInfo, ModelStream, Provider};
+
+use super::catalogue::TOUR;
+use super::names::AUTO;
+
+/// Whose model it is while nobody has answered.
+const LOCAL: &str = "local";
+
+/// What came of asking.
+enum Landed {
+    At {
+        client: Client,
+        model: Arc<str>,
+    },
+    /// The built-in tour answers.
+    Nobody,
+}
+
+#[derive(Clone)]
+pub(super) struct Auto {
+    landed: watch::Receiver<Option<Arc<Landed>>>,
+    before: Arc<ModelInfo>,
+}
+
+impl Auto {
+    /// Asks whoever listens. `make` turns a server into a client; `note` is told in one line what was found.
+    pub(super) fn start(
+        open: Vec<Candidate>,
+        window: u64,
+        make: impl FnOnce(&Server) -> Result<Client, Fault> + Send + 'static,
+        note: impl FnOnce(&str) + Send + 'static,
+    ) -> Self {
+        let (tell, landed) = watch::channel(None);
+        let before = ModelInfo {
+            provider: LOCAL.into(),
+            name: "the first local model that answers".into(),
+            base_url: open.first().map(Candidate::base_url).unwrap_or_default().into(),
+            ..ModelInfo::named(AUTO, window)
+        };
+        tokio::spawn(async move {
+            let Choice { server, reason } = decide(&Env::default(), &look(&open).await);
+            let found = server.and_then(|server| Some((make(&server).ok()?, server.model?)));
+            let landed = match found {
+                Some((client, model)) => {
+                    note(&format!("model auto is {model}: {reason}"));
+                    Landed::At { client, model: model.into() }
+                }
+                None => {
+                    note(&format!("model auto is the built-in tour: {reason}"));
+                    Landed::Nobody
+                }
+            };
+            // Whoever waited may be gone.
+            let _ = tell.send(Some(Arc::new(landed)));
+        });
+        Self { landed, before: Arc::new(before) }
+    }
+
+    fn now(&self) -> Option<Arc<Landed>> {
+        self.landed.borrow().clone()
+    }
+
+    async fn landed(&self) -> Arc<Landed> {
+        let mut landed = self.landed.clone();
+        match landed.wait_for(Option::is_some).await {
+            Ok(landed) => landed.clone().expect("that is what was waited for"),
+            // The runtime is ending, and whoever asked ends with it.
+            Err(_) => Arc::new(Landed::Nobody),
+        }
+    }
+
+    /// The server that answered, if one has by now.
+    pub(super) fn client(&self) -> Option<Client> {
+        match &*self.now()? {
+            Landed::At { client, .. } => Some(client.clone()),
+            Landed::Nobody => None,
+        }
+    }
+
+    /// The models of the server that answers.
+    pub(super) async fn models(&self) -> Vec<ModelInfo> {
+        match &*self.landed().await {
+            Landed::At { client, .. } => client.models().await.unwrap_or_else(|_| client.known()),
+            Landed::Nobody => Vec::new(),
+        }
+    }
+
+    pub(super) fn info(&self) -> ModelInfo {
+        let found = self.now().and_then(|landed| match &*landed {
+            Landed::At { client, model } => client.resolve(model).ok(),
+            Landed::Nobody => None,
+        });
+        found.map_or_else(|| (*self.before).clone(), |model| ModelInfo { slug: AUTO.into(), ..model })
+    }
+
+    pub(super) fn chat(&self) -> Box<dyn Chat> {
+        let state = State { messages: Vec::new(), chat: None, bytes: 0 };
+        Box::new(Waiting { auto: self.clone(), state: Arc::new(Mutex::new(state)) })
+    }
+}
+
+impl Landed {
+    fn chat(&self) -> Result<Box<dyn Chat>, Fault> {
+        match self {
+            Landed::At { client, model } => client.chat(&client.resolve(model)?),
+            Landed::Nobody => {
+                let tour = Tour::default();
+                tour.chat(&tour.resolve(TOUR)?)
+            }
+        }
+    }
+}
+
+/// A conversation that keeps its messages until it is known whom they are for.
+struct Waiting {
+    auto: Auto,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    /// Empty once there is a chat.
+    messages: Vec<Message>,
+    chat: Option<Box<dyn Chat>>,
+    /// Of the messages that wait, roughly.
+    bytes: usize,
+}
+
+impl State {
+    fn call(&mut self, landed: &Landed, spec: &CallSpec) -> ModelStream {
+        let chat = match &mut self.chat {
+            Some(chat) => chat,
+            None => match landed.chat() {
+                Ok(chat) => self.chat.insert(chat),
+                Err(fault) => return Box::pin(Once(Some(ModelEvent::Failed(failed(fault))))),
+            },
+        };
+        self.messages.drain(..).for_each(|message| chat.push(&message));
+        chat.call(spec)
+    }
+}
+
+fn failed(fault: Fault) -> vocab::ModelFault {
+    vocab::ModelFault { fault, retryable: false, retry_after_ms: None, status: None }
+}
+
+impl Waiting {
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("nothing panics while holding it")
+    }
+}
+
+impl Chat for Waiting {
+    fn push(&mut self, message: &Message) {
+        let mut state = self.state();
+        match &mut state.chat {
+            Some(chat) => chat.push(message),
+            None => {
+                state.bytes += size(message);
+                state.messages.push(message.clone());
+            }
+        }
+    }
+    fn clear(&mut self) {
+        let mut state = self.state();
+        state.messages.clear();
+        state.bytes = 0;
+        if let Some(chat) = &mut state.chat {
+            chat.clear();
+        }
+    }
+    fn bytes(&self) -> usize {
+        let state = self.state();
+        state.chat.as_ref().map_or(state.bytes, |chat| chat.bytes())
+    }
+
+    fn call(&mut self, spec: &CallSpec) -> ModelStream {
+        if let Some(landed) = self.auto.now() {
+            return self.state().call(&landed, spec);
+        }
+        let (auto, state, spec) = (self.auto.clone(), self.state.clone(), spec.clone());
+        Box::pin(Late::Waiting(Box::pin(async move {
+            let landed = auto.landed().await;
+            state.lock().expect("nothing panics while holding it").call(&landed, &spec)
+        })))
+    }
+}
+
+/// An estimate of what a message will take; images are what counts.
+fn size(message: &Message) -> usize {
+    format!("{message:?}").len()
+}
+
+/// A stream that is yet to come.
+enum Late {
+    Waiting(Later<'static, ModelStream>),
+    Running(ModelStream),
+}
+
+impl Stream for Late {
+    type Item = ModelEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
+        loop {
+            match &mut *self {
+                Late::Running(stream) => return stream.as_mut().poll_next(cx),
+                Late::Waiting(later) => {
+                    let stream = std::task::ready!(later.as_mut().poll(cx));
+                    *self = Late::Running(stream);
+                }
+            }
+        }
+    }
+}
+
+struct Once(Option<ModelEvent>);
+
+impl Stream for Once {
+    type Item = ModelEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
+        Poll::Ready(self.0.take())
+    }
+}

@@ -1,0 +1,132 @@
+//! Names that stand for models: aliases and tiers of the user's, then what is built in. Pure.
+
+use providers::models;
+
+use super::pick::split_level;
+use crate::config::TIERS;
+
+/// What stands for whatever answers on this machine.
+pub(super) const AUTO: &str = "auto";
+
+/// What the configuration says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) aliases: Vec<(String, Vec<String>)>,
+    pub(crate) tiers: Vec<(String, Vec<String>)>,
+}
+
+/// What a name means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Meant {
+    /// The first is asked, the others when it cannot answer.
+    pub(super) slugs: Vec<String>,
+    /// For people.
+    pub(super) how: String,
+}
+
+/// What else there is, which decides what is built in.
+pub(super) struct Around<'a> {
+    /// Sources in the order in which one becomes the default.
+    pub(super) sources: Vec<&'a str>,
+    /// A server that any other name may be one of.
+    pub(super) remote: bool,
+}
+
+impl Names {
+    /// Whether the user has said what this tier is.
+    pub(super) fn has_tier(&self, name: &str) -> bool {
+        self.tiers.iter().any(|(tier, _)| tier == name)
+    }
+
+    /// `None`: the name is none of these. A level may stand behind it, which then stands behind every model.
+    pub(super) fn meant(&self, text: &str, around: &Around<'_>) -> Option<Meant> {
+        if let Some(meant) = self.exactly(text, around) {
+            return Some(meant);
+        }
+        let (name, level) = split_level(text);
+        let level = level?;
+        let mut meant = self.exactly(name, around)?;
+        meant.slugs.iter_mut().for_each(|slug| slug.push_str(&format!(":{level}")));
+        Some(meant)
+    }
+
+    fn exactly(&self, name: &str, around: &Around<'_>) -> Option<Meant> {
+        if let Some((_, slugs)) = self.aliases.iter().find(|(alias, _)| alias == name) {
+            let how = format!("alias {name}");
+            // An alias may stand for a tier.
+            let tier = slugs.first().and_then(|slug| self.tier(slug, around));
+            return Some(Meant { slugs: tier.unwrap_or_else(|| slugs.clone()), how });
+        }
+        if let Some(slugs) = self.tier(name, around) {
+            return Some(Meant { slugs, how: format!("tier {name}") });
+        }
+        let (vendor, facts) = models::alias(name).filter(|_| !around.remote)?;
+        let there = around.sources.contains(&vendor.name);
+        there.then(|| Meant { slugs: vec![format!("{}/{}", vendor.name, facts.id)], how: format!("alias {name}") })
+    }
+
+    fn tier(&self, name: &str, around: &Around<'_>) -> Option<Vec<String>> {
+        if let Some((_, slugs)) = self.tiers.iter().find(|(tier, _)| tier == name) {
+            return Some(slugs.clone());
+        }
+        if !TIERS.contains(&name) {
+            return None;
+        }
+        let of = |vendor: &&models::Vendor| match name {
+            "fast" => Some(vendor.tiers.fast),
+            "default" => Some(vendor.tiers.default),
+            "complex" => Some(vendor.tiers.complex),
+            _ => None,
+        };
+        let vendors = around.sources.iter().filter_map(|name| models::vendor(name));
+        let mut slugs: Vec<String> =
+            vendors.filter_map(|vendor| Some(format!("{}/{}", vendor.name, of(&vendor)?))).collect();
+        if name == "local" && !around.remote {
+            slugs.push(AUTO.to_owned());
+        }
+        (!slugs.is_empty()).then_some(slugs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(names: &Names, sources: &[&str], remote: bool, text: &str, want: &str) {
+        let around = Around { sources: sources.to_vec(), remote };
+        let meant = names.meant(text, &around);
+        let shown = meant.map_or("-".to_owned(), |meant| format!("{}: {}", meant.how, meant.slugs.join(" ")));
+        assert_eq!(shown, want, "{text} {sources:?} {remote}");
+    }
+
+    #[test]
+    fn the_users_names_come_first_then_what_is_built_in() {
+        let own = |pairs: &[(&str, &[&str])]| {
+            let owned = |(name, slugs): &(&str, &[&str])| {
+                ((*name).to_owned(), slugs.iter().map(|slug| (*slug).to_owned()).collect())
+            };
+            pairs.iter().map(owned).collect::<Vec<_>>()
+        };
+        let names = Names {
+            aliases: own(&[("mine", &["lab/big"]), ("quick", &["fast"]), ("opus", &["lab/opus"])]),
+            tiers: own(&[("fast", &["lab/small", "openai/gpt-x"])]),
+        };
+        check(&names, &[], false, "mine", "alias mine: lab/big");
+        check(&names, &[], false, "mine:high", "alias mine: lab/big:high");
+        check(&names, &[], false, "quick", "alias quick: lab/small openai/gpt-x");
+        check(&names, &["anthropic"], false, "opus", "alias opus: lab/opus");
+        check(&names, &["anthropic"], true, "fast:low", "tier fast: lab/small:low openai/gpt-x:low");
+        check(&names, &["anthropic"], false, "lab/big", "-");
+        let anthropic = models::vendor("anthropic").unwrap().tiers;
+        let google = models::vendor("google").unwrap().tiers;
+        let want = format!("tier complex: google/{} anthropic/{}", google.complex, anthropic.complex);
+        check(&names, &["google", "lab", "anthropic"], false, "complex", &want);
+        check(&names, &[], false, "complex", "-");
+        check(&names, &[], false, "local", "tier local: auto");
+        check(&names, &[], true, "local", "-");
+        let sonnet = models::alias("sonnet").unwrap().1.id;
+        check(&names, &["anthropic"], false, "sonnet", &format!("alias sonnet: anthropic/{sonnet}"));
+        check(&names, &["openai"], false, "sonnet", "-");
+        check(&names, &["anthropic"], true, "sonnet", "-");
+    }
+}
