@@ -134,7 +134,10 @@ impl Acp {
                 self.compaction(at, "completed", Some(("summary", summary)), out);
             }
             // Its answer waits for the state that follows: how full the context is now is told before it.
-            Body::TurnEnded(end) => seat.over = Some(end.clone()),
+            Body::TurnEnded(end) => {
+                seat.charge_turn(&end.usage);
+                seat.over = Some(end.clone());
+            }
             Body::User { .. }
             | Body::Opened { .. }
             | Body::Queued(_)

@@ -275,7 +275,7 @@ impl Acp {
     pub(crate) fn turn_over(&mut self, at: usize, end: &TurnEnd, out: &mut Out) {
         let strict = self.options.strict;
         let seat = &mut self.seats[at];
-        seat.charge_turn(&end.usage);
+        seat.turn = None;
         let place = seat.prompts.iter().position(|(turn, _)| *turn == end.turn);
         let call = place.map(|place| seat.prompts.remove(place).1);
         if let Some(call) = call {

@@ -127,7 +127,7 @@ impl Seat {
 
     /// The turn has ended, and this is what all of it used.
     pub(crate) fn charge_turn(&mut self, usage: &Usage) {
-        let charged = self.turn.take().map(|turn| turn.charged).unwrap_or_default();
+        let charged = self.turn.as_mut().map(|turn| std::mem::take(&mut turn.charged)).unwrap_or_default();
         self.charge(&usage.less(&charged));
     }
 
