@@ -20,6 +20,9 @@ const LABEL: Names = &["label", "description"];
 const ACCESS: Names = &["access"];
 const MODEL: Names = &["model"];
 
+/// How the name of a recorded model begins; a path follows.
+const SCRIPT: &str = "script:";
+
 const DESCRIPTION: &str = "Give a task to a sub-agent. It works on its own in the same workspace, with the same tools, and \
     knows nothing of this conversation: say in `task` all that it needs. It cannot ask questions. Its last message is the \
     result. Use it for searches and reviews whose details are not needed here, or for a piece of work that stands by itself.";
@@ -68,6 +71,11 @@ fn parse(input: &Json) -> Result<Wanted, String> {
             .ok_or("argument \"access\" must be \"read-only\", \"workspace-write\" or \"danger-full-access\"")?,
     };
     let model = args.text_maybe(MODEL)?.filter(|model| !model.is_empty());
+    if model.as_ref().is_some_and(|model| model.starts_with(SCRIPT)) && access < Required::DangerFullAccess {
+        return Err(
+            "a model that is a file, wherever that is, needs \"access\" to be \"danger-full-access\"".to_owned()
+        );
+    }
     let label = title.as_deref().unwrap_or(&prompt).trim().lines().next().unwrap_or_default();
     let label: Arc<str> = match cut_chars(label, LABEL_CHARS_MAX) {
         Some(start) => format!("{start}...").into(),
@@ -197,6 +205,8 @@ mod tests {
         assert_eq!(plan("{}").unwrap_err(), "missing required argument \"task\"");
         assert_eq!(plan(r#"{"task":" "}"#).unwrap_err(), "missing required argument \"task\"");
         assert!(plan(r#"{"task":"x","access":"root"}"#).unwrap_err().contains("\"workspace-write\""));
+        assert!(plan(r#"{"task":"x","model":"script:/etc/passwd"}"#).unwrap_err().contains("danger-full-access"));
+        assert!(plan(r#"{"task":"x","model":"script:x","access":"danger-full-access"}"#).is_ok());
     }
 
     #[test]
