@@ -30,7 +30,13 @@ fn turn() -> TurnId {
 }
 
 fn opened() -> Body {
-    Body::Opened { workspace: "/w".into(), model: "mock/mock-1".into(), mode: Mode::Prompt, forked_from: None }
+    Body::Opened {
+        workspace: "/w".into(),
+        model: "mock/mock-1".into(),
+        mode: Mode::Prompt,
+        forked_from: None,
+        child_of: None,
+    }
 }
 
 fn user(text: &str) -> Body {
