@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FellBack,
-    FileEdit, Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Stop,
-    TurnEnd, TurnId, Usage,
+    FileEdit, Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Sealed,
+    Stop, TurnEnd, TurnId, Usage,
 };
 
 use crate::reply::{ReadObject, ReplyBuilder};
@@ -207,12 +207,12 @@ impl Turn {
                 bytes,
             }))),
             ModelEvent::Seal(seal) => {
-                let alone = self.reply.seal(seal);
-                self.untold.extend(alone.map(|alone| Effect::Sealed { alone }));
+                let what = self.reply.seal(seal);
+                self.untold.extend(what.map(Effect::Sealed));
             }
             ModelEvent::Redacted(sealed) => {
                 self.reply.redacted(sealed);
-                self.untold.push(Effect::Sealed { alone: true });
+                self.untold.push(Effect::Sealed(Sealed::Redacted));
             }
             ModelEvent::Call { index, id, name, input } => {
                 *visible = true;

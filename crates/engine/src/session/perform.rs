@@ -41,7 +41,7 @@ impl Session {
         match effect {
             Effect::Text(delta) => self.ledger.emit(Event::Text { turn, delta }),
             Effect::Thinking(delta) => self.ledger.emit(Event::Thinking { turn, delta }),
-            Effect::Sealed { alone } => self.ledger.emit(Event::Sealed { turn, alone }),
+            Effect::Sealed(what) => self.ledger.emit(Event::Sealed { turn, what }),
             Effect::CallInput { index, id, name, delta } => {
                 self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
             }
