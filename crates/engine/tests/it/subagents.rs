@@ -303,6 +303,47 @@ async fn a_child_has_no_children() {
     assert_eq!(result(&actor).text(), "alone");
 }
 
+/// Whoever hooks calls to forbid some of them is asked about those of a child, too; and whoever wants to ask people is told
+/// that nobody is there.
+#[tokio::test(start_paused = true)]
+async fn companions_stand_beside_a_child() {
+    let player = Player::new([
+        subagent(r#"{"task":"x","access":"workspace-write"}"#),
+        calls(&[("change", "{}")]),
+        say("I was not to"),
+        say("good"),
+    ]);
+    let stage = family(&player, Mode::DangerFullAccess);
+    let hooks = Hooks { before_turn: false, before_call: true, after_call: false };
+    let guard = stage.engine.companion("guard", "/ext/guard", Offers { hooks, ..Offers::default() });
+    tokio::spawn(async move {
+        let (mut told, mut asked) = (Vec::new(), None);
+        while guard.events(&mut told).await {
+            for Told { session, event } in told.drain(..) {
+                let (tag, verb) = match event {
+                    Event::Consult(Consult { id, kind: ConsultKind::Call { tool, .. } }) if &*tool == "change" => {
+                        asked = Some(id);
+                        let kind = AskKind::Confirm { title: "Sure?".into(), message: "really".into() };
+                        (Tag(1), Verb::Ask { kind, timeout_ms: None })
+                    }
+                    Event::Consult(Consult { id, .. }) => (Tag(2), Verb::Opine { consult: id, opinion: Opinion::Fine }),
+                    Event::Reply { tag: Tag(1), result } => {
+                        let opinion = Opinion::Veto(format!("{result:?}").into());
+                        (Tag(2), Verb::Opine { consult: asked.unwrap(), opinion })
+                    }
+                    _ => continue,
+                };
+                guard.submit(Command { tag, target: Target::Session(session), verb }).await;
+            }
+        }
+    });
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let log = log_of(&stage, "s2").await;
+    assert!(log.contains("c1 Denied: Ok(") && log.contains("Dismissed"), "{log}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
     let player = Player::new([
@@ -453,8 +494,9 @@ async fn four_children_at_once_are_enough() {
 
 #[tokio::test(start_paused = true)]
 async fn a_child_may_be_silent_for_as_long_as_a_session_may() {
-    // Longer than a standstill, in two waits that are none.
-    let slow = vec![Step::Wait(400_000), text("still here"), Step::Wait(400_000), done(Finish::Stop)];
+    // Longer than a standstill, in two waits that are none; of the thinking between them the parent hears nothing.
+    let thought = Step::Event(ModelEvent::Thinking("hm".into()));
+    let slow = vec![Step::Wait(400_000), thought, Step::Wait(400_000), text("still here"), done(Finish::Stop)];
     let player = Player::new([subagent(r#"{"task":"x"}"#), slow, say("good")]);
     let stage = family(&player, Mode::Prompt);
     let mut actor = stage.open().await;
