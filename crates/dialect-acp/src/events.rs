@@ -123,13 +123,21 @@ impl Acp {
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
+            Body::Spent { call: Some(_), model, usage, .. } => {
+                let known = std::iter::once(&seat.chosen.model).chain(&self.models).find(|info| info.slug == *model);
+                let prices = known.and_then(|info| info.prices);
+                seat.charge_child(prices, usage);
+            }
             Body::Compacted(done) => {
                 seat.charge(&done.usage);
                 let summary = json!([content::text(&done.summary)]);
                 self.compaction(at, "completed", Some(("summary", summary)), out);
             }
             // Its answer waits for the state that follows: how full the context is now is told before it.
-            Body::TurnEnded(end) => seat.over = Some(end.clone()),
+            Body::TurnEnded(end) => {
+                seat.charge_turn(&end.usage);
+                seat.over = Some(end.clone());
+            }
             Body::User { .. }
             | Body::Opened { .. }
             | Body::Queued(_)

@@ -276,7 +276,6 @@ impl Acp {
         let strict = self.options.strict;
         let seat = &mut self.seats[at];
         seat.turn = None;
-        seat.charge(&end.usage);
         let place = seat.prompts.iter().position(|(turn, _)| *turn == end.turn);
         let call = place.map(|place| seat.prompts.remove(place).1);
         if let Some(call) = call {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, SessionId, State, TurnEnd, TurnId};
+use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
 
 use crate::config::Chosen;
 use crate::frames::{self, Chunks, Pen};
@@ -45,11 +45,13 @@ pub(crate) struct Turn {
     thought: Option<Chunks>,
     /// Calls that were announced and have no result yet.
     pub(crate) calls: Vec<Call>,
+    /// What sessions that worked for its calls used; it is charged already, at the prices of their models.
+    charged: Usage,
 }
 
 impl Turn {
     pub(crate) fn new(id: TurnId) -> Self {
-        Self { id, text: None, thought: None, calls: Vec::new() }
+        Self { id, text: None, thought: None, calls: Vec::new(), charged: Usage::default() }
     }
 
     /// A message is complete: the next delta begins another.
@@ -106,9 +108,27 @@ impl Seat {
     }
 
     /// At the price of the chosen model.
-    pub(crate) fn charge(&mut self, usage: &vocab::Usage) {
-        let price = self.chosen.model.prices.as_ref().map(|prices| prices.cost(usage));
+    pub(crate) fn charge(&mut self, usage: &Usage) {
+        self.charge_at(self.chosen.model.prices, usage);
+    }
+
+    fn charge_at(&mut self, prices: Option<Prices>, usage: &Usage) {
+        let price = prices.map(|prices| prices.cost(usage));
         self.cost = self.cost.zip(price).map(|(sum, more)| sum + more);
+    }
+
+    /// A session that worked for a call of the running turn has used this.
+    pub(crate) fn charge_child(&mut self, prices: Option<Prices>, usage: &Usage) {
+        if let Some(turn) = &mut self.turn {
+            turn.charged.add(usage);
+            self.charge_at(prices, usage);
+        }
+    }
+
+    /// The turn has ended, and this is what all of it used.
+    pub(crate) fn charge_turn(&mut self, usage: &Usage) {
+        let charged = self.turn.as_mut().map(|turn| std::mem::take(&mut turn.charged)).unwrap_or_default();
+        self.charge(&usage.less(&charged));
     }
 
     /// How full the context is.

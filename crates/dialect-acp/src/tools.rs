@@ -29,7 +29,7 @@ pub(crate) fn kind(tool: &str) -> &'static str {
 /// `name: what it is about`. Some clients take what stands before the colon for the name.
 pub(crate) fn title(call: &Call) -> String {
     let input: Value = serde_json::from_str(call.input.json().as_str()).unwrap_or_default();
-    let about = ["command", "path", "file_path", "pattern", "query", "url", "id"]
+    let about = ["command", "path", "file_path", "pattern", "query", "url", "id", "label", "task"]
         .iter()
         .find_map(|name| input[*name].as_str().map(str::trim).filter(|text| !text.is_empty()));
     match about {

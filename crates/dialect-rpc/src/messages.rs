@@ -18,6 +18,8 @@ use wire::escape_into;
 pub const ABORTED: &str = "Request was aborted";
 /// What an assistant message says that the model refused to go on with.
 pub const REFUSED: &str = "The model refused to answer";
+/// What stands where only the provider can read what was thought, as the originals show it.
+pub const REDACTED: &str = "[Reasoning redacted]";
 /// What stands where a failure left no words.
 const FAILED: &str = "The request failed";
 
@@ -94,11 +96,11 @@ pub fn developer(out: &mut Vec<u8>, parts: &[Part], at_ms: i64) {
 
 pub fn assistant(out: &mut Vec<u8>, message: &AssistantMessage, face: &Face, at_ms: i64) {
     assistant_head(out);
-    for (at, it) in message.blocks.iter().enumerate() {
+    for (at, (it, signature)) in shown(&message.blocks).enumerate() {
         if at > 0 {
             out.push(b',');
         }
-        block(out, it);
+        block(out, it, signature);
     }
     let (stop, error) = stop_reason(&message.end);
     assistant_tail(out, face, &message.usage, stop, error.as_deref(), at_ms);
@@ -198,14 +200,36 @@ pub fn branch_summary(out: &mut Vec<u8>, summary: &str, from: &str, at_ms: i64) 
 
 // ---- pieces -----------------------------------------------------------------------------------------------------
 
-/// One block of an assistant message.
-pub fn block(out: &mut Vec<u8>, block: &Block) {
+/// The blocks of an assistant message as this family counts them, and what each text is signed with. The log keeps a
+/// text's signature as a thought without words directly behind it; here it is a member of the text.
+pub fn shown(blocks: &[Block]) -> impl Iterator<Item = (&Block, Option<&str>)> {
+    let mut left = blocks.iter().peekable();
+    std::iter::from_fn(move || {
+        let block = left.next()?;
+        let signature = match block {
+            Block::Text(_) => left.next_if(|next| lone_seal(next).is_some()).and_then(lone_seal),
+            _ => None,
+        };
+        Some((block, signature))
+    })
+}
+
+fn lone_seal(block: &Block) -> Option<&str> {
     match block {
-        Block::Text(text) => text_block(out, text),
+        Block::Thinking { text, opaque } if text.is_empty() => opaque.as_deref(),
+        _ => None,
+    }
+}
+
+/// One block of an assistant message; a text with its signature.
+pub fn block(out: &mut Vec<u8>, block: &Block, signature: Option<&str>) {
+    match block {
+        Block::Text(text) => text_block(out, text, signature),
         Block::Redacted(sealed) => {
-            out.extend_from_slice(b"{\"type\":\"redactedThinking\"");
-            member(out, "data", sealed);
-            out.push(b'}');
+            out.extend_from_slice(b"{\"type\":\"thinking\"");
+            member(out, "thinking", REDACTED);
+            member(out, "thinkingSignature", sealed);
+            out.extend_from_slice(b",\"redacted\":true}");
         }
         Block::Thinking { text, opaque } => {
             out.extend_from_slice(b"{\"type\":\"thinking\"");
@@ -237,7 +261,7 @@ pub fn content(out: &mut Vec<u8>, parts: &[Part]) {
             out.push(b',');
         }
         match part {
-            Part::Text(text) => text_block(out, text),
+            Part::Text(text) => text_block(out, text, None),
             Part::Image(image) => {
                 out.extend_from_slice(b"{\"type\":\"image\"");
                 member(out, "data", &image.base64);
@@ -249,9 +273,12 @@ pub fn content(out: &mut Vec<u8>, parts: &[Part]) {
     out.push(b']');
 }
 
-fn text_block(out: &mut Vec<u8>, text: &str) {
+fn text_block(out: &mut Vec<u8>, text: &str, signature: Option<&str>) {
     out.extend_from_slice(b"{\"type\":\"text\"");
     member(out, "text", text);
+    if let Some(signature) = signature {
+        member(out, "textSignature", signature);
+    }
     out.push(b'}');
 }
 

@@ -111,7 +111,7 @@ impl Run {
         match event {
             Event::Text { delta, .. } => self.stream(known, frames).text(delta, frames),
             Event::Thinking { delta, .. } => self.stream(known, frames).thinking(delta, frames),
-            Event::Sealed { alone, .. } => self.stream(known, frames).sealed(*alone, frames),
+            Event::Sealed { what, .. } => self.stream(known, frames).sealed(*what, frames),
             Event::CallInput { index, id, name, delta, .. } => {
                 let id = id.as_ref().map(CallId::as_str);
                 self.stream(known, frames).call(*index, id, name.as_deref(), delta, frames);

@@ -1,7 +1,7 @@
 //! The assistant message that is just being written. Every update repeats the whole message twice, so its text is kept
 //! escaped in one growing buffer and copied, never encoded again; deltas that nobody has read yet become one update.
 
-use vocab::{AssistantMessage, Block};
+use vocab::{AssistantMessage, Block, Sealed};
 use wire::{FrameBuf, escape_into, escape_plain_into};
 
 use crate::messages::{self, Face};
@@ -91,13 +91,18 @@ impl Stream {
         self.grow(Kind::Thinking, None, None, delta, frames);
     }
 
-    /// See [`vocab::Event::Sealed`]. A block without words has its place in the count like any other.
-    pub(crate) fn sealed(&mut self, alone: bool, frames: &mut FrameBuf) {
+    /// See [`vocab::Event::Sealed`]. A block without words has its place in the count like any other; what a text is
+    /// signed with is none, as in [`messages::shown`].
+    pub(crate) fn sealed(&mut self, what: Sealed, frames: &mut FrameBuf) {
+        let behind_text = self.growing.as_ref().is_some_and(|growing| growing.kind == Kind::Text);
         self.end_block(frames);
-        if alone {
-            self.thinking("", frames);
-            self.end_block(frames);
+        match what {
+            Sealed::Thinking => return,
+            Sealed::Alone if behind_text => return,
+            Sealed::Alone => self.thinking("", frames),
+            Sealed::Redacted => self.thinking(messages::REDACTED, frames),
         }
+        self.end_block(frames);
     }
 
     pub(crate) fn call(
@@ -199,11 +204,11 @@ impl Stream {
     /// Brings the listener up to the finished message: ends the open block, and tells blocks that came without deltas.
     pub(crate) fn complete(&mut self, message: &AssistantMessage, frames: &mut FrameBuf) {
         self.end_block(frames);
-        for block in message.blocks.iter().skip(self.blocks_done) {
+        for (block, _) in messages::shown(&message.blocks).skip(self.blocks_done) {
             match block {
                 Block::Text(text) => self.text(text, frames),
                 Block::Thinking { text, .. } => self.thinking(text, frames),
-                Block::Redacted(_) => self.thinking("", frames),
+                Block::Redacted(_) => self.thinking(messages::REDACTED, frames),
                 Block::Call(call) => {
                     let index = self.blocks_done as u32;
                     let input = call.input.json();

@@ -16,12 +16,12 @@ impl Bill {
             match &entry.body {
                 Body::TurnStarted { .. } => turn = Bill::default(),
                 Body::Assistant { message, .. } => turn.add(&message.model, &message.usage),
-                Body::Spent { turn: Some(_), model, usage } => turn.add(model, usage),
-                Body::Spent { turn: None, model, usage } => bill.add(model, usage),
+                Body::Spent { turn: Some(_), model, usage, .. } => turn.add(model, usage),
+                Body::Spent { turn: None, model, usage, .. } => bill.add(model, usage),
                 Body::Compacted(done) => bill.add(&done.model, &done.usage),
                 Body::TurnEnded(end) => {
                     // Logs of older versions do not say which try cost what.
-                    let rest = less(&end.usage, &turn.total());
+                    let rest = end.usage.less(&turn.total());
                     let model = turn.0.last().map_or_else(|| "".into(), |(model, _)| model.clone());
                     turn.add(&model, &rest);
                     for (model, usage) in std::mem::take(&mut turn).0 {
@@ -53,15 +53,5 @@ impl Bill {
     /// In dollars. `None` as soon as one price is not known: a sum without it would be wrong.
     pub(crate) fn cost(&self, prices: impl Fn(&str) -> Option<Prices>) -> Option<f64> {
         self.0.iter().map(|(model, usage)| Some(prices(model)?.cost(usage))).sum()
-    }
-}
-
-fn less(from: &Usage, what: &Usage) -> Usage {
-    Usage {
-        input: from.input.saturating_sub(what.input),
-        cache_read: from.cache_read.saturating_sub(what.cache_read),
-        cache_write: from.cache_write.saturating_sub(what.cache_write),
-        output: from.output.saturating_sub(what.output),
-        estimated: from.estimated,
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn copy(
         model: summary.model.clone(),
         mode: summary.mode,
         forked_from: Some((from.clone(), at.unwrap_or(last + 1))),
+        child_of: None,
     };
     let mut copy = Copy::default();
     copy.add(now_ms, opened);

@@ -2,6 +2,7 @@
 //! dialect, and no I/O except through the ports it is given.
 
 mod bill;
+mod children;
 mod commands;
 pub mod compaction;
 mod companions;
@@ -39,6 +40,7 @@ pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
+use children::Inherited;
 use desk::Desk;
 use ledger::Ledger;
 use outbox::Outbox;
@@ -97,6 +99,8 @@ pub(crate) struct Handle {
     pub(crate) gate: Gate,
     pub(crate) family: Family,
     pub(crate) mail: mpsc::Sender<Mail>,
+    /// Works for a call of another session.
+    is_child: bool,
     /// Never sent to; closes when the session has ended and its lease is free again.
     gone: watch::Receiver<()>,
 }
@@ -178,7 +182,9 @@ impl Engine {
     /// Ends every session in order: turns are interrupted, logs written, leases given back.
     pub async fn shutdown(&self) {
         self.shared.closing.store(true, Ordering::Relaxed);
-        let live: Vec<Handle> = self.shared.lock().values().cloned().collect();
+        let mut live: Vec<Handle> = self.shared.lock().values().cloned().collect();
+        // Who has children ends them; one that was ended first would be the result of a call, and be answered.
+        live.sort_by_key(|handle| handle.is_child);
         for handle in live {
             let (stopped, done) = oneshot::channel();
             if handle.mail.send(Mail::Stop(stopped)).await.is_ok() {
@@ -255,7 +261,8 @@ impl Shared {
         let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"));
         let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
         let lease = self.ports.store.acquire(&id).await?;
-        match self.start(open, lease.clone(), Some(summary)) {
+        let settings = self.settings_for(&open, Some(&summary));
+        match self.start_with(settings, lease.clone(), Some(summary), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
                 let _ = self.ports.store.release(lease).await;
@@ -279,7 +286,10 @@ impl Shared {
             }
         }
         let query = Query { id_prefix: Some(text.to_owned()), limit: Some(2), ..Query::default() };
-        let mut found = self.ports.store.list(query).await?;
+        let mut found = self.ports.store.list(query.clone()).await?;
+        if found.is_empty() {
+            found = self.ports.store.list(Query { children: true, ..query }).await?;
+        }
         match (found.len(), found.pop()) {
             (1, Some(summary)) => Ok(summary.id),
             (0, _) => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{text}`"))
@@ -301,15 +311,27 @@ impl Shared {
     fn start_new(self: &Arc<Self>, id: SessionId, open: Open) -> Result<(Handle, bool), Fault> {
         self.ports.store.probe()?;
         let settings = self.settings_for(&open, None);
-        let lease = self.ports.store.create(NewSession {
+        let lease = self.create(id, &settings, open.parent.clone());
+        Ok((self.start_with(settings, lease, None, None)?, false))
+    }
+
+    /// A new session that works for a call of another one.
+    pub(crate) fn start_child(self: &Arc<Self>, settings: Settings, inherited: Inherited) -> Result<Handle, Fault> {
+        self.ports.store.probe()?;
+        let id = SessionId::from(self.ports.ids.mint(IdKind::Session));
+        let lease = self.create(id, &settings, None);
+        self.start_with(settings, lease, None, Some(inherited))
+    }
+
+    fn create(&self, id: SessionId, settings: &Settings, parent: Option<Arc<str>>) -> Lease {
+        self.ports.store.create(NewSession {
             id,
-            workspace: settings.workspace,
-            model: settings.model,
+            workspace: settings.workspace.clone(),
+            model: settings.model.clone(),
             mode: settings.mode,
             at_ms: self.ports.clock.now_ms(),
-            parent: open.parent.clone(),
-        });
-        Ok((self.start(open, lease, None)?, false))
+            parent,
+        })
     }
 
     /// What was asked for, else what the session had, else the defaults.
@@ -335,8 +357,13 @@ impl Shared {
         settings
     }
 
-    fn start(self: &Arc<Self>, open: Open, lease: Lease, summary: Option<Summary>) -> Result<Handle, Fault> {
-        let settings = self.settings_for(&open, summary.as_ref());
+    fn start_with(
+        self: &Arc<Self>,
+        settings: Settings,
+        lease: Lease,
+        summary: Option<Summary>,
+        inherited: Option<Inherited>,
+    ) -> Result<Handle, Fault> {
         let model = self.ports.provider.resolve(&settings.model)?;
         let tools = self.ports.toolbox.open(&lease.session, &settings.workspace)?;
         let last_seq = summary.as_ref().map_or(0, |summary| summary.last_seq);
@@ -351,9 +378,10 @@ impl Shared {
             gate: settings.gate,
             family: settings.family,
             mail,
+            is_child: inherited.is_some(),
             gone,
         };
-        let seed = Seed { settings, model, ledger, tools, summary };
+        let seed = Seed { settings, model, ledger, tools, summary, inherited };
         {
             let mut live = self.lock();
             if self.closing.load(Ordering::Relaxed) {

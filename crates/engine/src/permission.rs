@@ -37,13 +37,16 @@ pub fn decide(gate: Gate, mode: Mode, required: Required) -> Decision {
     if covers(mode, required) {
         return Decision::Allow;
     }
+    let denied = || {
+        let (needed, active) = (required.as_str(), mode.as_str());
+        Decision::Deny(format!("not allowed: this needs {needed}, and the session is in {active} mode"))
+    };
+    if gate == Gate::Alone {
+        return denied();
+    }
     match mode {
         // These two are chosen to keep the agent's hands off: asking would only wear the answer down.
-        Mode::ReadOnly | Mode::Plan => Decision::Deny(format!(
-            "not allowed: this needs {}, and the session is in {} mode",
-            required.as_str(),
-            mode.as_str()
-        )),
+        Mode::ReadOnly | Mode::Plan => denied(),
         Mode::WorkspaceWrite | Mode::Prompt | Mode::DangerFullAccess => Decision::Ask,
     }
 }
@@ -101,6 +104,15 @@ mod tests {
         for mode in Mode::ALL {
             assert_eq!(decide(Gate::Proxy, mode, Required::ReadOnly), Decision::Ask);
         }
+    }
+
+    #[test]
+    fn where_nobody_is_there_nothing_is_asked() {
+        let ask = |mode, required| decide(Gate::Alone, mode, required);
+        assert_eq!(ask(Mode::WorkspaceWrite, Required::WorkspaceWrite), Decision::Allow);
+        let words = "not allowed: this needs danger-full-access, and the session is in workspace-write mode";
+        assert_eq!(ask(Mode::WorkspaceWrite, Required::DangerFullAccess), Decision::Deny(words.into()));
+        assert!(matches!(ask(Mode::Prompt, Required::WorkspaceWrite), Decision::Deny(_)));
     }
 
     #[test]

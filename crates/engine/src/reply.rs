@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use vocab::{
-    AssistantMessage, Block, Call, CallId, CallInput, FaultKind, Json, MessageEnd, ModelFault, Usage, estimate_tokens,
+    AssistantMessage, Block, Call, CallId, CallInput, FaultKind, Json, MessageEnd, ModelFault, Sealed, Usage,
+    estimate_tokens,
 };
 
 /// Parallel calls taken from one reply; more is a broken model, and the turn fails with that reason.
@@ -87,12 +88,12 @@ impl ReplyBuilder {
         }
     }
 
-    /// `Some` where it ends a block: whether it stands alone, as one of its own.
-    pub(crate) fn seal(&mut self, opaque: String) -> Option<bool> {
+    /// `Some` where it ends a block.
+    pub(crate) fn seal(&mut self, opaque: String) -> Option<Sealed> {
         match self.blocks.last_mut() {
             Some(Growing::Thinking { seal: seal @ None, .. }) => {
                 *seal = Some(opaque);
-                Some(false)
+                Some(Sealed::Thinking)
             }
             Some(Growing::Call { seal: seal @ None, .. }) => {
                 *seal = Some(opaque);
@@ -100,7 +101,7 @@ impl ReplyBuilder {
             }
             _ => {
                 self.blocks.push(Growing::Thinking { text: String::new(), seal: Some(opaque) });
-                Some(true)
+                Some(Sealed::Alone)
             }
         }
     }

@@ -2,6 +2,7 @@
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
 mod ask;
+mod children;
 mod compact;
 mod companions;
 mod consult;
@@ -28,11 +29,13 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent, ModelFault, ModelInfo,
-    Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer, TurnId, Usage, Verb,
+    AskId, Body, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent,
+    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer,
+    TurnId, Usage, Verb,
 };
 
 use crate::Shared;
+use crate::children::{Inherited, Nursery};
 use crate::history::{self, History, Said};
 use crate::lane::Lane;
 use crate::ledger::Ledger;
@@ -118,6 +121,10 @@ pub(crate) struct Session {
     beside: Beside,
     serving: Serving,
     servers: Servers,
+    nursery: Nursery,
+    /// The call this session works for, and whom its calls may ask for errands.
+    child_of: Option<(SessionId, CallId)>,
+    inherited_errands: Option<Arc<dyn Errands>>,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     /// What the newest request in the log was sent with; the next one is logged by what differs.
@@ -169,10 +176,21 @@ pub(crate) struct Seed {
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
     pub(crate) summary: Option<vocab::Summary>,
+    /// For a child.
+    pub(crate) inherited: Option<Inherited>,
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Shared>, seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
+        let mut servers = Servers::default();
+        let (child_of, inherited_errands) = match seed.inherited.take() {
+            Some(Inherited { child_of, served, errands }) => {
+                seed.tools.retain(|tool| !tool.has_children());
+                servers.inherit(served);
+                (Some(child_of), errands)
+            }
+            None => (None, None),
+        };
         let summary = seed.summary.as_ref();
         Self {
             id: seed.ledger.session.clone(),
@@ -198,7 +216,10 @@ impl Session {
             host_tools: Vec::new(),
             beside: Beside::default(),
             serving: Serving::default(),
-            servers: Servers::default(),
+            servers,
+            nursery: Nursery::default(),
+            child_of,
+            inherited_errands,
             spec: None,
             last_sent: None,
             ledger: seed.ledger,
@@ -349,9 +370,11 @@ impl Session {
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
                 if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Nothing) {
+                    self.charge_children();
                     self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
             }
+            Happening::ChildrenClosed => self.children_closed(),
             Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {
                 self.work = Work::Nothing;
@@ -400,7 +423,9 @@ impl Session {
         match std::mem::replace(&mut self.work, Work::Nothing) {
             Work::Tool { since, .. } | Work::Delegated { since } => {
                 self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
+                self.charge_children();
             }
+            Work::Closing(_) => self.charge_children(),
             Work::Consult(consulting) => self.stop_consulting(*consulting),
             Work::Model(_) => self.estimate_usage(),
             Work::Nothing | Work::Retry(_) | Work::Servers(_) | Work::Compact { .. } => {}
@@ -471,6 +496,7 @@ impl Session {
             model: self.settings.model.clone(),
             mode: self.settings.mode,
             forked_from: None,
+            child_of: self.child_of.clone(),
         });
         if !self.settings.gadgets_off.is_empty() {
             self.ledger.log(Body::Gadgets { off: self.settings.gadgets_off.clone() });

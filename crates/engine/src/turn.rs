@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FellBack,
-    Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Stop, TurnEnd,
-    TurnId, Usage,
+    FileEdit, Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Sealed,
+    Stop, TurnEnd, TurnId, Usage,
 };
 
 use crate::reply::{ReadObject, ReplyBuilder};
@@ -76,6 +76,8 @@ pub struct Turn {
     usage: Usage,
     mutations: Vec<(Arc<str>, Arc<str>)>,
     ran_ms: u64,
+    /// What the running call had changed when it was stopped.
+    left: Vec<FileEdit>,
     /// The finish of the reply whose calls are being worked on.
     finish: Finish,
     /// Tries of the current model call that failed.
@@ -100,6 +102,7 @@ impl Turn {
             usage: Usage::default(),
             mutations: Vec::new(),
             ran_ms: 0,
+            left: Vec::new(),
             finish: Finish::Stop,
             retried: 0,
             tried_switch: false,
@@ -204,12 +207,12 @@ impl Turn {
                 bytes,
             }))),
             ModelEvent::Seal(seal) => {
-                let alone = self.reply.seal(seal);
-                self.untold.extend(alone.map(|alone| Effect::Sealed { alone }));
+                let what = self.reply.seal(seal);
+                self.untold.extend(what.map(Effect::Sealed));
             }
             ModelEvent::Redacted(sealed) => {
                 self.reply.redacted(sealed);
-                self.untold.push(Effect::Sealed { alone: true });
+                self.untold.push(Effect::Sealed(Sealed::Redacted));
             }
             ModelEvent::Call { index, id, name, input } => {
                 *visible = true;
@@ -288,7 +291,12 @@ impl Turn {
         self.untold.clear();
         if let Some(usage) = std::mem::take(&mut self.reply).reported() {
             self.usage.add(&usage);
-            fx.push(Effect::Log(Body::Spent { turn: Some(self.id.clone()), model: self.model.clone(), usage }));
+            fx.push(Effect::Log(Body::Spent {
+                turn: Some(self.id.clone()),
+                call: None,
+                model: self.model.clone(),
+                usage,
+            }));
         }
     }
 
@@ -530,6 +538,7 @@ impl Turn {
                 return false;
             }
         };
+        self.left.clear();
         let mutation = mutation.filter(|_| !outcome.is_error);
         if let Some(target) = &mutation {
             self.mutations.push((tool.clone(), target.clone()));
@@ -561,6 +570,20 @@ impl Turn {
         self.ran_ms = ms;
     }
 
+    /// What sessions that worked for the running call have cost.
+    pub fn spent(&mut self, model: Arc<str>, usage: Usage, fx: &mut Vec<Effect>) {
+        if let Phase::Running { call, .. } = &self.phase {
+            self.usage.add(&usage);
+            let call = Some(call.id.clone());
+            fx.push(Effect::Log(Body::Spent { turn: Some(self.id.clone()), call, model, usage }));
+        }
+    }
+
+    /// What they have changed; counts where the call is stopped before it can say so itself.
+    pub fn left(&mut self, edits: Vec<FileEdit>) {
+        self.left = edits;
+    }
+
     /// Stops wherever the turn stands. `false` when it is over already.
     pub fn interrupt(&mut self, fx: &mut Vec<Effect>) -> bool {
         self.stop(Stop::Interrupted, None, fx)
@@ -575,9 +598,12 @@ impl Turn {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => return false,
             Phase::Asking { call, ask, .. } => self.log_end(call.id, ask.tool, CallEnd::Interrupted, INTERRUPTED, fx),
-            Phase::Running { call, tool, .. } => {
-                let mut result = synthetic(call.id, tool, CallEnd::Interrupted, INTERRUPTED);
+            Phase::Running { call, tool, mutation } => {
+                let mut result = synthetic(call.id, tool.clone(), CallEnd::Interrupted, INTERRUPTED);
                 result.duration_ms = self.ran_ms;
+                result.edits = std::mem::take(&mut self.left);
+                result.mutation = mutation.filter(|_| !result.edits.is_empty());
+                self.mutations.extend(result.mutation.clone().map(|target| (tool, target)));
                 fx.push(Effect::Log(Body::CallEnded { turn: self.id.clone(), result }));
             }
             Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),

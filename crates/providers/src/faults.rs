@@ -105,7 +105,7 @@ pub(crate) fn refused(status: u16, headers: &HeaderMap, body: &[u8], server: &st
     }
     if fault.fault.kind != FaultKind::ContextOverflow {
         // The server knows better than any table; what does not fit will not fit the next time.
-        fault.retryable = waits::should_retry(headers).unwrap_or(fault.retryable);
+        fault.retryable |= waits::invites_retry(headers);
     }
     fault
 }
@@ -403,8 +403,8 @@ mod tests {
             ),
             // A budget is no reason of any other refusal.
             (503, &[("x-ratelimit-remaining-tokens", "0"), ("x-ratelimit-reset-tokens", "1s")], None, true),
-            (429, &[("x-should-retry", "false")], None, false),
-            (529, &[("x-should-retry", "false")], None, false),
+            (429, &[("x-should-retry", "false")], None, true),
+            (529, &[("x-should-retry", "false")], None, true),
             (400, &[("x-should-retry", "true")], None, true),
             (413, &[("x-should-retry", "true")], None, false),
             (529, &[], None, true),

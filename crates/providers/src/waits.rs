@@ -78,13 +78,10 @@ pub(crate) fn span_ms(text: &str) -> Option<u64> {
     (!text.is_empty()).then_some(total.ceil() as u64)
 }
 
-/// Whether the server says itself that asking again makes sense.
-pub(crate) fn should_retry(headers: &HeaderMap) -> Option<bool> {
-    match text(headers, "x-should-retry")? {
-        word if word.eq_ignore_ascii_case("true") => Some(true),
-        word if word.eq_ignore_ascii_case("false") => Some(false),
-        _ => None,
-    }
+/// Whether the server says itself that asking again makes sense. Its `false` is meant for client libraries that ask again
+/// unseen; our retries are few, visible and can be called off, and people count on them after a 429 or a 5xx.
+pub(crate) fn invites_retry(headers: &HeaderMap) -> bool {
+    text(headers, "x-should-retry").is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -225,9 +222,9 @@ mod tests {
 
     #[test]
     fn a_server_may_say_whether_to_ask_again() {
-        for (word, want) in [("true", Some(true)), ("False", Some(false)), ("maybe", None)] {
-            assert_eq!(should_retry(&headers(&[("x-should-retry", word)])), want);
+        for (word, want) in [("True", true), ("false", false), ("maybe", false)] {
+            assert_eq!(invites_retry(&headers(&[("x-should-retry", word)])), want);
         }
-        assert_eq!(should_retry(&HeaderMap::new()), None);
+        assert!(!invites_retry(&HeaderMap::new()));
     }
 }

@@ -74,12 +74,10 @@ pub(crate) fn parts(fields: &Fields<'_>) -> Vec<Part> {
 }
 
 fn assistant(fields: &Fields<'_>, models: &dyn Models) -> AssistantMessage {
-    let mut blocks: Vec<Block> = match fields.text("content") {
+    let blocks: Vec<Block> = match fields.text("content") {
         Some(text) if !text.is_empty() => vec![Block::Text(text.into())],
-        _ => fields.objects("content").unwrap_or_default().iter().filter_map(block).collect(),
+        _ => fields.objects("content").unwrap_or_default().iter().flat_map(blocks).collect(),
     };
-    // An empty text says nothing, and some model APIs refuse it.
-    blocks.retain(|block| !matches!(block, Block::Text(text) if text.is_empty()));
     let calls = blocks.iter().any(|block| matches!(block, Block::Call(_)));
     let word = |key| fields.text(key).unwrap_or_else(|| "unknown".into());
     AssistantMessage {
@@ -90,22 +88,36 @@ fn assistant(fields: &Fields<'_>, models: &dyn Models) -> AssistantMessage {
     }
 }
 
+/// One block of theirs; what a text is signed with is a block of ours, a thought without words behind the text.
+fn blocks(fields: &Fields<'_>) -> impl Iterator<Item = Block> {
+    let block = block(fields);
+    let signature = block.as_ref().filter(|block| matches!(block, Block::Text(_))).and(seal(fields, "textSignature"));
+    // An empty text says nothing, and some model APIs refuse it.
+    let said = block.filter(|block| !matches!(block, Block::Text(text) if text.is_empty()));
+    said.into_iter().chain(signature.map(|seal| Block::Thinking { text: "".into(), opaque: Some(seal) }))
+}
+
 fn block(fields: &Fields<'_>) -> Option<Block> {
     let text = |key| fields.text(key).map(Arc::<str>::from);
     Some(match fields.text("type")?.as_str() {
         "text" => Block::Text(text("text")?),
         // As newer versions write what older ones called `redactedThinking`.
-        "thinking" if fields.flag("redacted") => Block::Redacted(text("thinkingSignature")?),
-        "thinking" => Block::Thinking { text: text("thinking")?, opaque: text("thinkingSignature") },
-        "redactedThinking" => Block::Redacted(text("data")?),
+        "thinking" if fields.flag("redacted") => Block::Redacted(seal(fields, "thinkingSignature")?),
+        "thinking" => Block::Thinking { text: text("thinking")?, opaque: seal(fields, "thinkingSignature") },
+        "redactedThinking" => Block::Redacted(seal(fields, "data")?),
         "toolCall" => Block::Call(Call {
             id: fields.text("id")?.into(),
             name: text("name")?,
             input: input(fields),
-            seal: text("thoughtSignature"),
+            seal: seal(fields, "thoughtSignature"),
         }),
         _ => return None,
     })
+}
+
+/// An empty one is what a reply that was cut short leaves; sent back, it would be refused.
+fn seal(fields: &Fields<'_>, key: &str) -> Option<Arc<str>> {
+    fields.text(key).filter(|seal| !seal.is_empty()).map(Arc::from)
 }
 
 fn input(fields: &Fields<'_>) -> CallInput {

@@ -38,6 +38,7 @@ pub fn whole(bytes: &[u8], scan: &Scan, models: &dyn Models, defaults: &Defaults
             model: first_model.or_else(|| model_in(bytes, scan, models)).unwrap_or_else(|| defaults.model.clone()),
             mode: defaults.mode,
             forked_from: None,
+            child_of: None,
         },
     );
     let root = importer.push(

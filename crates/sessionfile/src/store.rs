@@ -1,7 +1,7 @@
 //! A store whose sessions have files. Entries go to the inner store first; what it has taken is then written to the
 //! session's file, before anybody is told. The file may lag behind, never the store.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,12 +48,19 @@ struct Places {
     paths: HashMap<SessionId, PathBuf>,
     parents: HashMap<SessionId, String>,
     mirrors: HashMap<SessionId, Arc<tokio::sync::Mutex<Mirror>>>,
+    /// Sessions that work for a call of another one. They have no files: hosts would list them.
+    children: HashSet<SessionId>,
 }
 
 impl Mirrored {
     pub fn new(setup: Setup) -> Self {
-        let places =
-            Places { dir: setup.dir.clone(), paths: HashMap::new(), parents: HashMap::new(), mirrors: HashMap::new() };
+        let places = Places {
+            dir: setup.dir.clone(),
+            paths: HashMap::new(),
+            parents: HashMap::new(),
+            mirrors: HashMap::new(),
+            children: HashSet::new(),
+        };
         Self { shared: Arc::new(Shared { setup, places: Mutex::new(places) }) }
     }
 
@@ -88,8 +95,18 @@ impl Shared {
         self.lock().paths.iter().find(|(_, bound)| *bound == path).map(|(session, _)| session.clone())
     }
 
+    fn is_child(&self, session: &SessionId) -> bool {
+        self.lock().children.contains(session)
+    }
+
+    fn mark_child(&self, session: &SessionId) {
+        self.forget(session);
+        self.lock().children.insert(session.clone());
+    }
+
     fn forget(&self, session: &SessionId) {
         let mut places = self.lock();
+        places.children.remove(session);
         places.paths.remove(session);
         places.parents.remove(session);
         places.mirrors.remove(session);
@@ -146,6 +163,12 @@ impl Shared {
     /// Writes what the inner store has taken. Never fails the append: what is wrong with the file is said in a note.
     async fn follow(self: Arc<Self>, lease: Lease, entries: Vec<Arc<Entry>>, synced: bool) {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return };
+        if matches!(first.body, Body::Opened { child_of: Some(_), .. }) {
+            self.mark_child(&lease.session);
+        }
+        if self.is_child(&lease.session) {
+            return;
+        }
         let (first, last) = (first.seq, last.seq);
         let mirror = match (self.mirror_of(&lease.session), &lease.new) {
             (Some(mirror), _) => mirror,
@@ -249,14 +272,21 @@ impl Store for Mirrored {
         let lease = shared.setup.store.acquire(&session);
         Box::pin(async move {
             let lease = lease.await?;
-            let created = shared.setup.store.summary(&session).await?.map_or(0, |summary| summary.created_ms);
-            shared.open_mirror(&session, created);
+            let summary = shared.setup.store.summary(&session).await?;
+            match summary.as_ref().is_some_and(|it| it.child_of.is_some()) {
+                true => shared.mark_child(&session),
+                false => _ = shared.open_mirror(&session, summary.map_or(0, |it| it.created_ms)),
+            }
             Ok(lease)
         })
     }
 
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        let mirror = self.shared.lock().mirrors.remove(&lease.session);
+        let mirror = {
+            let mut places = self.shared.lock();
+            places.children.remove(&lease.session);
+            places.mirrors.remove(&lease.session)
+        };
         let released = self.shared.setup.store.release(lease);
         Box::pin(async move {
             // What is still being written is waited for, so that the next owner finds it.

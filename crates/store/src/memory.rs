@@ -110,6 +110,7 @@ fn fits(session: &Session, query: &Query) -> bool {
     query.workspace.as_ref().is_none_or(|it| *it == summary.workspace)
         && query.id_prefix.as_ref().is_none_or(|it| summary.id.as_str().starts_with(&**it))
         && (!query.non_empty || summary.messages > 0)
+        && (query.children || summary.child_of.is_none())
 }
 
 impl Store for MemoryStore {
@@ -180,8 +181,16 @@ impl Store for MemoryStore {
         let mut sessions = self.lock();
         now(match sessions.by_id.get(id) {
             None => Ok(false),
-            Some(session) if session.leased => Err(faults::busy(id, "this process")),
-            Some(_) => Ok(sessions.by_id.remove(id).is_some()),
+            Some(_) => {
+                let of_family = |it: &Session| it.summary.id == *id || it.summary.child_of.as_ref() == Some(id);
+                match sessions.by_id.values().find(|it| it.leased && of_family(it)) {
+                    Some(open) => Err(faults::busy(&open.summary.id, "this process")),
+                    None => {
+                        sessions.by_id.retain(|_, it| !of_family(it));
+                        Ok(true)
+                    }
+                }
+            }
         })
     }
 

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{AskId, Body, ItemId, SessionId, TurnId};
+use vocab::{AskId, Body, CallId, ItemId, SessionId, TurnId};
 
 use asks::{Ask, AskEnd};
 use content::{Call, CallResult, Fault, Message, Part, PathText, Usage, into_all};
@@ -49,6 +49,9 @@ struct Opened {
     model: Arc<str>,
     mode: Mode,
     forked_from: Option<(Arc<str>, u64)>,
+    /// Session and call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    child_of: Option<(Arc<str>, Arc<str>)>,
 }
 #[derive(Serialize, Deserialize)]
 struct TurnStarted {
@@ -222,10 +225,15 @@ impl From<Shell> for vocab::Shell {
 pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
     let id = |text: &str| -> Arc<str> { text.into() };
     match body {
-        Body::Opened { workspace, model, mode, forked_from } => {
-            let forked_from = forked_from.as_ref().map(|(session, seq)| (id(session.as_str()), *seq));
-            let workspace = workspace.as_path().into();
-            put("opened", &Opened { workspace, model: model.clone(), mode: (*mode).into(), forked_from }, out)
+        Body::Opened { workspace, model, mode, forked_from, child_of } => {
+            let record = Opened {
+                workspace: workspace.as_path().into(),
+                model: model.clone(),
+                mode: (*mode).into(),
+                forked_from: forked_from.as_ref().map(|(session, seq)| (id(session.as_str()), *seq)),
+                child_of: child_of.as_ref().map(|(session, call)| (id(session.as_str()), id(call.as_str()))),
+            };
+            put("opened", &record, out)
         }
         Body::TurnStarted { turn } => put("turn_started", &TurnStarted { turn: id(turn.as_str()) }, out),
         Body::User { turn, parts, from } => {
@@ -268,9 +276,10 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
             put("retrying", &Retrying { turn, attempt, attempts_max, wait_ms, fault }, out)
         }
         Body::FellBack(it) => put("fell_back", &FellBack::from(it), out),
-        Body::Spent { turn, model, usage } => {
+        Body::Spent { turn, call, model, usage } => {
             let turn = turn.as_ref().map(|turn| id(turn.as_str()));
-            put("spent", &Spent { turn, model: model.clone(), usage: usage.into() }, out)
+            let call = call.as_ref().map(|call| id(call.as_str()));
+            put("spent", &Spent { turn, call, model: model.clone(), usage: usage.into() }, out)
         }
         Body::Compacted(compaction) => {
             let record = Compacted {
@@ -320,6 +329,7 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
             model: it.model,
             mode: it.mode.into(),
             forked_from: it.forked_from.map(|(session, seq)| (SessionId::new(session), seq)),
+            child_of: it.child_of.map(|(session, call)| (SessionId::new(session), CallId::new(call))),
         }),
         "turn_started" => get(payload, |it: TurnStarted| Body::TurnStarted { turn: TurnId::new(it.turn) }),
         "user" => get(payload, |it: User| Body::User {
@@ -371,6 +381,7 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
         "fell_back" => get(payload, |it: FellBack| Body::FellBack(it.into())),
         "spent" => get(payload, |it: Spent| Body::Spent {
             turn: it.turn.map(TurnId::new),
+            call: it.call.map(CallId::new),
             model: it.model,
             usage: it.usage.into(),
         }),

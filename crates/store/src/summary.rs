@@ -23,6 +23,7 @@ pub(crate) fn blank(new: &NewSession) -> Summary {
         turns: 0,
         last_seq: 0,
         usage: Usage::default(),
+        child_of: None,
     }
 }
 
@@ -31,7 +32,8 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
     summary.last_seq = entry.seq;
     summary.updated_ms = entry.at_ms;
     match &entry.body {
-        Body::Opened { workspace, model, mode, .. } => {
+        Body::Opened { workspace, model, mode, child_of, .. } => {
+            summary.child_of = child_of.as_ref().map(|(session, _)| session.clone());
             summary.workspace = workspace.clone();
             summary.model = model.clone();
             summary.mode = *mode;

@@ -390,6 +390,9 @@ pub(crate) enum SessionsVerb {
         /// Most rows shown.
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: usize,
+        /// Also those of sub-agents.
+        #[arg(short, long)]
+        all: bool,
         /// One JSON object per session.
         #[arg(long)]
         json: bool,

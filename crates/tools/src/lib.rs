@@ -16,6 +16,7 @@ mod list_dir;
 mod output;
 mod read_file;
 pub mod shell;
+mod subagent;
 mod sys;
 mod text;
 mod todo;
@@ -119,6 +120,7 @@ impl Toolbox for Builtin {
         tools.push(web_fetch::tool(web_fetch::Options::default()));
         let search = self.options.search.as_ref().filter(|search| search.key.is_there());
         tools.extend(search.cloned().map(web_search::tool));
+        tools.push(Arc::new(subagent::Subagent::new()));
         let mut shells = self.shells();
         shells.retain(|_, shell| shell.strong_count() > 0);
         shells.insert(session.clone(), Arc::downgrade(&shell));

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Ask, AskEnd, AskId, AssistantMessage, Call, CallResult, Fault, Item, ItemEnd, ItemId, Json, Mode, Part, Sent,
-    SessionId, TodoPhase, TurnId, Usage,
+    Ask, AskEnd, AskId, AssistantMessage, Call, CallId, CallResult, Fault, Item, ItemEnd, ItemId, Json, Mode, Part,
+    Sent, SessionId, TodoPhase, TurnId, Usage,
 };
 
 /// One record of a session's log. `seq` starts at 1 and has no gaps. `parent` is the entry before it on its branch
@@ -26,6 +26,8 @@ pub enum Body {
         model: Arc<str>,
         mode: Mode,
         forked_from: Option<(SessionId, u64)>,
+        /// The call that this session works for. It ends before that call does.
+        child_of: Option<(SessionId, CallId)>,
     },
     TurnStarted {
         turn: TurnId,
@@ -72,9 +74,11 @@ pub enum Body {
     },
     /// A model could not answer; another one is asked for the rest of the turn.
     FellBack(FellBack),
-    /// What a model call cost of which nothing else was kept. Within a turn it is part of what the turn used.
+    /// What model calls cost of which nothing else is in this log. Within a turn it is part of what the turn used.
     Spent {
         turn: Option<TurnId>,
+        /// The call whose own sessions spent it.
+        call: Option<CallId>,
         model: Arc<str>,
         usage: Usage,
     },

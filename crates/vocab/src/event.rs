@@ -30,11 +30,10 @@ pub enum Event {
         turn: TurnId,
         delta: String,
     },
-    /// A seal came behind the block that the deltas before it made: more of the same kind is another block. `alone`: it is
-    /// a block of its own, without words.
+    /// A seal came behind the block that the deltas before it made: more of the same kind is another block.
     Sealed {
         turn: TurnId,
-        alone: bool,
+        what: Sealed,
     },
     /// Argument text of a call that the model is still writing.
     CallInput {
@@ -229,6 +228,17 @@ impl State {
         let pct = self.context_tokens as f64 * 100.0 / self.context_window as f64;
         (pct.min(100.0) * 10.0).round() / 10.0
     }
+}
+
+/// Which block a seal ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sealed {
+    /// The thinking that its deltas told.
+    Thinking,
+    /// One of its own, without words. Directly behind a text it is that text's signature.
+    Alone,
+    /// One of its own, whose words are in the seal.
+    Redacted,
 }
 
 /// The outcome of a slash command. Failures are outcomes too: `data.ok` is false.

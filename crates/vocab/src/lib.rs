@@ -9,6 +9,7 @@
 //! * **lane**: the waiting room in front of a session's turns.
 //! * **item**: one message waiting in a lane.
 //! * **call**: one tool call; it gets exactly one result.
+//! * **child**: a session that works for a call of another one (a sub-agent) and ends before that call does.
 //! * **ask / answer**: the engine asks somebody something; it is answered once or withdrawn.
 //! * **peer**: one attached controller, speaking one dialect.
 //! * **companion**: a program of the user's beside every session (an extension); **consult / opinion**: it is asked, it says.
@@ -18,6 +19,7 @@
 
 mod around;
 mod ask;
+mod children;
 mod command;
 mod companion;
 mod content;
@@ -38,6 +40,7 @@ mod usage;
 
 pub use around::*;
 pub use ask::*;
+pub use children::*;
 pub use command::*;
 pub use companion::*;
 pub use content::*;

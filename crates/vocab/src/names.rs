@@ -29,6 +29,7 @@ const TABLE: &[[&str; 5]] = &[
     ["todo", "TodoWrite", "todo_write", "todo", "todo.write"],
     ["web_fetch", "WebFetch", "web_fetch", "web_fetch", "web.fetch"],
     ["web_search", "WebSearch", "web_search", "search_web", "web.search"],
+    ["subagent", "Agent", "subagent", "subagent", "subagent.spawn"],
 ];
 
 impl Family {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    CallId, Entry, Errands, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required, SessionId,
-    Shell, TodoPhase, Usage,
+    CallId, Children, Entry, Errands, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required,
+    SessionId, Shell, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -218,6 +218,10 @@ pub trait Tool: Send + Sync {
     fn gadget(&self) -> Option<&str> {
         None
     }
+    /// Whether it has children do its work. It is not offered to them.
+    fn has_children(&self) -> bool {
+        false
+    }
     /// The least this tool ever needs; shown in tool lists. [`Tool::plan`] judges a call.
     fn required(&self) -> Required;
     /// Checks the arguments and says what the call would need and do, without doing it. The error is written for
@@ -249,6 +253,8 @@ pub struct CallContext {
     pub todos: Arc<[TodoPhase]>,
     /// A controller that does things for tools, where there is one.
     pub errands: Option<Arc<dyn Errands>>,
+    /// Sessions that work for this call; `None` where this session is one itself.
+    pub children: Option<Arc<dyn Children>>,
 }
 
 /// Tells the output so far of a running call. Cheap to call often: only the newest text is kept.
@@ -296,6 +302,7 @@ pub trait Store: Send + Sync {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>>;
     /// How many a list without limit and offset would have.
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>>;
+    /// Together with its children; refused while one of them is open somewhere.
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>>;
     /// Where it all is, for people.
     fn place(&self) -> PathBuf;
@@ -348,6 +355,8 @@ pub struct Summary {
     pub turns: u64,
     pub last_seq: u64,
     pub usage: Usage,
+    /// The session whose call it worked for.
+    pub child_of: Option<SessionId>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -356,6 +365,8 @@ pub struct Query {
     /// Only ids that start with this.
     pub id_prefix: Option<String>,
     pub non_empty: bool,
+    /// Also those that work or worked for a call of another session.
+    pub children: bool,
     pub limit: Option<usize>,
     pub offset: usize,
 }

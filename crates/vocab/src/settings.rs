@@ -64,6 +64,8 @@ pub enum Gate {
     Proxy,
     /// The mode decides; what it leaves open is asked.
     Ladder,
+    /// The mode decides; what it leaves open is denied, for nobody is there to be asked.
+    Alone,
 }
 
 /// When steering interrupts a batch of tool calls.

@@ -21,6 +21,16 @@ impl Usage {
     pub fn prompt(&self) -> u64 {
         self.input + self.cache_read + self.cache_write
     }
+    /// What is left of it without `part`.
+    pub fn less(&self, part: &Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(part.input),
+            cache_read: self.cache_read.saturating_sub(part.cache_read),
+            cache_write: self.cache_write.saturating_sub(part.cache_write),
+            output: self.output.saturating_sub(part.output),
+            estimated: self.estimated,
+        }
+    }
     pub fn add(&mut self, other: &Usage) {
         self.input += other.input;
         self.cache_read += other.cache_read;

@@ -4,6 +4,7 @@
 
 mod asks;
 mod chaos;
+mod costs;
 mod errands;
 mod garbage;
 mod races;

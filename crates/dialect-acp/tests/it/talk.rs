@@ -25,11 +25,16 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn new() -> Self {
+        Self::knowing(Vec::new())
+    }
+
+    /// With these models to choose from.
+    pub(crate) fn knowing(models: Vec<ModelInfo>) -> Self {
         let acp = Acp::new(Options::new("0.1.0", Arc::new(CountedIds::default())));
         let mut talk = Self { acp, out: Out::new(), log: String::new(), open: Vec::new(), seq: 0, ids: 0 };
         talk.acp.greet(&mut talk.out);
         talk.drain();
-        talk.reply(Ok(Reply::Models(vec![])));
+        talk.reply(Ok(Reply::Models(models)));
         talk.log.clear();
         talk
     }

@@ -262,6 +262,7 @@ fn saved(chat: &str) -> Saved {
         usage: Usage::default(),
         last_seq: 0,
         thinking: None,
+        child_of: None,
     };
     Saved { summary, place: format!("/store#{chat}").into() }
 }

@@ -30,7 +30,13 @@ fn turn() -> TurnId {
 }
 
 fn opened() -> Body {
-    Body::Opened { workspace: "/w".into(), model: "mock/mock-1".into(), mode: Mode::Prompt, forked_from: None }
+    Body::Opened {
+        workspace: "/w".into(),
+        model: "mock/mock-1".into(),
+        mode: Mode::Prompt,
+        forked_from: None,
+        child_of: None,
+    }
 }
 
 fn user(text: &str) -> Body {
@@ -205,6 +211,8 @@ fn blocks_keep_their_order_and_their_seals() {
         Block::Thinking { text: "hm".into(), opaque: Some("seal".into()) },
         Block::Redacted("only the seal".into()),
         Block::Text("a".into()),
+        Block::Thinking { text: "".into(), opaque: Some("of the text".into()) },
+        Block::Thinking { text: "".into(), opaque: Some("of nothing".into()) },
         Block::Call(Call {
             id: "c1".into(),
             name: "glob_search".into(),
@@ -213,15 +221,16 @@ fn blocks_keep_their_order_and_their_seals() {
         }),
     ];
     let mut out = Vec::new();
-    for block in &blocks {
-        messages::block(&mut out, block);
+    for (block, signature) in messages::shown(&blocks) {
+        messages::block(&mut out, block, signature);
         out.push(b'\n');
     }
     expect![[r#"
         {"type":"thinking","thinking":"hm"}
         {"type":"thinking","thinking":"hm","thinkingSignature":"seal"}
-        {"type":"redactedThinking","data":"only the seal"}
-        {"type":"text","text":"a"}
+        {"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"only the seal","redacted":true}
+        {"type":"text","text":"a","textSignature":"of the text"}
+        {"type":"thinking","thinking":"","thinkingSignature":"of nothing"}
         {"type":"toolCall","id":"c1","name":"find","arguments":{},"thoughtSignature":"signed"}
     "#]]
     .assert_eq(&String::from_utf8(out).unwrap());

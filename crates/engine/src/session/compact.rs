@@ -220,7 +220,7 @@ impl Session {
             Some(turn) => turn.spend(usage),
             None => self.spent.add(&usage),
         }
-        self.log(Body::Spent { turn, model: model.clone(), usage });
+        self.log(Body::Spent { turn, call: None, model: model.clone(), usage });
     }
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {

@@ -114,7 +114,7 @@ impl Session {
 
     /// For one call; `None` where nobody serves.
     pub(super) fn errands_for(&self, call: &CallId) -> Option<Arc<dyn Errands>> {
-        let (peer, offered) = *self.serving.offers.last()?;
+        let Some(&(peer, offered)) = self.serving.offers.last() else { return self.inherited_errands.clone() };
         Some(Arc::new(Way { peer, call: call.clone(), offered, order: self.serving.order.clone() }))
     }
 

@@ -41,7 +41,7 @@ impl Session {
         match effect {
             Effect::Text(delta) => self.ledger.emit(Event::Text { turn, delta }),
             Effect::Thinking(delta) => self.ledger.emit(Event::Thinking { turn, delta }),
-            Effect::Sealed { alone } => self.ledger.emit(Event::Sealed { turn, alone }),
+            Effect::Sealed(what) => self.ledger.emit(Event::Sealed { turn, what }),
             Effect::CallInput { index, id, name, delta } => {
                 self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
             }
@@ -165,15 +165,20 @@ impl Session {
     }
 
     pub(super) fn offered_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        let wanted = |tool: &Arc<dyn Tool>| {
-            self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name))
-        };
-        let own = self.tools.iter().filter(move |tool| {
+        let own = self.tools.iter().filter(|tool| {
             let on = tool.gadget().is_none_or(|gadget| self.gadgets_on().any(|it| *it.name == *gadget));
-            on && wanted(tool)
+            on && self.is_wanted(tool)
         });
-        // Whoever brought servers wants their tools; those of the configuration are chosen like any other.
-        own.chain(self.servers.tools(wanted))
+        own.chain(self.served_tools())
+    }
+
+    /// Whoever brought servers wants their tools; those of the configuration are chosen like any other.
+    pub(super) fn served_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+        self.servers.tools(|tool| self.is_wanted(tool))
+    }
+
+    fn is_wanted(&self, tool: &Arc<dyn Tool>) -> bool {
+        self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name))
     }
 
     pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
@@ -234,6 +239,7 @@ impl Session {
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.todos.clone(),
             errands: self.errands_for(&call.id),
+            children: self.children_for(&call.id, granted),
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {
@@ -412,6 +418,9 @@ impl Session {
 
     pub(super) fn interrupt_turn(&mut self) {
         self.cancel_compaction(Fault::new(FaultKind::Cancelled, "Compaction cancelled"));
+        if self.close_children() {
+            return;
+        }
         self.stop_work();
         self.with_turn(|turn, fx| {
             turn.interrupt(fx);

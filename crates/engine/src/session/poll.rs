@@ -26,6 +26,8 @@ pub(super) enum Work {
         call: CallId,
         since: Instant,
     },
+    /// The call was dropped; whoever worked for it is still ending.
+    Closing(Later<'static, ()>),
     /// A controller runs the tool; its answer comes by mail.
     Delegated {
         since: Instant,
@@ -61,6 +63,8 @@ pub(super) enum Happening {
     Mail(Mail),
     Model(Option<ModelEvent>),
     Tool(Outcome),
+    /// Nobody works for the dropped call any more.
+    ChildrenClosed,
     RetryDue,
     Compacted(Result<Compacted, Fault>),
     LaneDue,
@@ -137,8 +141,9 @@ impl Session {
         }
         let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
         if runs && self.stall_timer.as_mut().poll(context).is_ready() {
-            if self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty() {
-                // Somebody thinks; that is no standstill.
+            let is_asking = self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty();
+            if is_asking || !self.nursery.is_empty() {
+                // Somebody thinks, or a child works that has a clock of its own; that is no standstill.
                 self.moved_at = Instant::now();
             }
             let deadline = self.moved_at + STALL;
@@ -183,6 +188,7 @@ impl Session {
                 Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
+            Work::Closing(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Work::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             Work::Compact { job, .. } => match guarded(|| job.as_mut().poll(context)) {

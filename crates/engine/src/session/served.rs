@@ -67,6 +67,12 @@ impl Servers {
         self.ready.iter().filter(move |(owner, tool)| owner.is_some() || wanted(tool)).map(|(_, tool)| tool)
     }
 
+    /// Of a parent: they are ready, and theirs to start.
+    pub(super) fn inherit(&mut self, tools: Vec<Arc<dyn Tool>>) {
+        self.has_own = true;
+        self.ready = tools.into_iter().map(|tool| (None, tool)).collect();
+    }
+
     fn warn(&mut self, text: String) {
         let notice = Notice::Say { text: text.into(), level: NoticeLevel::Warning };
         self.untold.push(Event::Notice(notice));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Call, CallId, CompactReason, ModelFault, Part, PermissionAsk, Required, TurnEnd};
+use vocab::{Body, Call, CallId, CompactReason, ModelFault, Part, PermissionAsk, Required, Sealed, TurnEnd};
 
 /// What the turn wants done, in order.
 #[derive(Debug)]
@@ -11,10 +11,8 @@ pub enum Effect {
     Log(Body),
     Text(String),
     Thinking(String),
-    /// A seal came behind the last block, or (`alone`) is a block without words.
-    Sealed {
-        alone: bool,
-    },
+    /// See [`vocab::Event::Sealed`].
+    Sealed(Sealed),
     CallInput {
         index: u32,
         id: Option<CallId>,

@@ -282,3 +282,40 @@ async fn a_companion_neither_serves_nor_answers() {
     done(&mut actor, id, ErrandResult::Text("real".into())).await.unwrap();
     assert!(said(&mut actor).await.contains("real"));
 }
+
+/// [`Sender`] with sub-agents.
+struct Family;
+
+impl Toolbox for Family {
+    fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        let mut all = Sender.open(session, workspace)?;
+        let more = crate::subagents::Family.open(session, workspace)?;
+        all.extend(more.into_iter().filter(|tool| &*tool.spec().name == "subagent"));
+        Ok(all)
+    }
+    fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
+        Sender.restore(workspace, edits)
+    }
+    fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {
+        Sender.diff(edits)
+    }
+    fn shell(&self, _: &SessionId, _: &Path, _: &str, _: Progress, _: Later<'static, ()>) -> Later<'static, Shell> {
+        unreachable!("nobody runs a command here")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sub_agents_errands_are_those_of_its_call() {
+    let plays =
+        [calls(&[("subagent", r#"{"task":"x"}"#)]), calls(&[("send", r#"{"read":1}"#)]), say("done"), say("ok")];
+    let stage = stage_with(&Player::new(plays), |options| options.toolbox = Some(Arc::new(Family)));
+    let mut actor = stage.open().await;
+    serves(&mut actor, TEXTS).await;
+    actor.prompt("go").await;
+    let errand = errand(&mut actor).await;
+    assert_eq!(errand.call.as_str(), "c1");
+    done(&mut actor, errand.id, ErrandResult::Text("unsaved".into())).await.unwrap();
+    assert_eq!(said(&mut actor).await, "done");
+    let child = log_of(&stage, "s2").await;
+    assert!(child.contains("unsaved"), "{child}");
+}

@@ -219,8 +219,9 @@ fn blocks(actor: &Actor) -> Vec<&'static str> {
             Event::Text { .. } => "text",
             Event::Thinking { .. } => "thinking",
             Event::CallInput { .. } => "call",
-            Event::Sealed { alone: true, .. } => "wordless",
-            Event::Sealed { alone: false, .. } => "sealed",
+            Event::Sealed { what: Sealed::Thinking, .. } => "sealed",
+            Event::Sealed { what: Sealed::Alone, .. } => "alone",
+            Event::Sealed { what: Sealed::Redacted, .. } => "redacted",
             _ => return None,
         })
     };
@@ -251,6 +252,6 @@ async fn blocks_without_words_are_told_where_they_stand_but_not_before_something
     assert_eq!(prompt(&mut actor, "go").await.stop, Stop::EndTurn, "nothing was visible of the first try");
     assert_eq!(
         blocks(&actor),
-        ["wordless", "thinking", "sealed", "thinking", "sealed", "wordless", "text", "wordless", "text"]
+        ["redacted", "thinking", "sealed", "thinking", "sealed", "redacted", "text", "alone", "text"]
     );
 }

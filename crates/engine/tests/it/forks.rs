@@ -28,7 +28,7 @@ async fn left_behind(stage: &Stage, id: &str, bodies: Vec<Body>) {
         parent: None,
     };
     let lease = stage.store.create(new);
-    let opened = Body::Opened { workspace, model: "m1".into(), mode: Mode::Prompt, forked_from: None };
+    let opened = Body::Opened { workspace, model: "m1".into(), mode: Mode::Prompt, forked_from: None, child_of: None };
     let entry = |(at, body): (usize, Body)| {
         let seq = at as u64 + 1;
         let parent = match body {

@@ -21,6 +21,7 @@ mod served;
 mod shells;
 mod simulation;
 mod steering;
+mod subagents;
 mod support;
 mod thinking;
 mod todos;

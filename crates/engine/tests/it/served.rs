@@ -314,3 +314,27 @@ async fn servers_end_with_the_session_started_or_not() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!((fake.alive.load(Ordering::SeqCst), stage.engine.live().len()), (0, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_sub_agent_has_the_servers_of_the_one_who_asks_and_starts_none() {
+    let player = Player::new([
+        calls(&[("subagent", r#"{"task":"x"}"#)]),
+        calls(&[("mcp__git__list_all", "{}"), ("mcp__git__do_it", "{}")]),
+        say("done"),
+        say("good"),
+    ]);
+    let fake = Arc::new(Fake::default());
+    fake.own.lock().unwrap().extend(bringing(Which::New, &["own"]).servers);
+    let servers = fake.clone();
+    let stage = stage_with(&player, |options| {
+        options.servers = servers;
+        options.toolbox = Some(Arc::new(crate::subagents::Family));
+    });
+    let mut actor = opened(&stage, &["git"]).await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    assert_eq!(*fake.asked.lock().unwrap(), ["s1 own", "s1 git"]);
+    let log = log_of(&stage, "s2").await;
+    assert!(log.contains("c1 Ran: list/all did it") && log.contains("c2 Denied: not allowed"), "{log}");
+    assert_eq!(fake.alive.load(Ordering::SeqCst), 2, "they do not end with the sub-agent");
+}

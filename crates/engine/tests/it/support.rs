@@ -311,9 +311,10 @@ pub(crate) async fn log_of(stage: &Stage, session: &str) -> String {
 pub(crate) fn line(body: &Body) -> String {
     let parts = |parts: &[Part]| parts_text(parts);
     match body {
-        Body::Opened { model, mode, forked_from, .. } => {
+        Body::Opened { model, mode, forked_from, child_of, .. } => {
             let from = forked_from.as_ref().map(|(id, at)| format!(", from {id} at {at}")).unwrap_or_default();
-            format!("opened {model} {}{from}", mode.as_str())
+            let of = child_of.as_ref().map(|(id, call)| format!(", for {call} of {id}")).unwrap_or_default();
+            format!("opened {model} {}{from}{of}", mode.as_str())
         }
         Body::TurnStarted { turn } => format!("{turn} started"),
         Body::User { parts: said, from, .. } => format!("  user ({from:?}): {}", parts(said)),
@@ -348,7 +349,10 @@ pub(crate) fn line(body: &Body) -> String {
             let skipped: String = it.skipped.iter().map(|(slug, why)| format!(", not {slug}: {why}")).collect();
             format!("  {} could not ({:?}), {} is asked{skipped}", it.from, it.fault.kind, it.to)
         }
-        Body::Spent { model, usage, .. } => format!("  spent {model} {}+{}", usage.prompt(), usage.output),
+        Body::Spent { call, model, usage, .. } => {
+            let by = call.as_ref().map(|call| format!(" by {call}")).unwrap_or_default();
+            format!("  spent {model} {}+{}{by}", usage.prompt(), usage.output)
+        }
         Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
             format!("  try {attempt} of {attempts_max} in {wait_ms} ms: {:?}", fault.kind)
         }

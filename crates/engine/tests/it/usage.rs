@@ -7,11 +7,12 @@ use testkit::stage::Actor;
 use testkit::{Stage, StageOptions};
 use vocab::*;
 
+use crate::subagents::Family;
 use crate::support::*;
 
 const SEEDS: u64 = 150;
 /// More than any story needs; what is left over is not counted.
-const PLAYS: usize = 120;
+const PLAYS: usize = 400;
 
 /// The models of [`Front`] with prices, or without one for the last of the chain.
 struct Priced {
@@ -44,7 +45,7 @@ fn process(player: &Arc<Player>, store: &Arc<dyn Store>, all: bool) -> Stage {
     Stage::new(StageOptions {
         provider: Arc::new(Priced { front: Front(player.clone()), all }),
         model: "chain".into(),
-        toolbox: Some(Arc::new(Tools)),
+        toolbox: Some(Arc::new(Family)),
         store: store.clone(),
         tune: Box::new(|settings| {
             settings.retry.retries_max = 2;
@@ -66,7 +67,13 @@ fn play(dice: &mut Dice) -> (Usage, Play) {
     let report = Step::Event(ModelEvent::Usage(usage));
     let play = match dice.below(10) {
         0..4 => vec![text("fine"), report, done(Finish::Stop)],
-        4..6 => vec![report, call_step(0, "look", "{}"), done(Finish::ToolUse)],
+        4 => vec![report, call_step(0, "look", "{}"), done(Finish::ToolUse)],
+        // A sub-agent takes its calls from the same heap; one that would have one of its own is told that there is no such tool.
+        5 => {
+            let task =
+                dice.pick(&[r#"{"task":"x"}"#, r#"{"task":"x","model":"m2"}"#, r#"{"task":"x","model":"far1"}"#]);
+            vec![report, call_step(0, "subagent", task), done(Finish::ToolUse)]
+        }
         6 => vec![text("half"), report, fail_step(FaultKind::Provider)],
         7 => vec![report, fail_step(FaultKind::Auth)],
         8 => vec![report, fail_step(FaultKind::ContextOverflow)],
@@ -113,6 +120,14 @@ async fn check(seed: u64) -> bool {
     };
     assert!(callees.len() < PLAYS, "seed {seed}: too few plays");
     let total = sum(used[..callees.len()].iter().copied());
+    let all = store.list(Query { children: true, ..Query::default() }).await.unwrap();
+    let children = all.iter().filter(|it| it.child_of.is_some()).map(|it| it.usage);
+    let spent =
+        store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries.into_iter().filter_map(|it| match &it.body {
+            Body::Spent { call: Some(_), usage, .. } => Some(*usage),
+            _ => None,
+        });
+    assert_eq!(sum(spent), sum(children), "seed {seed}: what sub-agents say and what is said of them");
     let summary = store.summary(&"s1".into()).await.unwrap().unwrap();
     assert_eq!(summary.usage, total, "seed {seed}: all calls and the store");
     let each = callees.iter().zip(&used).map(|(slug, usage)| Some(prices(slug, all_priced)?.cost(usage)));

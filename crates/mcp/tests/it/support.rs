@@ -90,6 +90,7 @@ pub(crate) fn run(
         progress: Arc::new(move |text: &str| keep.lock().unwrap().push(text.to_owned())),
         todos: Arc::from([]),
         errands: None,
+        children: None,
     };
     (tool(tools, name).run(Json::trusted(input), context), told)
 }

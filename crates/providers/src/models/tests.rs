@@ -1,3 +1,5 @@
+//! The table is sane, and names find their rows.
+
 use std::collections::HashSet;
 
 use vocab::thinking::LEVELS;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use providers::Secret;
-use providers::detect::{Candidate, Env, detect};
+use providers::detect::{Candidate, Env, detect, knock};
 use testkit::mock_model::{MockModel, Reply, Step};
 
 use crate::support::KEY;
@@ -32,10 +32,24 @@ async fn a_local_server_is_found_and_asked_for_its_models() {
 #[tokio::test]
 async fn the_environment_settles_it_without_a_probe() {
     let mock = MockModel::start().await;
-    let env = Env { base_url: None, api_key: Secret::new(KEY) };
+    let env = Env { base_url: Some("http://127.0.0.1:1/v1".into()), api_key: Secret::new(KEY) };
     let choice = detect(&env, &[at(&mock, "A")]).await;
-    assert_eq!(choice.server.unwrap().base_url, "https://api.openai.com/v1");
+    assert_eq!(choice.server.unwrap().base_url, "http://127.0.0.1:1/v1");
     assert_eq!(mock.connections(), 0);
+    // A key alone is a vendor's: it leads nowhere, and nobody who is found gets it.
+    let env = Env { base_url: None, api_key: Secret::new(KEY) };
+    let server = detect(&env, &[at(&mock, "A")]).await.server.unwrap();
+    assert_eq!((&*server.base_url, server.api_key), (&*mock.base_url, None));
+    assert!(!format!("{:?}", mock.requests()).contains(KEY));
+}
+
+#[tokio::test]
+async fn a_knock_tells_open_ports_from_closed_ones_and_asks_nothing() {
+    let (open, gone) = (MockModel::start().await, MockModel::start().await);
+    let candidates = [at(&gone, "closed"), at(&open, "open")];
+    drop(gone);
+    assert_eq!(knock(&candidates).await, [at(&open, "open")]);
+    assert_eq!(open.requests().len(), 0);
 }
 
 #[tokio::test]

@@ -52,6 +52,22 @@ fn a_secret_shows_as_stars() {
     assert!(!format!("{fault:?}").contains("canary"));
 }
 
+/// `IS` tells whether a type can be serialised: what a type has itself wins over what everything has.
+struct Probe<T>(std::marker::PhantomData<T>);
+
+trait Everything {
+    const IS: bool = false;
+}
+impl<T> Everything for Probe<T> {}
+impl<T: serde::Serialize> Probe<T> {
+    const IS: bool = true;
+}
+
+#[test]
+fn a_secret_cannot_be_serialised() {
+    const { assert!(Probe::<String>::IS && !Probe::<Secret>::IS) }
+}
+
 #[tokio::test]
 async fn a_proxy_sees_a_tunnel_and_no_key() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

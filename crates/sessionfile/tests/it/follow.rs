@@ -178,7 +178,7 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
     let mut fork = Talk::begin(&process, "fork");
     let Body::Opened { workspace, model, mode, .. } = opened() else { unreachable!() };
     let forked_from = Some((ID.into(), 4));
-    let mut copied = vec![fork.entry(Body::Opened { workspace, model, mode, forked_from })];
+    let mut copied = vec![fork.entry(Body::Opened { workspace, model, mode, forked_from, child_of: None })];
     for entry in &world.entries(ID).await[1..3] {
         let copy = fork.entry(entry.body.clone());
         copied.push(Entry { at_ms: entry.at_ms, ..(*copy).clone() }.into());
@@ -189,6 +189,27 @@ async fn a_fork_names_the_file_it_came_from_and_keeps_the_names() {
     assert_eq!(new_lines[2]["id"], old_lines[2]["id"]);
     assert_eq!(new_lines[3], old_lines[3]);
     assert_ne!(old, fork.file());
+}
+
+#[tokio::test]
+async fn a_session_that_works_for_a_call_has_no_file() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, ID);
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    let dir = talk.file().parent().unwrap().to_owned();
+    let files = || std::fs::read_dir(&dir).unwrap().count();
+    assert_eq!(files(), 1);
+    let mut child = Talk::begin(&process, "child");
+    let Body::Opened { workspace, model, mode, .. } = opened() else { unreachable!() };
+    let child_of = Some((ID.into(), "c1".into()));
+    child.log(vec![Body::Opened { workspace, model, mode, forked_from: None, child_of }, user("b"), says("2")]).await;
+    assert_eq!((files(), world.entries("child").await.len()), (1, 3));
+    process.release(child.lease.clone()).await.unwrap();
+    let lease = process.acquire(&"child".into()).await.unwrap();
+    let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c") };
+    process.append(&lease, vec![more.into()], true).await.unwrap();
+    assert_eq!((files(), world.entries("child").await.len()), (1, 4), "nor when it is opened again");
 }
 
 #[tokio::test]

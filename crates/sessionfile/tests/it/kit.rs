@@ -163,7 +163,13 @@ impl Talk {
 }
 
 pub(crate) fn opened() -> Body {
-    Body::Opened { workspace: "/work".into(), model: "mock/mock-1".into(), mode: Mode::Prompt, forked_from: None }
+    Body::Opened {
+        workspace: "/work".into(),
+        model: "mock/mock-1".into(),
+        mode: Mode::Prompt,
+        forked_from: None,
+        child_of: None,
+    }
 }
 
 pub(crate) fn user(text: &str) -> Body {

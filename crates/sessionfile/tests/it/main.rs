@@ -11,4 +11,5 @@ mod living;
 mod opening;
 mod pi;
 mod reading;
+mod signatures;
 mod suite;

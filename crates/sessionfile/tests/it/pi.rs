@@ -9,7 +9,7 @@ use crate::kit::*;
 
 /// The package's session manager, if it is installed and there is a node to run it: where `PI_PACKAGE` says, or where
 /// the tests of the binary keep it.
-fn package() -> Option<PathBuf> {
+pub(crate) fn package() -> Option<PathBuf> {
     let kept =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers/pi-0.73.1/node_modules/@mariozechner/pi-coding-agent");
     let package = std::env::var_os("PI_PACKAGE").map_or(kept, PathBuf::from);
@@ -18,7 +18,7 @@ fn package() -> Option<PathBuf> {
     (path.is_file() && node).then_some(path)
 }
 
-fn node(script: &str, args: &[&Path]) -> serde_json::Value {
+pub(crate) fn node(script: &str, args: &[&Path]) -> serde_json::Value {
     let output = Command::new("node").args(["--input-type=module", "-e", script, "--"]).args(args).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()

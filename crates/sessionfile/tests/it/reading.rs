@@ -101,11 +101,12 @@ fn version_2_and_the_relatives_forms_are_understood() {
         r#"{"type":"service_tier_change","id":"2","parentId":"1","timestamp":"x","serviceTier":null}"#,
         r#"{"type":"thinking_level_change","id":"3","parentId":"2","timestamp":"2025-01-01T00:00:00.000Z","thinkingLevel":null}"#,
         r#"{"type":"message","id":"4","parentId":"3","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"hookMessage","customType":"h","content":[{"type":"text","text":"hook"}],"display":true,"timestamp":1}}"#,
-        r#"{"type":"message","id":"5","parentId":"4","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"assistant","content":[{"type":"redactedThinking","data":"D"}],"provider":"p","model":"x/y","stopReason":"stop","timestamp":2}}"#,
+        r#"{"type":"message","id":"5","parentId":"4","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"assistant","content":[{"type":"redactedThinking","data":"D"},{"type":"thinking","thinking":"cut","thinkingSignature":""}],"provider":"p","model":"x/y","stopReason":"stop","timestamp":2}}"#,
     ]
     .join("\r\n");
     let shown = context(&text);
-    assert!(shown[0].contains(r#""role":"custom""#) && shown[1].contains(r#"{"type":"redactedThinking","data":"D"}"#));
+    assert!(shown[0].contains(r#""role":"custom""#), "{shown:?}");
+    assert!(shown[1].contains(r#"[{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"D","redacted":true},{"type":"thinking","thinking":"cut"}]"#), "{shown:?}");
     let titled = |entry: &std::sync::Arc<Entry>| matches!(&entry.body, Body::Title { title } if &**title == "Named");
     assert!(read(&text).iter().any(titled));
     let Body::Opened { model, workspace, .. } = &read(&text)[0].body else { panic!() };

@@ -45,6 +45,8 @@ pub(super) struct FellBack {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Spent {
     pub(super) turn: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) call: Option<Arc<str>>,
     pub(super) model: Arc<str>,
     pub(super) usage: Usage,
 }

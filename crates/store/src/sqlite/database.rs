@@ -79,6 +79,8 @@ const MIGRATIONS: &[&str] = &[
     );",
     // 2: lists say how hard a session thinks.
     "ALTER TABLE sessions ADD COLUMN thinking TEXT;",
+    // 3: sessions that work for a call of another one.
+    "ALTER TABLE sessions ADD COLUMN child_of TEXT;",
 ];
 
 /// Opens the database, creating it and its directory when needed.

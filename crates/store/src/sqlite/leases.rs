@@ -118,15 +118,26 @@ impl Writer {
     }
 
     pub(super) fn delete(&mut self, connection: &Connection, id: &SessionId) -> Attempt<bool> {
-        if self.held.contains_key(id) {
-            return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+        let mut family = vec![id.clone()];
+        family.extend(rows::children(connection, id)?);
+        // Each is locked until all are gone.
+        let mut locked = Vec::new();
+        for id in &family {
+            if self.held.contains_key(id) {
+                return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
+            }
+            let Some(found) = rows::find(connection, id)? else { continue };
+            let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
+            locked.push((id, found.key, lock));
         }
-        let Some(found) = rows::find(connection, id)? else { return Ok(false) };
-        let _lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
         immediate(connection, || {
-            connection.execute("DELETE FROM entries WHERE session = ?1", [found.key])?;
-            connection.execute("DELETE FROM damaged WHERE session_id = ?1", [id.as_str()])?;
-            Ok(connection.execute("DELETE FROM sessions WHERE key = ?1", [found.key])? > 0)
+            let mut is_gone = false;
+            for (it, key, _) in &locked {
+                connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
+                connection.execute("DELETE FROM damaged WHERE session_id = ?1", [it.as_str()])?;
+                is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
+            }
+            Ok(is_gone)
         })
     }
 

@@ -14,10 +14,10 @@ use super::Attempt;
 /// The columns that entries change; behind `id` they are all that a summary has.
 pub(crate) const TOTALS: &str = "workspace, model, mode, title, preview, created_ms, updated_ms, messages, turns, \
      last_seq, tokens_input, tokens_cache_read, tokens_cache_write, tokens_output, tokens_estimated, \
-     thinking";
+     thinking, child_of";
 
 /// How many columns a summary has: `id` and [`TOTALS`], in the order in which [`summary`] reads and [`columns`] gives.
-pub(crate) const SUMMARY_COLUMNS: usize = 17;
+pub(crate) const SUMMARY_COLUMNS: usize = 18;
 
 /// A list is cut here; the rest is reached with an offset.
 const LIST_ROWS_MAX: usize = 100_000;
@@ -37,13 +37,20 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Fo
         .query_row([id.as_str()], |row| {
             Ok(Found {
                 summary: summary(row)?,
-                key: row.get(17)?,
-                epoch: from_int(row.get(18)?),
-                owner: text(row, 19)?.unwrap_or_default(),
+                key: row.get(18)?,
+                epoch: from_int(row.get(19)?),
+                owner: text(row, 20)?.unwrap_or_default(),
             })
         })
         .optional()?;
     Ok(found)
+}
+
+/// The sessions that worked for calls of this one.
+pub(crate) fn children(connection: &Connection, of: &SessionId) -> Attempt<Vec<SessionId>> {
+    let mut statement = connection.prepare("SELECT id FROM sessions WHERE child_of = ?1")?;
+    let rows = statement.query_map([of.as_str()], |row| Ok(SessionId::from(text(row, 0)?.unwrap_or_default())))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The condition of a query and its values.
@@ -64,6 +71,9 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
     }
     if query.non_empty {
         wanted.push("messages > 0");
+    }
+    if !query.children {
+        wanted.push("child_of IS NULL");
     }
     let filter = if wanted.is_empty() { String::new() } else { format!("WHERE {}", wanted.join(" AND ")) };
     (filter, values)
@@ -125,6 +135,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
             output: count(14)?,
             estimated: row.get(15)?,
         },
+        child_of: arc(17)?.map(SessionId::new),
     })
 }
 
@@ -155,6 +166,7 @@ pub(crate) fn columns(summary: &Summary) -> [Value; SUMMARY_COLUMNS] {
         count(summary.usage.output),
         Value::Integer(summary.usage.estimated.into()),
         text(&summary.thinking),
+        summary.child_of.as_ref().map_or(Value::Null, |id| Value::Text(id.to_string())),
     ]
 }
 

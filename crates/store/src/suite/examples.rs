@@ -51,7 +51,13 @@ fn sent() -> Sent {
 
 fn lifecycle() -> Vec<Body> {
     let turn = TurnId::from("t1");
-    let opened = |workspace, mode, forked_from| Body::Opened { workspace, model: "m".into(), mode, forked_from };
+    let opened = |workspace, mode, forked_from| Body::Opened {
+        workspace,
+        model: "m".into(),
+        mode,
+        forked_from,
+        child_of: (mode == Mode::Plan).then(|| ("s0".into(), ODD.into())),
+    };
     let not_text = OsString::from_vec(vec![b'/', 0xff, 0xfe, b'x']);
     let mut all = vec![
         opened(not_text.into(), Mode::Plan, None),
@@ -70,8 +76,8 @@ fn lifecycle() -> Vec<Body> {
             fault: fault(),
             skipped: vec![("b".into(), ODD.into())],
         }),
-        Body::Spent { turn: None, model: ODD.into(), usage: usage() },
-        Body::Spent { turn: Some(turn.clone()), model: "m".into(), usage: Usage::default() },
+        Body::Spent { turn: None, call: None, model: ODD.into(), usage: usage() },
+        Body::Spent { turn: Some(turn.clone()), call: Some(ODD.into()), model: "m".into(), usage: Usage::default() },
         Body::Moved { to: 0 },
         Body::Model { model: ODD.into() },
         Body::Thinking { level: None },

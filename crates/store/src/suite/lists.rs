@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vocab::*;
 
-use super::{append, entry, new_session, note, prompt};
+use super::{append, entry, new_session, note, prompt, refused};
 
 pub(super) async fn a_summary_adds_up(store: &impl Store) {
     let lease = store.create(new_session("sums"));
@@ -39,8 +39,13 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         usage: usage(100),
         model: "".into(),
     };
-    let opened =
-        Body::Opened { workspace: "/elsewhere".into(), model: "n".into(), mode: Mode::Plan, forked_from: None };
+    let opened = Body::Opened {
+        workspace: "/elsewhere".into(),
+        model: "n".into(),
+        mode: Mode::Plan,
+        forked_from: None,
+        child_of: None,
+    };
     append(store, &lease, vec![entry(1, opened)]).await;
     let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
     assert_eq!((&*summary.model, summary.mode, summary.messages), ("n", Mode::Plan, 0));
@@ -80,6 +85,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         turns: 2,
         last_seq: 13,
         usage: Usage { input: 111, cache_read: 222, cache_write: 333, output: 444, estimated: true },
+        child_of: None,
     };
     assert_eq!(store.summary(&lease.session).await.expect("a summary"), Some(wanted.clone()));
     assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));
@@ -134,6 +140,35 @@ pub(super) async fn newest_first_filtered_and_paged(store: &impl Store) {
     check(Query { offset: 80, ..all() }, &[]).await;
     let every = Query { workspace: Some("/b".into()), id_prefix: Some("high-".into()), non_empty: true, ..all() };
     check(Query { limit: Some(1), offset: 1, ..every }, &[5]).await;
+}
+
+pub(super) async fn a_child_is_listed_when_asked_for_and_goes_with_its_parent(store: &impl Store) {
+    let opened = |child_of| Body::Opened {
+        workspace: "/w".into(),
+        model: "m".into(),
+        mode: Mode::ReadOnly,
+        forked_from: None,
+        child_of,
+    };
+    let parent = store.create(new_session("parent"));
+    append(store, &parent, vec![entry(1, opened(None))]).await;
+    let child = store.create(new_session("child"));
+    append(store, &child, vec![entry(1, opened(Some(("parent".into(), "c1".into()))))]).await;
+    let ids = async |children| {
+        let listed = store.list(Query { children, ..Query::default() }).await.expect("a list");
+        listed.into_iter().map(|it| it.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(false).await, ["parent"]);
+    assert_eq!(store.count(Query::default()).await.expect("a count"), 1);
+    assert_eq!(ids(true).await, ["child", "parent"]);
+    let summary = store.summary(&child.session).await.expect("a summary").expect("a child is found by its id");
+    assert_eq!(summary.child_of, Some("parent".into()));
+    store.release(parent.clone()).await.expect("released");
+    refused(store.delete(&parent.session).await, FaultKind::SessionBusy, "a child of it is open");
+    assert_eq!(ids(true).await, ["child", "parent"], "and so nothing was deleted");
+    store.release(child).await.expect("released");
+    assert!(store.delete(&parent.session).await.expect("a delete"));
+    assert_eq!(ids(true).await, Vec::<String>::new());
 }
 
 pub(super) async fn a_prefix_is_taken_literally(store: &impl Store) {

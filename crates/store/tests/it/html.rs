@@ -40,7 +40,13 @@ fn turn() -> TurnId {
 }
 
 fn opened() -> Body {
-    Body::Opened { workspace: "/work/space".into(), model: "tour".into(), mode: Mode::Prompt, forked_from: None }
+    Body::Opened {
+        workspace: "/work/space".into(),
+        model: "tour".into(),
+        mode: Mode::Prompt,
+        forked_from: None,
+        child_of: None,
+    }
 }
 
 fn user(text: &str) -> Body {

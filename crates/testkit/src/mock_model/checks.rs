@@ -143,10 +143,10 @@ mod tests {
             body: vec![],
             connection: 0,
         };
-        let complaint = |request: &Request| super::complaint(&asked, request, &body, &Known::default());
-        assert!(complaint(&request).unwrap().contains("anthropic-version"));
+        let heard = |request: &Request| complaint(&asked, request, &body, &Known::default());
+        assert!(heard(&request).unwrap().contains("anthropic-version"));
         request.headers.push(("anthropic-version".into(), "2023-06-01".into()));
-        assert_eq!(complaint(&request), None);
+        assert_eq!(heard(&request), None);
     }
 
     #[test]

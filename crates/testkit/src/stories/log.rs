@@ -43,8 +43,10 @@ pub(super) fn shown_blocks(blocks: &[Block]) -> String {
 
 fn shown(body: &Body) -> String {
     match body {
-        Body::Opened { model, mode, forked_from, .. } => {
-            format!("opened {model} {}{}", mode.as_str(), if forked_from.is_some() { " as a fork" } else { "" })
+        Body::Opened { model, mode, forked_from, child_of, .. } => {
+            let fork = if forked_from.is_some() { " as a fork" } else { "" };
+            let child = if child_of.is_some() { " as a child" } else { "" };
+            format!("opened {model} {}{fork}{child}", mode.as_str())
         }
         Body::TurnStarted { .. } => "turn".into(),
         Body::User { parts, from, .. } => format!("user {from:?} {}", shown_parts(parts)),

@@ -4,7 +4,7 @@ mod requests;
 mod show;
 
 use std::io::{BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -31,7 +31,11 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
     let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()));
     match verb {
-        SessionsVerb::List { workspace, limit, json } => list(&*store, workspace, limit, json).await,
+        SessionsVerb::List { workspace, limit, all, json } => {
+            let directory = workspace.map(|directory| self::workspace(Some(&directory))).transpose()?;
+            let query = Query { workspace: directory, limit: Some(limit), children: all, ..Query::default() };
+            list(&*store, query, json).await
+        }
         SessionsVerb::Show { session, json } => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
@@ -67,7 +71,10 @@ async fn find(store: &dyn Store, text: &str) -> Result<Summary, Fault> {
         Which::Id(prefix) => Query { id_prefix: Some(prefix), limit: Some(2), ..Query::default() },
         _ => return Err(Fault::new(FaultKind::Invalid, format!("`{text}` is not a session id")).hint(hint)),
     };
-    let mut found = store.list(query).await?;
+    let mut found = store.list(query.clone()).await?;
+    if found.is_empty() && query.id_prefix.is_some() {
+        found = store.list(Query { children: true, ..query }).await?;
+    }
     match (found.len(), found.pop()) {
         (1, Some(summary)) => Ok(summary),
         (0, _) => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{text}`")).hint(hint)),
@@ -76,9 +83,7 @@ async fn find(store: &dyn Store, text: &str) -> Result<Summary, Fault> {
     }
 }
 
-async fn list(store: &dyn Store, directory: Option<PathBuf>, limit: usize, json: bool) -> anyhow::Result<u8> {
-    let directory = directory.map(|directory| workspace(Some(&directory))).transpose()?;
-    let query = Query { workspace: directory, limit: Some(limit), ..Query::default() };
+async fn list(store: &dyn Store, query: Query, json: bool) -> anyhow::Result<u8> {
     let found = store.list(query).await?;
     if json {
         let lines: String = found.iter().map(|it| format!("{}\n", summary_json(it))).collect();
@@ -132,6 +137,7 @@ fn summary_json(it: &Summary) -> serde_json::Value {
         "updated_at": vocab::iso8601(it.updated_ms),
         "messages": it.messages,
         "turns": it.turns,
+        "child_of": it.child_of.as_ref().map(|id| id.as_str()),
         "usage": {
             "input_tokens": it.usage.input,
             "cache_read_tokens": it.usage.cache_read,
@@ -183,11 +189,18 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
         }
     }
     for summary in found {
+        let all = Query { children: true, ..Query::default() };
+        let is_child = |it: &Summary| it.child_of.as_ref() == Some(&summary.id);
+        let children = store.list(all).await?.into_iter().filter(is_child).count();
         // Refused while another process owns it, so nobody loses a session under their hands.
         if !store.delete(&summary.id).await? {
             return Err(Fault::new(FaultKind::NotFound, format!("{} is gone already", summary.id)).into());
         }
-        say(&format!("deleted {}\n", summary.id))?;
+        match children {
+            0 => say(&format!("deleted {}\n", summary.id))?,
+            1 => say(&format!("deleted {} and the session of its sub-agent\n", summary.id))?,
+            more => say(&format!("deleted {} and {more} sessions of its sub-agents\n", summary.id))?,
+        }
     }
     Ok(0)
 }

@@ -1,6 +1,7 @@
 //! The agent directory that pi and its kin share: `models.json`, `models.yml` and `settings.json` in it. They are read,
 //! never written, and nothing that is wrong with them keeps us from starting.
 
+mod compat;
 mod jsonc;
 mod models;
 mod settings;
@@ -10,9 +11,9 @@ mod word;
 
 use std::path::{Path, PathBuf};
 
+pub(super) use compat::compat;
 #[cfg(test)]
 pub(crate) use models::CustomModel;
-pub(super) use models::compat;
 pub(crate) use models::{CustomProvider, Models, Unspoken};
 pub(crate) use settings::{AgentSettings, LEVELS};
 pub(crate) use word::Word;

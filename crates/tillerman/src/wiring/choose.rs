@@ -1,12 +1,16 @@
 //! Which model a session starts with, and why. Touches the network only where nothing but a server's own list can tell.
 
+mod faults;
+mod local;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use providers::detect::{Candidate, Choice, Env, Server, decide, detect, knock, look, provider_name, settled, talks};
-use providers::{Client, Config, Secret, openrouter};
+use providers::detect::{Candidate, Choice, Env, Server, provider_name, settled};
+use providers::{Client, Secret, openrouter};
 use vocab::{Fault, FaultKind, ModelInfo, Provider};
 
+use super::Setup;
 use super::auto::Auto;
 use super::catalogue::{Catalogue, Parts, TOUR, is_built_in};
 use super::custom::Custom;
@@ -14,8 +18,9 @@ use super::linked::{Linked, Links};
 use super::names::{AUTO, Around, Meant};
 use super::pick::{self, Pick};
 use super::sources::Sources;
-use super::vendors::{Origin, Provided, vendor};
-use super::{Lookout, Setup};
+use super::vendors::{Origin, Provided};
+use faults::{ambiguous, keyless, unknown_model, unknown_provider};
+use local::{Local, remote};
 
 /// How long a server may take to list its models the very first time; afterwards the list is remembered.
 const CATALOGUE_TIME_MAX: Duration = Duration::from_millis(1500);
@@ -436,55 +441,6 @@ impl Chooser<'_> {
         Some(found(&given.default_model()?, &given.origin))
     }
 
-    /// Who listens on this machine. Where nobody may wait, a remembered list counts, and whoever listens is asked later.
-    async fn local(&mut self, wanted: Option<&str>) -> Result<Local, Fault> {
-        let none = Env::default();
-        if self.setup.lookout == Lookout::Wait {
-            return Ok(Local::from(detect(&none, self.candidates).await));
-        }
-        let open = knock(self.candidates).await;
-        if open.is_empty() {
-            return Ok(Local::from(decide(&none, &[])));
-        }
-        if wanted.is_some_and(|wanted| wanted != AUTO) {
-            return Ok(Local::from(decide(&none, &look(&open).await)));
-        }
-        for candidate in &open {
-            let mut server = Server { base_url: candidate.base_url(), api_key: None, model: None };
-            let known = remote(self.setup, &server)?.known();
-            server.model = known.iter().map(|model| model.slug.to_string()).find(|slug| talks(slug));
-            if server.model.is_some() {
-                let reason = format!("{} listens on port {}, as before", candidate.name, candidate.port);
-                return Ok(Local::At(server, reason));
-            }
-        }
-        let window = self.setup.default_context_window.unwrap_or(LOCAL_WINDOW);
-        let ready = Ready::of(self.setup);
-        Ok(Local::Perhaps(Auto::start(open, window, move |server| ready.client(server), host::note)))
-    }
-
-    async fn local_or_none(mut self) -> Result<Chosen, Fault> {
-        match self.local(None).await? {
-            Local::At(server, reason) => self.served(server, reason, None, None).await,
-            Local::Perhaps(auto) => Ok(self.perhaps(auto)),
-            Local::Nobody(_) => {
-                let names: Vec<&str> = self.candidates.iter().map(|candidate| candidate.name).collect();
-                let message = format!("no local server answers; looked for {}", names.join(", "));
-                Err(Fault::new(FaultKind::UnknownModel, message).hint("start one, or name another model"))
-            }
-        }
-    }
-
-    fn perhaps(self, auto: Auto) -> Chosen {
-        let reason = "the first local model that answers".to_owned();
-        let (custom, tour) = (self.custom(None), !self.setup.wanted.loose);
-        let info = auto.info();
-        let found = Found { model: AUTO.to_owned(), provider: info.provider, thinking: None, reason };
-        let mut chosen = self.finish(custom, None, tour, found);
-        chosen.catalogue.set_auto(auto);
-        chosen
-    }
-
     fn finish(mut self, custom: Custom, remote: Option<Client>, lists_tour: bool, found: Found) -> Chosen {
         let Found { model, thinking, reason, .. } = found;
         let parts = Parts {
@@ -515,35 +471,6 @@ impl Chooser<'_> {
 
 const SET_A_KEY: &str =
     "Set ANTHROPIC_API_KEY, OPENAI_API_KEY or another vendor's key, or OPENAI_BASE_URL, for a real model";
-
-/// The window of a local model of which nothing is known yet.
-const LOCAL_WINDOW: u64 = 128_000;
-
-/// What listens on this machine.
-enum Local {
-    At(Server, String),
-    /// Somebody who has not said yet what it serves.
-    Perhaps(Auto),
-    /// And why.
-    Nobody(String),
-}
-
-impl From<Choice> for Local {
-    fn from(Choice { server, reason }: Choice) -> Self {
-        match server {
-            Some(server) => Local::At(server, reason),
-            None => Local::Nobody(reason),
-        }
-    }
-}
-
-/// A vendor of that name, which nobody has a key for.
-fn keyless(name: &str) -> Option<Fault> {
-    let vendor = vendor(name).filter(|vendor| vendor.name != openrouter::NAME)?;
-    let variables: Vec<&str> = vendor.keys.iter().map(|(name, _)| *name).collect();
-    let fault = Fault::new(FaultKind::Auth, format!("there is no key for {}", vendor.name));
-    Some(fault.hint(format!("set {}; docs/config.md names other places for it", variables.join(" or "))))
-}
 
 fn by_account(info: &ModelInfo, thinking: Option<Arc<str>>, reason: &str) -> Found {
     Found {
@@ -592,57 +519,4 @@ fn usual_missing(wanted: &Wanted, server: &str, infos: &[ModelInfo]) -> Option<S
     let elsewhere = provider != server && wanted.model.is_none();
     let described = infos.iter().any(|info| *info.provider == *provider && *info.id == **model);
     (elsewhere && !described).then(|| format!("settings.json asks for {provider}/{model}, which is not here"))
-}
-
-fn unknown_model(model: &str, there_is: &str) -> Fault {
-    Fault::new(FaultKind::UnknownModel, format!("no model `{model}`; there is: {there_is}"))
-}
-
-fn ambiguous(model: &str, infos: &[ModelInfo]) -> Fault {
-    let lower = pick::split_level(model).0.to_lowercase();
-    let part = lower.rsplit('/').next().unwrap_or(&lower);
-    let fits = |info: &&ModelInfo| info.slug.to_lowercase().contains(part) || info.name.to_lowercase().contains(part);
-    let names = pick::names(infos.iter().filter(fits));
-    Fault::new(FaultKind::UnknownModel, format!("`{model}` could be any of: {names}"))
-}
-
-fn unknown_provider(provider: &str, infos: &[ModelInfo], others: &[Arc<str>]) -> Fault {
-    let mut names: Vec<&str> = Vec::new();
-    for name in infos.iter().map(|info| &*info.provider).chain(others.iter().map(|name| &**name)).chain([TOUR]) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    Fault::new(FaultKind::UnknownModel, format!("unknown provider `{provider}`; there is: {}", names.join(", ")))
-}
-
-fn remote(setup: &Setup, server: &Server) -> Result<Client, Fault> {
-    Ready::of(setup).client(server)
-}
-
-/// What a client of a server needs of the settings.
-struct Ready(Config);
-
-impl Ready {
-    fn of(setup: &Setup) -> Self {
-        let mut config = Config::new("");
-        config.key_name = Some("OPENAI_API_KEY".into());
-        config.models = setup.known_models.clone();
-        config.cache_file = (!setup.settings.ephemeral).then(|| setup.data.join("cache").join("models.json"));
-        if let Some(window) = setup.default_context_window {
-            config.default_context_window = window;
-        }
-        if let Some(ms) = setup.idle_timeout_ms {
-            config.idle_timeout_ms = ms;
-        }
-        Self(config)
-    }
-
-    fn client(self, server: &Server) -> Result<Client, Fault> {
-        let mut config = self.0;
-        config.base_url = server.base_url.clone();
-        config.api_key = server.api_key.clone();
-        config.proxy = providers::Proxy::from_env(&server.base_url, |name| std::env::var(name).ok());
-        Client::new(config)
-    }
 }

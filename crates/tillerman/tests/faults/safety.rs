@@ -11,7 +11,7 @@ use testkit::mock_model::{MockModel, Reply};
 use crate::driver::{KEY, PATIENCE, Serve, World, all, brief, first, mark, running, skip, within};
 
 /// Path, size and bytes of everything below.
-fn snapshot(at: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn snapshot(at: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     let mut open = vec![at.to_owned()];
     while let Some(path) = open.pop() {
@@ -177,7 +177,7 @@ fn s6_only_the_first_valid_answer_counts() {
 }
 
 /// Names the first canary in some bytes.
-fn found(bytes: &[u8], canaries: &[String]) -> Option<String> {
+pub(crate) fn found(bytes: &[u8], canaries: &[String]) -> Option<String> {
     let hit = |canary: &&String| bytes.windows(canary.len()).any(|part| part == canary.as_bytes());
     canaries.iter().find(hit).cloned()
 }

@@ -168,3 +168,23 @@ fn a_workspace_brings_neither_address_nor_command() {
     assert!(ran.err.contains("`providers` is ignored: a workspace cannot choose it"), "{}", ran.err);
     assert!(!place.file("ran").exists());
 }
+
+#[test]
+fn when_the_first_of_a_tier_cannot_answer_the_next_one_does() {
+    let (first, second) = (MockModel::start_blocking(), MockModel::start_blocking());
+    let config = format!(
+        "[retry]\nretries_max = 0\n[providers.anthropic]\nbase_url = '{}'\n[providers.openai]\nbase_url = '{}'\n\
+         [tiers]\ndefault = ['xai/nobody', 'anthropic/claude-x', 'openai/gpt-x']\n",
+        first.base_url, second.base_url
+    );
+    let place = place(&config).env("ANTHROPIC_API_KEY", "canary-first-1").env("OPENAI_API_KEY", "canary-second");
+    first.push(Reply::error(500, "out of order"));
+    let ran = place.run(&["run", "say \"hi from the second\""]);
+    assert_eq!(ran.out.trim(), "hi from the second", "{}", ran.err);
+    assert!(ran.err.contains("model anthropic/claude-x: tier default"), "{}", ran.err);
+    assert!(ran.err.contains("openai/gpt-x"), "the change is told: {}", ran.err);
+    assert_eq!((first.chats().len(), second.chats().len()), (1, 1));
+    assert!(!format!("{:?}", second.chats()[0].headers).contains("canary-first"));
+    let shown = place.run(&["models", "show", "default"]).ok();
+    assert!(shown.contains("fallbacks  openai/gpt-x"), "{shown}");
+}

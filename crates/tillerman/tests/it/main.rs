@@ -18,6 +18,7 @@ mod cli_run;
 mod cli_servers;
 mod cli_sessions;
 mod cli_skills;
+mod cli_subagents;
 mod docs;
 mod drive_foreign;
 mod golden;

@@ -86,6 +86,7 @@ fn call(tools: &[Arc<dyn Tool>], name: &str, input: &str) -> (Later<'static, Out
         progress: Arc::new(move |text: &str| keep.lock().unwrap().push(text.to_owned())),
         todos: Arc::from([]),
         errands: None,
+        children: None,
     };
     (tool.run(Json::trusted(input), context), told)
 }

@@ -88,6 +88,7 @@ pub(crate) fn context(granted: Required) -> CallContext {
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
         errands: None,
+        children: None,
     }
 }
 

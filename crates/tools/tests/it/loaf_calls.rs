@@ -43,6 +43,7 @@ impl Loaf {
             progress: Arc::new(|_| {}),
             todos: Arc::from([]),
             errands: None,
+            children: None,
         };
         tool.run(input, context).await
     }

@@ -62,6 +62,7 @@ fn context() -> vocab::CallContext {
         progress: std::sync::Arc::new(|_| {}),
         todos: std::sync::Arc::from([]),
         errands: None,
+        children: None,
     }
 }
 

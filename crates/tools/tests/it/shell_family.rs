@@ -93,6 +93,7 @@ async fn a_read_that_waits_ends_when_the_process_does() {
             progress: std::sync::Arc::new(|_| {}),
             todos: std::sync::Arc::from([]),
             errands: None,
+            children: None,
         }
     });
     let waiting = tokio::spawn(waiting);

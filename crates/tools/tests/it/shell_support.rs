@@ -45,6 +45,7 @@ impl Session {
             progress: Arc::new(move |text| progress.lock().unwrap().push((Instant::now(), text.to_owned()))),
             todos: Arc::from([]),
             errands: None,
+            children: None,
         };
         self.tool(name).run(Json::trusted(input.to_string()), context).await
     }

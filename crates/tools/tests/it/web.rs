@@ -97,6 +97,7 @@ async fn fetch_as(input: serde_json::Value, granted: Required, options: Options)
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
         errands: None,
+        children: None,
     };
     tool(options).run(Json::trusted(input.to_string()), context).await
 }

@@ -101,6 +101,7 @@ async fn search_as(options: Options, input: Value, granted: Required) -> Outcome
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
         errands: None,
+        children: None,
     };
     let outcome = tool(options).run(Json::trusted(input.to_string()), context).await;
     let all = format!("{outcome:?}");

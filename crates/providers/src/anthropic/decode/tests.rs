@@ -1,3 +1,5 @@
+//! Streams as the API sends them, and what becomes of them.
+
 use expect_test::{Expect, expect};
 use vocab::FaultKind::*;
 

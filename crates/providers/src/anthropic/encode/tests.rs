@@ -1,3 +1,5 @@
+//! What goes out: whole conversations, and the bytes that never move.
+
 use expect_test::{Expect, expect};
 use vocab::{Call, CallEnd, CallInput, Finish, Image, Json, MessageEnd, ModelFault, Usage};
 

@@ -1,3 +1,5 @@
+//! Levels of thinking, one row per generation of models.
+
 use super::*;
 use crate::completions::Compat;
 

@@ -44,9 +44,12 @@ impl<'o, 'a> Talk<'o, 'a> {
     /// `before` is the number of the entry shown last.
     fn entry(&mut self, entry: &'a Entry, before: u64) {
         match &entry.body {
-            Body::Opened { forked_from, .. } => {
+            Body::Opened { forked_from, child_of, .. } => {
                 if let Some((from, at)) = forked_from {
                     self.note(&format!("forked from session {from} before entry {at}"));
+                }
+                if let Some((parent, call)) = child_of {
+                    self.note(&format!("working for call {call} of session {parent}"));
                 }
             }
             Body::TurnStarted { .. } => self.enter_turn(entry.at_ms),

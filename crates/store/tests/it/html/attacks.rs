@@ -49,6 +49,7 @@ fn everywhere(text: &str) -> Vec<Body> {
             model: text.into(),
             mode: Mode::Plan,
             forked_from: Some((text.into(), 3)),
+            child_of: Some((text.into(), text.into())),
         },
         Body::Title { title: text.into() },
         Body::TurnStarted { turn: turn() },

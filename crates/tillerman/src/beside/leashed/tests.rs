@@ -38,6 +38,7 @@ async fn call(tools: &[Arc<dyn Tool>], name: &str) -> String {
         progress: Arc::new(|_: &str| {}),
         todos: Arc::from([]),
         errands: None,
+        children: None,
     };
     parts_text(&tool.run(Json::empty_object(), context).await.parts)
 }

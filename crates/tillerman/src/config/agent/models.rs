@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use providers::{Api, Compat, TokensField};
+use providers::{Api, Compat};
 use vocab::{ModelInfo, Prices};
 
+use super::compat::compat;
 use super::word::Word;
 use crate::config::Env;
 use crate::config::tree::{Node, Value};
@@ -203,12 +204,12 @@ impl Reader<'_> {
     }
 }
 
-fn wants(at: &str, node: &Node, what: &str) -> String {
+pub(super) fn wants(at: &str, node: &Node, what: &str) -> String {
     format!("{at} wants {what}, has {}", node.value.kind())
 }
 
 /// Blank text counts as none.
-fn text<'a>(node: &'a Node, at: &str, key: &str) -> Result<Option<&'a str>, String> {
+pub(super) fn text<'a>(node: &'a Node, at: &str, key: &str) -> Result<Option<&'a str>, String> {
     match node.get(key) {
         None => Ok(None),
         Some(Node { value: Value::Text(text), .. }) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
@@ -216,7 +217,7 @@ fn text<'a>(node: &'a Node, at: &str, key: &str) -> Result<Option<&'a str>, Stri
     }
 }
 
-fn switch(node: &Node, at: &str, key: &str) -> Result<Option<bool>, String> {
+pub(super) fn switch(node: &Node, at: &str, key: &str) -> Result<Option<bool>, String> {
     match node.get(key) {
         None => Ok(None),
         Some(Node { value: Value::Bool(yes), .. }) => Ok(Some(*yes)),
@@ -263,30 +264,7 @@ fn images(node: &Node, at: &str) -> Result<bool, String> {
     Ok(items.iter().any(|item| item.value == Value::Text("image".to_owned())))
 }
 
-/// The switches that change what is sent. The others of the originals are about things that are never sent from here.
-pub(in crate::config) fn compat(node: &Node, at: &str) -> Result<Compat, String> {
-    let Some(table) = node.get("compat") else { return Ok(Compat::default()) };
-    let at = format!("{at}.compat");
-    if !matches!(table.value, Value::Map(_)) {
-        return Err(wants(&at, table, "a table"));
-    }
-    let max_tokens_field = match text(table, &at, "maxTokensField")? {
-        None => None,
-        Some("max_tokens") => Some(TokensField::MaxTokens),
-        Some("max_completion_tokens") => Some(TokensField::MaxCompletionTokens),
-        Some(_) => return Err(format!("{at}.maxTokensField wants max_tokens or max_completion_tokens")),
-    };
-    Ok(Compat {
-        developer_role: switch(table, &at, "supportsDeveloperRole")?,
-        reasoning_effort: switch(table, &at, "supportsReasoningEffort")?,
-        usage_in_streaming: switch(table, &at, "supportsUsageInStreaming")?,
-        max_tokens_field,
-        efforts: efforts(table, &at, "reasoningEffortMap")?,
-        ..Compat::default()
-    })
-}
-
-fn efforts(node: &Node, at: &str, key: &str) -> Result<BTreeMap<Arc<str>, Option<Arc<str>>>, String> {
+pub(super) fn efforts(node: &Node, at: &str, key: &str) -> Result<BTreeMap<Arc<str>, Option<Arc<str>>>, String> {
     let Some(table) = node.get(key) else { return Ok(BTreeMap::new()) };
     let at = format!("{at}.{key}");
     let Value::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };

@@ -312,3 +312,35 @@ fn the_directory_is_the_environments_then_pis_then_ours() {
     assert_eq!(found(Some(" ")), home.path().join(".pi/agent"));
     assert!(found(Some("rel")).is_absolute());
 }
+
+#[test]
+fn every_switch_is_read_in_both_spellings_and_a_wrong_word_is_not_repeated() {
+    let text = r#"{"compat":{"supportsDeveloperRole":false,"supportsReasoningEffort":false,"supportsUsageInStreaming":false,
+        "maxTokensField":"max_tokens","outputLimit":false,"instructions":true,"reasoningEffortMap":{"low":"weak"},
+        "thinkingFormat":"zai","reasoningBack":"details","supportsStore":true,"callIds":"nine","requiresToolResultName":true,
+        "requiresAssistantAfterToolResult":true,"nullContent":false,"emptyTools":true,"cacheControlFormat":"anthropic",
+        "caching":false,"betas":["one","two"],"supportsStrictMode":true}}"#;
+    let node: Node = serde_json::from_str(text).unwrap();
+    let read = compat(&node, "").unwrap();
+    // Whatever is still as nobody said would be the same over something else.
+    let all = format!("{read:?}");
+    assert!(!all.contains("None"), "{all}");
+    assert_eq!((read.betas.len(), read.efforts.len()), (2, 1));
+    for (switch, back) in [
+        ("requiresThinkingAsText", providers::ReasoningBack::Text),
+        ("requiresReasoningContentOnAssistantMessages", providers::ReasoningBack::Content),
+    ] {
+        let node: Node = serde_json::from_str(&format!(r#"{{"compat":{{"{switch}":true}}}}"#)).unwrap();
+        assert_eq!(compat(&node, "").unwrap().reasoning_back, Some(back));
+    }
+    for (wrong, want) in [
+        (r#""thinkingFormat":"canary""#, ".compat.thinkingFormat wants openai or openrouter or deepseek"),
+        (r#""callIds":"canary""#, ".compat.callIds wants any or forty or nine"),
+        (r#""betas":"canary""#, ".compat.betas wants a list of texts, has text"),
+        (r#""caching":"canary""#, ".compat.caching wants true or false, has text"),
+    ] {
+        let node: Node = serde_json::from_str(&format!(r#"{{"compat":{{{wrong}}}}}"#)).unwrap();
+        let said = compat(&node, "").unwrap_err();
+        assert!(said.starts_with(want) && !said.contains("canary"), "{said}");
+    }
+}
