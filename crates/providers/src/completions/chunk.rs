@@ -134,7 +134,9 @@ impl<'a> Function<'a> {
     pub(super) fn arguments(&self) -> Result<Cow<'a, str>, serde_json::Error> {
         match self.arguments.map(RawValue::get) {
             None => Ok(Cow::Borrowed("")),
-            Some(raw) if raw.starts_with('"') => serde_json::from_str::<Words<'_>>(raw).map(|words| words.0),
+            Some(raw) if raw.starts_with('"') => {
+                json::read::<Words<'_>>(raw.as_bytes(), &mut Vec::new()).map(|words| Cow::Owned(words.0.into_owned()))
+            }
             Some(raw) => Ok(Cow::Borrowed(raw)),
         }
     }
@@ -241,6 +243,16 @@ mod tests {
             assert_eq!(content(&data).unwrap(), want, "{value}");
         }
         assert!(content(r#"{"choices":[{"delta":{"content":"a}}]}"#).is_err());
+    }
+
+    #[test]
+    fn half_a_pair_in_arguments_costs_one_character() {
+        let data = br#"{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{\"a\":\"x\ud83dy\"}"}}]}}]}"#;
+        let arguments = Chunk::read(data, |chunk| {
+            let calls = chunk.choice().and_then(Choice::delta).and_then(|delta| delta.tool_calls).unwrap();
+            calls[0].function.as_ref().unwrap().arguments().unwrap().into_owned()
+        });
+        assert_eq!(arguments.unwrap(), "{\"a\":\"x\u{FFFD}y\"}");
     }
 
     #[test]

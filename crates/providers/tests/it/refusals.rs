@@ -41,7 +41,7 @@ async fn a_refusal_keeps_status_kind_and_the_time_to_wait() {
                 Some(60_000),
             ),
             (Reply::error(429, "slow"), RateLimited, true, None),
-            (Reply::error(429, "slow").header("x-should-retry", "false"), RateLimited, false, None),
+            (Reply::error(429, "slow").header("x-should-retry", "false"), RateLimited, true, None),
             (Reply::error(503, "busy").header("retry-after", "1"), Provider, true, Some(1_000)),
             (Reply::error(500, "boom"), Provider, true, None),
             (Reply::error(529, "overloaded"), Provider, true, None),
