@@ -107,13 +107,14 @@ fn dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
-/// Dollars per million tokens.
+/// Dollars per million tokens: cents always, more digits where there are any.
 fn price(dollars: f64) -> String {
-    match dollars {
-        0.0 => "free".to_owned(),
-        it if it < 0.1 => format!("${it:.4}").trim_end_matches('0').to_owned(),
-        it => format!("${it:.2}"),
+    if dollars == 0.0 {
+        return "free".to_owned();
     }
+    let (cents, all) = (format!("{dollars:.2}"), format!("{dollars:.4}"));
+    let more = all.trim_end_matches('0');
+    format!("${}", if more.len() > cents.len() { more } else { &cents })
 }
 
 /// The levels of thinking that a model takes; `-` where nobody knows.
@@ -122,5 +123,17 @@ fn levels(model: &ModelInfo) -> String {
         None => "-".to_owned(),
         Some([]) => "none".to_owned(),
         Some(levels) => levels.iter().map(|level| &**level).collect::<Vec<_>>().join(" "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_price_has_the_digits_that_it_needs() {
+        for (dollars, want) in
+            [(0.0, "free"), (2.0, "$2.00"), (0.125, "$0.125"), (0.01, "$0.01"), (0.0375, "$0.0375"), (12.5, "$12.50")]
+        {
+            assert_eq!(super::price(dollars), want);
+        }
     }
 }
