@@ -115,6 +115,8 @@ pub struct Projector {
     hosted: Vec<CallId>,
     /// What the newest assistant message called.
     called: Vec<Call>,
+    /// What sub-agents of the call that is about to get its result used, and what that cost.
+    by_children: Option<(Usage, f64)>,
 }
 
 impl Projector {
@@ -162,6 +164,7 @@ impl Projector {
         let parent = self.tail_of(entry.parent).cloned();
         let kind = self.kind(entry, faces);
         self.follow(entry);
+        self.count_children(entry, faces);
         let name = kind.as_ref().map(|_| match self.foreign.remove(&entry.seq) {
             Some(name) => name,
             None => Print::of(entry.at_ms, kind_word(&entry.body), &entry.body).claim(&mut self.taken),
@@ -181,6 +184,20 @@ impl Projector {
             lines.push(Line { seq: entry.seq, at_ms: entry.at_ms, name, parent, kind });
         }
         lines
+    }
+
+    /// The result of their call stands for them: they have no messages here.
+    fn count_children(&mut self, entry: &Entry, faces: &dyn Faces) {
+        match &entry.body {
+            Body::Spent { call: Some(_), model, usage, .. } => {
+                let more = Cost::of(usage, faces.face(model).prices.as_ref()).total();
+                let (sum, cost) = self.by_children.get_or_insert_default();
+                sum.add(usage);
+                *cost += more;
+            }
+            Body::CallEnded { .. } => self.by_children = None,
+            _ => {}
+        }
     }
 
     /// The line that the first entry has when the second one shows that the session began here.
@@ -271,7 +288,8 @@ impl Projector {
             Body::CallEnded { result, .. } => {
                 let result = self.worded(result);
                 messages::tool_result(&mut out, &result, at_ms);
-                Said { text: result.text().into(), ..Said::new(Role::ToolResult, out) }
+                let (text, usage) = (result.text().into(), self.by_children);
+                Said { text, usage, ..Said::new(Role::ToolResult, out) }
             }
             Body::Shell(shell) => {
                 messages::bash_execution(&mut out, shell, at_ms);

@@ -449,3 +449,23 @@ fn times_are_written_as_the_family_does() {
     assert_eq!(iso8601(951_782_400_000), "2000-02-29T00:00:00.000Z");
     assert_eq!(iso8601(-1), "1969-12-31T23:59:59.999Z");
 }
+
+#[test]
+fn what_sub_agents_used_is_counted_with_the_result_of_their_call() {
+    let spent = |model: &str, output| Body::Spent {
+        turn: Some(turn()),
+        call: Some("c1".into()),
+        model: model.into(),
+        usage: Usage { output, ..Usage::default() },
+    };
+    let with = |bodies: Vec<Body>| {
+        let all = [opened(), user("go"), calls("c1", "subagent", "{}")].into_iter().chain(bodies);
+        let rest =
+            [result("c1", "subagent", CallEnd::Ran, "done"), result("c2", "read", CallEnd::Ran, "x"), says("ok")];
+        Transcript::new(&log(all.chain(rest).collect()), &Known).stats()
+    };
+    let (without, both) = (with(vec![]), with(vec![spent("mock/mock-1", 7), spent("mock/mock-1", 3)]));
+    assert_eq!(both.usage.output, without.usage.output + 10);
+    let one = without.cost - with(vec![spent("mock/mock-1", 1_000_000)]).cost;
+    assert!(one < 0.0 && (both.cost - without.cost + one * 1e-5).abs() < 1e-12, "{both:?}");
+}
