@@ -153,3 +153,31 @@ fn what_a_chatgpt_account_was_asked_can_be_shown_without_its_token() {
     assert!(exported.contains("responses=experimental"), "{exported}");
     assert!(!format!("{}{listed}{exported}", text(&output)).contains("CANARY"));
 }
+
+#[test]
+fn what_an_antigravity_account_was_asked_can_be_shown_without_its_token() {
+    let world = World::new();
+    let login = r#"{"access_token":"CANARY-access","refresh_token":"CANARY-refresh","login_method":"browser"}"#;
+    let file = format!(r#"{{"version":1,"antigravity":{login}}}"#);
+    std::fs::write(world.home.path().join("auth/credentials.json"), file).unwrap();
+    let url = format!("http://127.0.0.1:{}", world.router.port);
+    let env = [("TILLERMAN_ANTIGRAVITY_URL", &*url)];
+    let prompt = r#"think "hm" and call bash {"command":"env"} then say done"#;
+    let args = ["run", "--model", "antigravity/gemini-3-mock", "--mode", "danger-full-access", prompt];
+    let output = world.run(&args, &env);
+    assert!(output.status.success() && text(&output).contains("done"), "{}", text(&output));
+    let chats = world.router.chats();
+    assert_eq!(chats.len(), 2);
+    assert!(chats.iter().all(|chat| chat.header("authorization") == Some("Bearer CANARY-access")));
+
+    let listed = text(&world.run(&["sessions", "list"], &env));
+    let session = listed.split_whitespace().find(|word| word.len() == 36).expect("one is kept").to_owned();
+    let exported = text(&world.run(&["sessions", "export", &session, "--requests"], &env));
+    for chat in &chats {
+        assert!(exported.contains(&*String::from_utf8_lossy(&chat.body)), "byte for byte");
+    }
+    assert!(exported.contains("/v1internal:streamGenerateContent"), "{exported}");
+    let shown = text(&world.run(&["models"], &env));
+    assert!(shown.contains("antigravity/gemini-3-mock"), "{shown}");
+    assert!(!format!("{}{listed}{exported}{shown}", text(&output)).contains("CANARY"));
+}
