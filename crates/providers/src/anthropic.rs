@@ -16,9 +16,10 @@ use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use vocab::{CallSpec, Message, ModelInfo, ToolSpec};
+use vocab::{CallSpec, Message, ModelInfo};
 
 use crate::completions::Compat;
+use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
 use encode::Transcript;
 use frame::{Frame, VERSION};
@@ -30,17 +31,9 @@ use thinking::{Generation, Wish};
 pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
-    fixed: Option<Fixed>,
+    fixed: Fixed<(Bytes, Vec<usize>)>,
     quirks: Arc<Quirks>,
     compat: Compat,
-}
-
-/// The encoded system prompt and tools, good as long as the next call shares the same ones.
-struct Fixed {
-    system: Arc<str>,
-    tools: Arc<[ToolSpec]>,
-    bytes: Bytes,
-    seams: Vec<usize>,
 }
 
 /// How messages are written.
@@ -57,7 +50,7 @@ impl Conversation {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
         let transcript = Transcript::new(model.slug.clone(), model.images);
         let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: None, quirks, compat }
+        Self { model: model.clone(), transcript, fixed: Fixed::default(), quirks, compat }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -65,17 +58,6 @@ impl Conversation {
         let Manner { model, images, cache } = serde_json::from_str(manner).ok()?;
         let model = ModelInfo { images, ..ModelInfo::named(model, 0) };
         Some(Self::new(&model, Compat { caching: Some(cache), ..Compat::default() }))
-    }
-
-    fn fixed(&mut self, spec: &CallSpec) -> (Bytes, Vec<usize>) {
-        let same = |fixed: &&Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.tools, &spec.tools);
-        if let Some(fixed) = self.fixed.as_ref().filter(same) {
-            return (fixed.bytes.clone(), fixed.seams.clone());
-        }
-        let (bytes, seams) = encode::fixed_head(&spec.system, &spec.tools);
-        let (system, tools) = (spec.system.clone(), spec.tools.clone());
-        self.fixed = Some(Fixed { system, tools, bytes: bytes.clone(), seams: seams.clone() });
-        (bytes, seams)
     }
 
     fn wish(&self, spec: &CallSpec) -> Wish {
@@ -106,7 +88,7 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+        self.transcript.bytes() + self.fixed.get().map_or(0, |(bytes, _)| bytes.len())
     }
     fn messages(&mut self) -> Vec<Bytes> {
         let (pieces, seams) = self.transcript.list();
@@ -120,7 +102,7 @@ impl Encoder for Conversation {
             model: self.model.id.clone(),
             wish: self.wish(spec),
             betas: self.compat.betas.clone(),
-            fixed: self.fixed(spec),
+            fixed: self.fixed.of(spec, || encode::fixed_head(&spec.system, &spec.tools)).clone(),
             messages,
             tail: self.transcript.close(),
             quirks: self.quirks.clone(),

@@ -23,12 +23,13 @@ mod thinking;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use vocab::{CallSpec, Message, ModelInfo, ToolSpec};
+use vocab::{CallSpec, Message, ModelInfo};
 
 pub use compat::{CallIds, Compat, ReasoningBack, TokensField};
 pub use routing::Routing;
 pub use thinking::ThinkingFormat;
 
+use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
 use encode::Transcript;
 use frame::Frame;
@@ -39,18 +40,11 @@ use quirks::Quirks;
 pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
-    fixed: Option<Fixed>,
+    /// Tools and instructions.
+    fixed: Fixed<(Bytes, Bytes)>,
     quirks: Arc<Quirks>,
     compat: Compat,
     routing: Option<Routing>,
-}
-
-/// The encoded system prompt and tools, good as long as the next call shares the same ones.
-struct Fixed {
-    system: Arc<str>,
-    specs: Arc<[ToolSpec]>,
-    tools: Bytes,
-    instructions: Bytes,
 }
 
 /// Names of Claude's models, at whatever server.
@@ -71,18 +65,7 @@ impl Conversation {
 
     fn with(model: ModelInfo, manner: Manner, compat: Compat, routing: Option<Routing>) -> Self {
         let quirks = Arc::new(Quirks::new(&compat, model.thinking));
-        Self { model, transcript: Transcript::new(manner), fixed: None, quirks, compat, routing }
-    }
-
-    fn fixed(&mut self, spec: &CallSpec) -> &Fixed {
-        let same = |fixed: &Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.specs, &spec.tools);
-        let kept = self.fixed.take().filter(same);
-        self.fixed.insert(kept.unwrap_or_else(|| Fixed {
-            system: spec.system.clone(),
-            specs: spec.tools.clone(),
-            tools: encode::tools(&spec.tools),
-            instructions: encode::instructions(&spec.system),
-        }))
+        Self { model, transcript: Transcript::new(manner), fixed: Fixed::default(), quirks, compat, routing }
     }
 }
 
@@ -94,15 +77,15 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.tools.len() + fixed.instructions.len())
+        self.transcript.bytes() + self.fixed.get().map_or(0, |(tools, instructions)| tools.len() + instructions.len())
     }
     fn messages(&mut self) -> Vec<Bytes> {
         self.transcript.list()
     }
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
-        let Fixed { tools, instructions, .. } = self.fixed(spec);
-        let (tools, instructions) = (tools.clone(), instructions.clone());
+        let encode = || (encode::tools(&spec.tools), encode::instructions(&spec.system));
+        let (tools, instructions) = self.fixed.of(spec, encode).clone();
         let claude = CLAUDE.iter().any(|name| self.model.id.starts_with(name));
         Box::new(Frame {
             model: self.model.id.clone(),

@@ -22,6 +22,7 @@ mod date;
 pub mod detect;
 mod endpoint;
 mod faults;
+mod fixed;
 mod format;
 mod gemini;
 mod http;

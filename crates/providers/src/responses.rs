@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use vocab::{CallSpec, Message, ModelInfo, ToolSpec};
+use vocab::{CallSpec, Message, ModelInfo};
 
 use crate::completions::Compat;
+use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
 use encode::Transcript;
 use frame::Frame;
@@ -31,16 +32,9 @@ use quirks::Quirks;
 pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
-    fixed: Option<Fixed>,
+    fixed: Fixed<Bytes>,
     quirks: Arc<Quirks>,
     compat: Compat,
-}
-
-/// The encoded instructions and tools, good as long as the next call shares the same ones.
-struct Fixed {
-    system: Arc<str>,
-    tools: Arc<[ToolSpec]>,
-    bytes: Bytes,
 }
 
 /// How messages are written.
@@ -55,7 +49,7 @@ impl Conversation {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
         let transcript = Transcript::new(model.slug.clone(), model.images);
         let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: None, quirks, compat }
+        Self { model: model.clone(), transcript, fixed: Fixed::default(), quirks, compat }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -63,16 +57,6 @@ impl Conversation {
         let Manner { images, model } = serde_json::from_str(manner).ok()?;
         let model = ModelInfo { images, ..ModelInfo::named(model, 0) };
         Some(Self::new(&model, Compat::default()))
-    }
-
-    fn fixed(&mut self, spec: &CallSpec) -> Bytes {
-        let same = |fixed: &&Fixed| Arc::ptr_eq(&fixed.system, &spec.system) && Arc::ptr_eq(&fixed.tools, &spec.tools);
-        if let Some(fixed) = self.fixed.as_ref().filter(same) {
-            return fixed.bytes.clone();
-        }
-        let bytes = frame::fixed_head(self.compat.instructions == Some(true), &spec.system, &spec.tools);
-        self.fixed = Some(Fixed { system: spec.system.clone(), tools: spec.tools.clone(), bytes: bytes.clone() });
-        bytes
     }
 }
 
@@ -84,18 +68,20 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+        self.transcript.bytes() + self.fixed.get().map_or(0, Bytes::len)
     }
     fn messages(&mut self) -> Vec<Bytes> {
         self.transcript.list()
     }
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
+        let instructed = self.compat.instructions == Some(true);
+        let fixed = self.fixed.of(spec, || frame::fixed_head(instructed, &spec.system, &spec.tools)).clone();
         Box::new(Frame {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
             reasoning: Reasoning::of(&self.model, &self.compat, spec.thinking.as_ref()),
-            fixed: self.fixed(spec),
+            fixed,
             messages: self.messages(),
             quirks: self.quirks.clone(),
         })

@@ -2,7 +2,8 @@
 
 use expect_test::{Expect, expect};
 use vocab::{
-    AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, Finish, Json, MessageEnd, ModelEvent, Part, Usage,
+    AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, Finish, Json, MessageEnd, ModelEvent, Part,
+    ToolSpec, Usage,
 };
 
 use super::streams;
