@@ -120,6 +120,10 @@ fn resume(text: &str, workspace: &Path) -> Which {
     }
 }
 
+/// Five tries in all, spread so that many of us do not come back at once. Dialects whose family tries otherwise say so.
+const RETRY: RetryPolicy =
+    RetryPolicy { retries_max: 4, base_ms: 500, wait_ms_max: 30_000, server_wait_ms_max: 120_000, jitter: true };
+
 fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: Mode) -> Settings {
     let mut settings = Settings::new(workspace, "");
     settings.mode = config.mode().unwrap_or(default_mode);
@@ -127,7 +131,7 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     if let Some(rounds) = config.max_iterations() {
         settings.max_iterations = rounds;
     }
-    settings.retry = config.retry(RetryPolicy::default());
+    settings.retry = config.retry(RETRY);
     settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();
     settings.only_tools = config.only_tools().map(|names| names.iter().map(|name| tool_name(name)).collect());

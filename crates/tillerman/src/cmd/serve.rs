@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dialect_serve::{Options, Serve};
 use host::FrameLog;
-use vocab::{Fault, FaultKind, Mode};
+use vocab::{Fault, FaultKind, Mode, RetryPolicy};
 
 use crate::args;
 use crate::beside;
@@ -27,6 +27,8 @@ pub(crate) fn run(args: &args::Serve) -> anyhow::Result<u8> {
 
 async fn start(args: &args::Serve) -> Result<u8, Fault> {
     let Prepared { mut setup, config, open, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
+    // Three retries at fixed times: controllers of this family count on them.
+    setup.settings.retry = config.retry(RetryPolicy::default());
     setup.settings.retry.server_wait_ms_max = setup.settings.retry.server_wait_ms_max.min(SERVER_WAIT_MS_MAX);
     for warning in &config.warnings {
         host::note(warning);
