@@ -16,11 +16,12 @@ use crate::json::{self, Words, count};
 pub(super) struct Chunk<'a> {
     #[serde(borrow, default)]
     choices: Option<First<'a>>,
+    /// Boxed, as everything that few chunks have: a chunk is moved about often, and most are one word.
     #[serde(default)]
-    usage: Option<Counts>,
+    usage: Option<Box<Counts>>,
     /// Groq's own place for usage.
     #[serde(default)]
-    x_groq: Option<Aside>,
+    x_groq: Option<Box<Aside>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     /// `error` where the whole chunk is one.
@@ -31,7 +32,7 @@ pub(super) struct Chunk<'a> {
 #[derive(Deserialize)]
 struct Aside {
     #[serde(default)]
-    usage: Option<Counts>,
+    usage: Option<Box<Counts>>,
 }
 
 impl<'a> Chunk<'a> {
@@ -42,7 +43,7 @@ impl<'a> Chunk<'a> {
     pub(super) fn usage(&self) -> Option<Usage> {
         let choice = self.choices.as_ref().and_then(|first| first.0.as_ref()).and_then(|choice| choice.usage.as_ref());
         let aside = self.x_groq.as_ref().and_then(|aside| aside.usage.as_ref());
-        self.usage.as_ref().or(choice).or(aside).map(Counts::usage)
+        self.usage.as_ref().or(choice).or(aside).map(|counts| counts.usage())
     }
     /// What went wrong is told at the top, in the choice (OpenRouter), or by the whole chunk (vLLM).
     pub(super) fn error<'b>(&self, whole: &'b [u8]) -> Option<&'b [u8]>
@@ -64,21 +65,21 @@ pub(super) struct Choice<'a> {
     delta: Option<Delta<'a>>,
     /// In place of `delta` when the server did not stream.
     #[serde(borrow, default)]
-    message: Option<Delta<'a>>,
+    message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
     pub(super) finish_reason: Option<Words<'a>>,
     /// The word of the server behind the server.
     #[serde(borrow, default)]
     pub(super) native_finish_reason: Option<Words<'a>>,
     #[serde(default)]
-    usage: Option<Counts>,
+    usage: Option<Box<Counts>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 impl<'a> Choice<'a> {
     pub(super) fn delta(self) -> Option<Delta<'a>> {
-        self.delta.or(self.message)
+        self.delta.or(self.message.map(|message| *message))
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) struct Delta<'a> {
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
     /// The shape before parallel calls.
     #[serde(borrow, default)]
-    pub(super) function_call: Option<Function<'a>>,
+    pub(super) function_call: Option<Box<Function<'a>>>,
 }
 
 impl<'a> Delta<'a> {

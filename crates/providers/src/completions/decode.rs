@@ -66,7 +66,7 @@ impl Answer {
         }
         self.refused |= refusal.is_some();
         out.extend(text.into_iter().chain(refusal).map(ModelEvent::Text));
-        let old_style = delta.function_call.map(|function| (Some(0), None, function));
+        let old_style = delta.function_call.map(|function| (Some(0), None, *function));
         let fragments = delta.tool_calls.into_iter().flatten();
         let fragments = fragments.filter_map(|call| Some((call.index, call.id, call.function?)));
         for (index, id, function) in fragments.chain(old_style) {
