@@ -92,6 +92,14 @@ async fn when_nobody_can_the_error_names_them_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn nobody_is_asked_twice_whatever_the_chain_says() {
+    let player = Player::new([refused(), refused(), refused(), refused()]);
+    let stage = stage_with(&player, |options| options.model = "loop".into());
+    let end = prompt(&mut stage.open().await, "go").await;
+    assert_eq!((end.stop, callees(&player)), (Stop::Error, vec!["loop".to_owned(), "m2".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_chain_the_error_is_the_models_own() {
     let stage = stage(&Player::new([refused()]));
     let end = prompt(&mut stage.open().await, "go").await;

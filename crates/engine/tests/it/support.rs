@@ -91,6 +91,10 @@ impl Provider for Front {
             "chain" => {
                 Ok(ModelInfo { fallbacks: ["m2", "gone", "far1"].map(Arc::from).into(), ..tour::model(slug, 4000) })
             }
+            // One that names itself, and another twice.
+            "loop" => {
+                Ok(ModelInfo { fallbacks: ["loop", "m2", "m2"].map(Arc::from).into(), ..tour::model(slug, 4000) })
+            }
             // Another provider's.
             "far1" | "far2" => Ok(ModelInfo { provider: "far".into(), ..tour::model(slug, 4000) }),
             _ => Err(Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: m1, m2)"))),
