@@ -59,6 +59,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     let elsewhere = base_url(&config);
     let gathered = wiring::gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
+    config.warnings.extend(too_wide(&workspace));
     let setup = Setup {
         data: home.data.clone(),
         config: home.config.clone(),
@@ -97,6 +98,20 @@ fn extensions(config: &Config, basics: &Basics) -> Vec<PathBuf> {
         }
     }
     all
+}
+
+/// What to say of a workspace that holds more than any project: inside it, reading is never asked for.
+fn too_wide(workspace: &Path) -> Option<String> {
+    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+    let what = match () {
+        () if workspace.parent().is_none() => "the root of all files",
+        () if home.as_deref() == Some(workspace) => "your home directory",
+        () => return None,
+    };
+    Some(format!(
+        "the workspace is {what}: everything in it may be read without a question, private keys included; \
+         start in a project's directory, or name one with --workspace"
+    ))
 }
 
 fn workspace(asked: Option<&Path>) -> Result<PathBuf, Fault> {
