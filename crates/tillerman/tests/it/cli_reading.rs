@@ -62,6 +62,20 @@ fn no_program_of_the_repository_runs() {
 }
 
 #[test]
+fn a_file_of_the_users_configuration_that_may_be_written_makes_git_a_question() {
+    let place = place();
+    let home = place.home();
+    let place = place.env("HOME", home.to_str().unwrap());
+    std::fs::write(home.join(".gitconfig"), "[include]\n\tpath = more\n[alias]\n\tx = \"!echo \\\"\\\"\"\n").unwrap();
+    let call = serde_json::json!({ "command": "git diff" });
+    assert!(called(&place, "workspace-write", &call).contains("+two"));
+    std::fs::write(home.join("more"), format!("[include]\n\tpath = {}\n", place.file("extra").display())).unwrap();
+    std::fs::write(place.file("extra"), "[diff]\n\texternal = touch PWNED\n").unwrap();
+    assert!(called(&place, "workspace-write", &call).contains("danger-full-access"));
+    assert!(!place.file("PWNED").exists());
+}
+
+#[test]
 fn an_ordinary_repository_is_shown_in_every_mode() {
     let place = place();
     for mode in MODES.into_iter().chain(["danger-full-access"]) {
