@@ -118,9 +118,6 @@ impl Ledger {
     pub(crate) fn is_settled(&self) -> bool {
         self.batch.is_empty() && self.commits.is_empty()
     }
-    pub(crate) fn lease(&self) -> &Lease {
-        &self.lease
-    }
     /// Entries of this seq and below were told to everybody.
     pub(crate) fn told(&self, seq: u64) -> bool {
         seq <= self.committed
@@ -214,6 +211,14 @@ impl Ledger {
             self.held_flow_bytes += flow_bytes(&what);
             self.held.push_back(Held { need: 0, what });
         }
+    }
+
+    /// An answer to this waits behind a commit.
+    pub(crate) fn will_answer(&self, to: &Outbox, tag: Tag) -> bool {
+        self.held.iter().any(|held| match &held.what {
+            Outgoing::One(outbox, Event::Reply { tag: answered, .. }) => outbox.peer == to.peer && *answered == tag,
+            _ => false,
+        })
     }
 
     /// Ready when a commit ended.
