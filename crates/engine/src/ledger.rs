@@ -13,6 +13,10 @@ use vocab::{
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
 
+/// Appends of one session that are under way. What is logged meanwhile waits and goes out together, so a slow disk gets
+/// fewer and larger appends.
+const COMMITS_MAX: usize = 16;
+
 /// Something to tell, in order.
 pub(crate) enum Outgoing {
     All(Event),
@@ -186,7 +190,7 @@ impl Ledger {
 
     /// Hands what was logged since the last flush to the store. The order of flushes is the order on disk.
     pub(crate) fn flush(&mut self) {
-        if self.batch.is_empty() {
+        if self.batch.is_empty() || self.commits.len() >= COMMITS_MAX {
             return;
         }
         let batch = std::mem::take(&mut self.batch);

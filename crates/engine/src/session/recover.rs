@@ -78,8 +78,8 @@ impl Session {
 
     /// What is still on its way to the store may fail; a history read without it would not fit what follows.
     pub(super) async fn await_commits(&mut self) -> Result<(), Fault> {
-        self.ledger.flush();
         while !self.ledger.is_settled() {
+            self.ledger.flush();
             if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
                 self.store_failed(fault.clone());
                 return Err(fault);
