@@ -67,7 +67,7 @@ pub struct Ports {
 pub struct Config {
     pub defaults: Settings,
     pub version: String,
-    /// Shown once to whoever opens a session: which model was chosen and why.
+    /// Shown once to whoever opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
 }
 

@@ -37,7 +37,7 @@ impl Session {
             resumed,
             state: vocab::State { last_seq: last, ..self.state() },
             tools: self.offered_tools().map(|tool| tool.spec().name.clone()).collect(),
-            notices: self.shared.notices.clone(),
+            notices: self.notices(),
         };
         self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
         // A peer that comes in again starts over; it must not be told everything twice.
@@ -50,6 +50,14 @@ impl Session {
         }
         self.log_repair();
         true
+    }
+
+    /// What everybody is told is about the model that sessions start with; one that has another says so instead.
+    fn notices(&self) -> Vec<String> {
+        match self.settings.model == self.shared.defaults.model {
+            true => self.shared.notices.clone(),
+            false => vec![format!("model {}: this session's own", self.settings.model)],
+        }
     }
 
     pub(super) fn is_here(&self, peer: PeerId) -> bool {
