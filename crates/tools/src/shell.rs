@@ -49,6 +49,9 @@ pub struct Options {
     pub secrets: Vec<String>,
     /// Processes per command; [`PIDS_MAX`] unless told otherwise.
     pub pids_max: u32,
+    /// Our own keys or conversations lie in the workspace, where a command that only reads could find them: then none
+    /// counts as only reading.
+    pub holds_secrets: bool,
 }
 
 impl Options {
@@ -60,6 +63,7 @@ impl Options {
             keep_env: Vec::new(),
             secrets: Vec::new(),
             pids_max: PIDS_MAX,
+            holds_secrets: false,
         }
     }
 }

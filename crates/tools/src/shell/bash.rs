@@ -13,7 +13,7 @@ use super::background::{RUNNING_MAX, Start};
 use super::capture::{Capture, Shown};
 use super::classify::required;
 use super::follow::{End, follow};
-use super::{Shell, environment, terminal};
+use super::{Options, Shell, environment, terminal};
 
 /// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
@@ -59,7 +59,7 @@ impl Tool for Bash {
 
     fn plan(&self, input: &Json) -> Result<Plan, String> {
         let args = BashArgs::parse(input)?;
-        let required = needs(&args, &self.shell.options.workspace);
+        let required = needs(&args, &self.shell.options);
         Ok(Plan {
             required,
             mutation: (required > Required::ReadOnly).then(|| args.command.as_str().into()),
@@ -89,8 +89,10 @@ impl Tool for Bash {
 
 /// What the call needs: the command's class, and full access for a directory outside the workspace or a terminal. With
 /// a keyboard, many a harmless reader offers to run commands.
-fn needs(args: &BashArgs, workspace: &Path) -> Required {
+fn needs(args: &BashArgs, options: &Options) -> Required {
+    let workspace = &options.workspace;
     match &args.cwd {
+        _ if options.holds_secrets => Required::DangerFullAccess,
         _ if matches!(args.terminal(), Ok(Some(_))) => Required::DangerFullAccess,
         Some(cwd) if !inside(&workspace.join(cwd), workspace) => Required::DangerFullAccess,
         _ => required(&args.command, workspace),
@@ -109,7 +111,7 @@ fn inside(path: &Path, workspace: &Path) -> bool {
 fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<BashArgs, String> {
     let args = BashArgs::parse(input)?;
     let options = &shell.options;
-    let needed = needs(&args, &options.workspace);
+    let needed = needs(&args, options);
     if needed > context.granted {
         return Err(format!(
             "bash: this command needs {}, but only {} was granted; it was not run",
@@ -156,7 +158,7 @@ fn background(shell: &Shell, args: &BashArgs, held: Held) -> Outcome {
         output: held.output,
         input: held.input,
         terminal: held.terminal,
-        required: needs(args, &shell.options.workspace),
+        required: needs(args, &shell.options),
         ended: None,
         timeout: args.asked_timeout().ok().flatten(),
     };
@@ -183,7 +185,7 @@ async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallCo
     }
     let left_as = end.left().then(|| {
         let command = format!("left by: {}", summary(&args.command));
-        let required = needs(args, &shell.options.workspace);
+        let required = needs(args, &shell.options);
         let (ended, timeout) = (end.report, None);
         let start = Start { command, control, output, input: None, terminal: None, required, ended, timeout };
         shell.background().add(start).map(|process| process.id.clone())
