@@ -197,7 +197,7 @@ struct View<'a> {
     /// Turns that were told live: the one that runs, and whether it is still to be said that nothing follows.
     running: Option<TurnId>,
     unsettled: bool,
-    /// The turn that it believes to be running, however it learned of it.
+    /// The turn that it believes to be running: it was told of the start, or came in and was told that it runs.
     owed: Option<TurnId>,
     /// It came in since anything settled: a turn may run of which it was told nothing.
     came_in: bool,
@@ -404,8 +404,8 @@ impl View<'_> {
             Body::TurnStarted { turn } => {
                 self.text.clear();
                 self.whole = true;
-                self.owed = Some(turn.clone());
                 if self.live {
+                    self.owed = Some(turn.clone());
                     self.running = Some(turn.clone());
                     self.unsettled = true;
                     self.came_in = false;
