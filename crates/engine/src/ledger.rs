@@ -144,15 +144,6 @@ impl Ledger {
         self.beside = companions;
     }
 
-    /// After a load found a shorter log than the summary promised, or a repair cut it.
-    pub(crate) fn rebase(&mut self, last_seq: u64) {
-        debug_assert!(self.is_settled());
-        self.last_seq = last_seq;
-        self.leaf = last_seq;
-        self.committed = last_seq;
-        self.committed_leaf = last_seq;
-    }
-
     /// Appends an entry; it is written with the next [`Ledger::flush`] and told once it is safe.
     pub(crate) fn log(&mut self, body: Body) -> Arc<Entry> {
         self.log_at(None, body)

@@ -30,8 +30,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 use vocab::names::Family;
 use vocab::{
-    Archive, Around, Clock, Command, Fault, FaultKind, FitPicture, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId,
-    Preferences, Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox, Which,
+    Acquired, Archive, Around, Clock, Command, Fault, FaultKind, FitPicture, Gate, IdKind, Ids, Lease, NewSession,
+    Open, PeerId, Preferences, Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox,
+    Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -44,7 +45,7 @@ use children::Inherited;
 use desk::Desk;
 use ledger::Ledger;
 use outbox::Outbox;
-use session::{MAILBOX_MAX, Mail, Seed, Session};
+use session::{MAILBOX_MAX, Mail, Past, Seed, Session};
 
 /// Commands a peer may have on its way; one that sends faster waits.
 const COMMANDS_MAX: usize = 64;
@@ -258,11 +259,10 @@ impl Shared {
         if let Some(handle) = self.find_live(&id).await {
             return Ok((handle, true));
         }
-        let unknown = || Fault::new(FaultKind::UnknownSession, format!("unknown session: {id}"));
-        let summary = self.ports.store.summary(&id).await?.ok_or_else(unknown)?;
-        let lease = self.ports.store.acquire(&id).await?;
+        let Acquired { lease, summary, recovered } = self.ports.store.acquire(&id).await?;
         let settings = self.settings_for(&open, Some(&summary));
-        match self.start_with(settings, lease.clone(), Some(summary), None) {
+        let past = Past { summary, recovered };
+        match self.start_with(settings, lease.clone(), Some(past), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
                 let _ = self.ports.store.release(lease).await;
@@ -361,12 +361,12 @@ impl Shared {
         self: &Arc<Self>,
         settings: Settings,
         lease: Lease,
-        summary: Option<Summary>,
+        past: Option<Past>,
         inherited: Option<Inherited>,
     ) -> Result<Handle, Fault> {
         let model = self.ports.provider.resolve(&settings.model)?;
         let tools = self.ports.toolbox.open(&lease.session, &settings.workspace)?;
-        let last_seq = summary.as_ref().map_or(0, |summary| summary.last_seq);
+        let last_seq = past.as_ref().map_or(0, |past| past.summary.last_seq);
         let ports = &self.ports;
         let ledger = Ledger::new(ports.store.clone(), ports.clock.clone(), lease, settings.sync, last_seq);
         let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
@@ -381,7 +381,7 @@ impl Shared {
             is_child: inherited.is_some(),
             gone,
         };
-        let seed = Seed { settings, model, ledger, tools, summary, inherited };
+        let seed = Seed { settings, model, ledger, tools, past, inherited };
         {
             let mut live = self.lock();
             if self.closing.load(Ordering::Relaxed) {

@@ -130,6 +130,8 @@ pub(crate) struct Session {
     /// What the newest request in the log was sent with; the next one is logged by what differs.
     last_sent: Option<Arc<Sent>>,
     ledger: Ledger,
+    /// What had to be repaired before the session was ours, until it is logged.
+    recovered: Option<String>,
     /// Read from the store when first needed: resuming costs nothing until somebody speaks.
     history: Option<History>,
     lane: Lane,
@@ -168,6 +170,13 @@ pub(crate) struct Session {
     asked_busy: Vec<oneshot::Sender<bool>>,
 }
 
+/// What a session that was there before has behind it.
+pub(crate) struct Past {
+    pub(crate) summary: vocab::Summary,
+    /// What had to be repaired when it was taken over.
+    pub(crate) recovered: Option<String>,
+}
+
 /// What a session is made from.
 pub(crate) struct Seed {
     pub(crate) settings: Settings,
@@ -175,7 +184,7 @@ pub(crate) struct Seed {
     pub(crate) ledger: Ledger,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
-    pub(crate) summary: Option<vocab::Summary>,
+    pub(crate) past: Option<Past>,
     /// For a child.
     pub(crate) inherited: Option<Inherited>,
 }
@@ -191,7 +200,8 @@ impl Session {
             }
             None => (None, None),
         };
-        let summary = seed.summary.as_ref();
+        let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
+        let summary = summary.as_ref();
         Self {
             id: seed.ledger.session.clone(),
             gadgets: shared.ports.toolbox.gadgets(),
@@ -223,6 +233,7 @@ impl Session {
             spec: None,
             last_sent: None,
             ledger: seed.ledger,
+            recovered: recovered.flatten(),
             history: None,
             queued_in_log: HashSet::new(),
             senders: HashMap::new(),

@@ -137,8 +137,9 @@ impl Shared {
             at_ms: found.head.at_ms,
             parent: None,
         });
-        setup.store.append(&lease, entries, true).await?;
-        setup.store.release(lease).await
+        let stored = setup.store.append(&lease, entries, true).await;
+        setup.store.release(lease).await?;
+        stored
     }
 
     /// What somebody else has appended to the file since.
@@ -148,19 +149,20 @@ impl Shared {
         if found.rows.iter().all(|row| known.contains_key(&row.name)) {
             return Ok(());
         }
-        let lease = setup.store.acquire(session).await?;
+        let acquired = setup.store.acquire(session).await?;
         // Read again: until now somebody else could write.
         let result = async {
             let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
-            let last = entries.last().map_or(0, |entry| entry.seq);
+            let notice = acquired.notice(acquired.summary.updated_ms);
+            let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
             let more = import::more(bytes, found, &*setup.models, &self.names(&entries), last);
-            if more.is_empty() {
+            if notice.is_none() && more.is_empty() {
                 return Ok(());
             }
-            setup.store.append(&lease, more, true).await
+            setup.store.append(&acquired.lease, notice.into_iter().chain(more).collect(), true).await
         }
         .await;
-        setup.store.release(lease).await?;
+        setup.store.release(acquired.lease).await?;
         result
     }
 

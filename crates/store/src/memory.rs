@@ -7,7 +7,7 @@ use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vocab::{Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use crate::{faults, summary};
 
@@ -122,7 +122,7 @@ impl Store for MemoryStore {
         Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
     }
 
-    fn acquire(&self, id: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, id: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get_mut(id) {
             None => Err(faults::unknown_session(id)),
@@ -131,7 +131,8 @@ impl Store for MemoryStore {
                 session.leased = true;
                 session.epoch += 1;
                 session.new = None;
-                Ok(Lease { session: id.clone(), epoch: session.epoch, new: None })
+                let lease = Lease { session: id.clone(), epoch: session.epoch, new: None };
+                Ok(Acquired { lease, summary: session.summary.clone(), recovered: None })
             }
         })
     }

@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use crate::{faults, private};
 use append::Append;
@@ -138,7 +138,7 @@ impl Store for SqliteStore {
         Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
     }
 
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let session = session.clone();
         self.submit(|reply| Job::Errand(Errand::Acquire { session, reply }))
     }

@@ -47,6 +47,7 @@ impl Session {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
             None => self.go_live(outbox, true),
         }
+        self.log_repair();
         true
     }
 

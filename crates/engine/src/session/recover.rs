@@ -20,11 +20,10 @@ impl Session {
         let mut news = false;
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
         if self.ledger.last_seq() > 0 {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+            let mut page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            page.entries.retain(|entry| entry.seq <= self.ledger.last_seq());
             let branch = Branch::read(&page.entries);
-            if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
-                self.ledger.rebase(branch.last_seq);
-            }
             if let Some(text) = page.recovered {
                 self.ledger.log(Body::Recovered { text: text.into() });
             }
@@ -59,6 +58,13 @@ impl Session {
             self.tell_state();
         }
         Ok(())
+    }
+
+    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    pub(super) fn log_repair(&mut self) {
+        if let Some(text) = self.recovered.take() {
+            self.log(Body::Recovered { text: text.into() });
+        }
     }
 
     /// Lets go of the encoded history; the numbers that are told about it stay.

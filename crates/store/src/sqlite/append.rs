@@ -136,7 +136,7 @@ impl Writer {
             {
                 if committed {
                     held.done = Some(pending);
-                    (held.appended, held.uncertain) = (true, false);
+                    held.uncertain = false;
                 } else {
                     held.uncertain = true;
                 }

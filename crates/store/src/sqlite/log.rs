@@ -2,12 +2,12 @@
 //!
 //! Every record carries a checksum over all its columns. What fails it is damage:
 //!
-//! * At the end of the log the damaged records are cut off: their bytes move to the table `damaged`, the totals are
-//!   counted anew, and the next append follows the last whole record. Said once, in [`vocab::Page::recovered`].
-//!   While somebody is writing behind the damage nothing is cut; it is then no longer the end.
+//! * At the end of the log the damaged records are left out by whoever reads, and cut off by whoever takes the session
+//!   over: their bytes move to the table `damaged`, the totals are counted anew, and the next append follows the last
+//!   whole record. Said once, in [`vocab::Acquired::recovered`].
 //! * In the middle nothing is moved or deleted. The session opens: a [`Body::Recovered`] entry that names the record
 //!   and the reason stands in for it, what comes before and after is given as it is, and each page that has such a
-//!   stand-in says so in `recovered`.
+//!   stand-in says so in [`vocab::Page::recovered`].
 //!
 //! A record whose checksum is right but whose kind or words are unknown was written by a later version. It is no
 //! damage, is never cut, and reading it is a fault that names the kind.
@@ -203,8 +203,8 @@ pub(crate) fn damaged_end(connection: &Connection, key: i64, last_seq: u64) -> A
     Ok((!clean).then_some(whole + 1))
 }
 
-/// Moves the damaged end of a log to the side and counts the session anew. Gives the notice and the new totals.
-pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<(String, Summary)>> {
+/// Moves the damaged end of a log to the side and counts the session anew. Gives the notice.
+pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<String>> {
     immediate(connection, || {
         let Some(found) = rows::find(connection, id)? else { return Ok(None) };
         // Looked at again inside the transaction: another process may have cut it meanwhile.
@@ -222,7 +222,7 @@ pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<(St
              in the table `damaged`",
             from - 1
         );
-        Ok(Some((notice, totals)))
+        Ok(Some(notice))
     })
 }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Fault, Lease, Page, Query, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
 
 use super::append::{Append, Hot};
 use super::leases::{Held, owner};
@@ -31,7 +31,7 @@ pub(super) enum Job {
 
 /// Everything that is not an append; done one by one, in its place between the appends.
 pub(super) enum Errand {
-    Acquire { session: SessionId, reply: Reply<Lease> },
+    Acquire { session: SessionId, reply: Reply<Acquired> },
     Release { lease: Lease, reply: Reply<()> },
     Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
     Summary { session: SessionId, reply: Reply<Option<Summary>> },
@@ -206,15 +206,14 @@ impl Writer {
         }
     }
 
-    fn read(&mut self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
+    fn read(&self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
         let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
         let scan = log::scan(connection, id, found.key, found.summary.last_seq, after, limit)?;
-        let mut notices: Vec<String> = self.held.get_mut(id).and_then(|held| held.notice.take()).into_iter().collect();
+        let mut notices = Vec::new();
         if let Some(from) = scan.damaged_from {
-            notices.push(match self.cut(connection, id)? {
-                Some(notice) => notice,
-                None => format!("session {id} is damaged from entry {from} on, and its owner is still writing"),
-            });
+            notices.push(format!(
+                "session {id} is damaged from entry {from} on; the end is cut off when it is next opened"
+            ));
         }
         if !scan.stand_ins.is_empty() {
             let numbers: Vec<String> = scan.stand_ins.iter().map(u64::to_string).collect();

@@ -91,7 +91,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));
     assert_eq!(store.count(Query::default()).await.expect("a count"), 1);
     store.release(lease.clone()).await.expect("released");
-    let lease = store.acquire(&lease.session).await.expect("acquired");
+    let lease = store.acquire(&lease.session).await.expect("acquired").lease;
     let level = Some("high".into());
     append(store, &lease, vec![prompt(14, "later"), entry(15, Body::Thinking { level: level.clone() })]).await;
     let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");

@@ -9,8 +9,8 @@ use store::MemoryStore;
 use testkit::stories::{Recorder, Step, Teller, open_as_serve, read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{
-    Body, Delivery, Entry, Event, Fault, FaultKind, Later, Lease, NewSession, Page, Part, Query, SessionId, Store,
-    Summary, Verb, Which,
+    Acquired, Body, Delivery, Entry, Event, Fault, FaultKind, Later, Lease, NewSession, Page, Part, Query, SessionId,
+    Store, Summary, Verb, Which,
 };
 
 use super::ServeTeller;
@@ -126,7 +126,7 @@ impl Store for FullDisk {
     fn create(&self, new: NewSession) -> Lease {
         self.inner.create(new)
     }
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         self.inner.acquire(session)
     }
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
