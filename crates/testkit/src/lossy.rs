@@ -13,7 +13,9 @@ use std::time::Duration;
 use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use vocab::{Body, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, Body, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary,
+};
 
 use crate::sim::Dice;
 
@@ -157,11 +159,11 @@ impl LossyStore {
     /// Another owner takes the session over, writes a word into its log and leaves again. False when it is not there yet.
     pub fn steal(&self, session: &SessionId) -> bool {
         let mut state = self.lock();
-        let Ok(Some(summary)) = now(state.inner.summary(session)) else { return false };
         if let Some(lease) = state.leases.remove(session) {
             let _ = now(state.inner.release(lease));
         }
-        let Ok(lease) = now(state.inner.acquire(session)) else { return false };
+        let Ok(acquired) = now(state.inner.acquire(session)) else { return false };
+        let (lease, summary) = (acquired.lease, acquired.summary);
         let seq = summary.last_seq + 1;
         let body = Body::Recovered { text: "somebody else was here".into() };
         let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body });
@@ -327,12 +329,12 @@ impl Store for LossyStore {
         state.leases.insert(lease.session.clone(), lease.clone());
         lease
     }
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let id = session.clone();
         self.change(Duration::ZERO, move |state| {
-            let lease = now(state.inner.acquire(&id))?;
-            state.leases.insert(id, lease.clone());
-            Ok(lease)
+            let acquired = now(state.inner.acquire(&id))?;
+            state.leases.insert(id, acquired.lease.clone());
+            Ok(acquired)
         })
     }
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
