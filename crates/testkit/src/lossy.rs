@@ -24,8 +24,11 @@ const YIELDS_MAX: u64 = 4;
 /// Who was told that its lease is gone has this long to stop writing.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// One process's way to the store. After a loss that process is dead: nothing it asks is answered any more, and
+/// [`LossyStore::process`] gives the next one its own.
 #[derive(Clone)]
 pub struct LossyStore {
+    life: u64,
     state: Arc<Mutex<State>>,
     fail_in: Arc<AtomicU64>,
     reads_fail_in: Arc<AtomicU64>,
@@ -43,7 +46,7 @@ struct State {
     leases: HashMap<SessionId, Lease>,
     /// Leases whose owner was told that they are gone, and when.
     lost: Vec<(SessionId, u64, Instant)>,
-    /// Grows with each loss: what was on its way before it belongs to a dead process.
+    /// Grows with each loss.
     life: u64,
     waits_ms: Vec<u64>,
     /// `None`: nobody is made to wait for nothing.
@@ -98,11 +101,22 @@ impl LossyStore {
             findings: Vec::new(),
         };
         let count = || Arc::new(AtomicU64::new(0));
-        Self { state: Arc::new(Mutex::new(state)), fail_in: count(), reads_fail_in: count(), read_wait_ms: count() }
+        Self {
+            life: 0,
+            state: Arc::new(Mutex::new(state)),
+            fail_in: count(),
+            reads_fail_in: count(),
+            read_wait_ms: count(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a process that starts now.
+    pub fn process(&self) -> Self {
+        Self { life: self.lock().life, ..self.clone() }
     }
 
     // ---- what the test does to it ---------------------------------------------------------------------------------
@@ -110,6 +124,10 @@ impl LossyStore {
     /// The `n`-th append from now fails (1 = the next one); the ones after it work again.
     pub fn fail_append(&self, n: u64) {
         self.fail_in.store(n, Ordering::Relaxed);
+    }
+    /// The append that is to fail has not come yet.
+    pub fn is_to_fail(&self) -> bool {
+        self.fail_in.load(Ordering::Relaxed) > 0
     }
     /// The `n`-th read from now fails.
     pub fn fail_read(&self, n: u64) {
@@ -197,11 +215,17 @@ impl LossyStore {
         wait: Duration,
         look: impl FnOnce(&MemoryStore) -> Later<'static, Result<T, Fault>> + Send + 'static,
     ) -> Later<'static, Result<T, Fault>> {
-        let (store, yields, life) = (self.clone(), self.yields(), self.lock().life);
+        let (store, yields) = (self.clone(), self.yields());
         Box::pin(async move {
             pass(yields, wait).await;
-            let state = store.lock();
-            if state.life == life { now(look(&state.inner)) } else { Err(dead()) }
+            let seen = {
+                let state = store.lock();
+                (state.life == store.life).then(|| now(look(&state.inner)))
+            };
+            match seen {
+                Some(seen) => seen,
+                None => std::future::pending().await,
+            }
         })
     }
 
@@ -213,28 +237,39 @@ impl LossyStore {
         change: impl FnOnce(&mut State) -> Result<T, Fault> + Send + 'static,
     ) -> Later<'static, Result<T, Fault>> {
         let (reply, answer) = oneshot::channel();
+        // It is dropped unsaid when the process dies.
+        let answer = Box::pin(async move {
+            match answer.await {
+                Ok(answer) => answer,
+                Err(_) => std::future::pending().await,
+            }
+        });
         let yields = self.yields();
         let mut state = self.lock();
-        let (number, life) = (state.next, state.life);
+        if state.life != self.life {
+            return answer;
+        }
+        let number = state.next;
         state.next += 1;
         let job = Box::new(move |state: &mut State| {
+            // Whoever asked may be gone: it is done all the same.
             let _ = reply.send(change(state));
         });
         state.flying.push_back(Flying { number, ready: false, job });
         if yields == 0 && wait.is_zero() {
             state.land(number);
-            return Box::pin(async move { answer.await.unwrap_or_else(|_| Err(dead())) });
+            return answer;
         }
         drop(state);
         let store = self.clone();
         tokio::spawn(async move {
             pass(yields, wait).await;
             let mut state = store.lock();
-            if state.life == life {
+            if state.life == store.life {
                 state.land(number);
             }
         });
-        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(dead())) })
+        answer
     }
 }
 
@@ -245,10 +280,6 @@ async fn pass(yields: u64, wait: Duration) {
     if !wait.is_zero() {
         tokio::time::sleep(wait).await;
     }
-}
-
-fn dead() -> Fault {
-    Fault::new(FaultKind::Store, "the process that asked is dead")
 }
 
 /// A store with these appends, open to whoever comes.

@@ -97,7 +97,7 @@ impl World {
                 running: self.running.clone(),
                 log: self.weather.intent.then(|| (self.store.clone(), self.findings.clone())),
             }),
-            store: Arc::new(self.store.clone()),
+            store: Arc::new(self.store.process()),
             archive: Arc::new(NoArchive),
             preferences: Arc::new(Notebook::default()),
             ids: self.ids.clone(),
