@@ -81,13 +81,13 @@ fn a_workspace_that_holds_everything_is_warned_about() {
     let place = Place::new();
     let home = std::fs::canonicalize(place.work()).unwrap();
     let place = place.env("HOME", home.to_str().unwrap());
-    let warned = "the workspace is your home directory: everything in it may be read without a question";
+    let warned = "the workspace is your home directory: tools may read all of it";
     for args in [&["run", "hi"] as &[&str], &["repl"], &["serve"], &["loaf"], &["acp"], &["rpc"]] {
         let ran = place.run(args);
         assert_eq!(ran.err.matches(warned).count(), 1, "{args:?}: {}", ran.err);
     }
     let ran = place.run(&["run", "--workspace", "/", "hi"]);
-    assert!(ran.err.contains("the workspace is the root of all files"), "{}", ran.err);
+    assert!(ran.err.contains("the workspace is the whole file system"), "{}", ran.err);
     assert!(!Place::new().run(&["run", "hi"]).err.contains("the workspace is"));
 }
 
