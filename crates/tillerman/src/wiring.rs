@@ -167,15 +167,19 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone())),
+        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
     let mut protected = vec![setup.data.clone(), setup.config.clone()];
     // A models file can name commands, so writing it is as good as running them.
     protected.extend(agent::files(&setup.agent_dir));
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools =
-        tools::Options { protected, secrets: secrets.clone(), search, ..tools::Options::new(setup.data.join("spill")) };
+    let tools = tools::Options {
+        protected,
+        secrets: secrets.clone(),
+        search,
+        ..tools::Options::new(store::spill_dir(&setup.data))
+    };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
     let sources = catalogue.census();
