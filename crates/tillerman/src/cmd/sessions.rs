@@ -29,7 +29,7 @@ pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
-    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()));
+    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
     match verb {
         SessionsVerb::List { workspace, limit, all, json } => {
             let directory = workspace.map(|directory| self::workspace(Some(&directory))).transpose()?;
