@@ -7,6 +7,7 @@ mod compact;
 mod companions;
 mod consult;
 mod dialog;
+mod ending;
 mod errands;
 mod fallback;
 mod inspect;
@@ -30,8 +31,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer,
-    TurnId, Usage, Verb,
+    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Tool, ToolServer, TurnId,
+    Usage, Verb,
 };
 
 use crate::Shared;
@@ -167,6 +168,12 @@ pub(crate) struct Session {
     results_unloaded: u64,
     context_unloaded: u64,
     stopping: Vec<oneshot::Sender<()>>,
+    /// Somebody came. Until then whoever opened the session is on the way.
+    was_joined: bool,
+    /// It cannot go on, and everybody was told.
+    is_over: bool,
+    /// The command that is being looked at, should we break on it.
+    answering: Option<(Arc<Outbox>, Tag)>,
     asked_busy: Vec<oneshot::Sender<bool>>,
 }
 
@@ -255,11 +262,15 @@ impl Session {
             moved_at: Instant::now(),
             stall_timer: Box::pin(tokio::time::sleep(STALL)),
             stopping: Vec::new(),
+            was_joined: false,
+            is_over: false,
+            answering: None,
             asked_busy: Vec::new(),
         }
     }
 
-    pub(crate) async fn run(mut self) {
+    /// Until nobody needs it any more, or until it cannot go on.
+    async fn live(&mut self) {
         let mut slice = 0;
         loop {
             let happening = poll_fn(|context| self.poll(context)).await;
@@ -270,7 +281,12 @@ impl Session {
                 break;
             }
             self.happen(happening).await;
-            self.settle().await;
+            if !self.is_over {
+                self.settle().await;
+            }
+            if self.is_over {
+                break;
+            }
             self.drop_errands();
             self.tell_servers();
             self.tell_settled();
@@ -291,36 +307,6 @@ impl Session {
                 tokio::task::yield_now().await;
             }
         }
-        self.refuse_the_rest();
-        self.say_goodbye();
-        let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
-        self.shared.forget(&self.id);
-        for stopped in self.stopping.drain(..) {
-            let _ = stopped.send(());
-        }
-    }
-
-    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
-    fn refuse_the_rest(&mut self) {
-        self.mailbox.close();
-        while let Ok(mail) = self.mailbox.try_recv() {
-            match mail {
-                Mail::Verb { outbox, tag, .. } => {
-                    let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                    outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
-                }
-                Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
-                Mail::Stop(stopped) => self.stopping.push(stopped),
-                Mail::Trouble(trouble) => self.shared.companions.keep_unheard(trouble),
-                Mail::Join { .. }
-                | Mail::Leave { .. }
-                | Mail::Rebind { .. }
-                | Mail::State(_)
-                | Mail::Companions
-                | Mail::Deserted(_)
-                | Mail::Busy(_) => {}
-            }
-        }
     }
 
     /// Nothing runs and nothing is unwritten.
@@ -330,7 +316,8 @@ impl Session {
 
     /// Nobody is here, nothing runs and nothing waits.
     fn is_deserted(&self) -> bool {
-        self.ledger.peers().is_empty()
+        self.was_joined
+            && self.ledger.peers().is_empty()
             && self.catchers.is_empty()
             && self.lane.due().is_none()
             && self.turn.is_none()
@@ -346,7 +333,7 @@ impl Session {
     /// Under the registry's lock, so that nobody finds the session between the look and the closing.
     fn close_if_unheard(&mut self) -> bool {
         let shared = self.shared.clone();
-        shared.alone(|| {
+        shared.registry.alone(|| {
             let free = self.mailbox.is_empty();
             if free {
                 self.mailbox.close();

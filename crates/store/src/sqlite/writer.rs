@@ -5,8 +5,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -49,7 +47,6 @@ pub(super) struct Writer {
     inbox: Receiver<Job>,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<Job>,
-    waiting: Arc<AtomicUsize>,
 }
 
 /// What a connection is good for after a job.
@@ -60,9 +57,9 @@ pub(super) enum Trust {
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, waiting: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>) -> Self {
         let owner = owner();
-        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new(), waiting }
+        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new() }
     }
 
     /// Ends when the store is dropped and everything queued is done.
@@ -126,9 +123,7 @@ impl Writer {
     }
 
     fn next(&mut self) -> Option<Job> {
-        let job = self.taken.pop_front()?;
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        Some(job)
+        self.taken.pop_front()
     }
 
     /// The append and its neighbours: reads in between keep their place.
@@ -216,8 +211,7 @@ impl Writer {
             ));
         }
         if !scan.stand_ins.is_empty() {
-            let numbers: Vec<String> = scan.stand_ins.iter().map(u64::to_string).collect();
-            notices.push(format!("session {id}: damaged records in the log: {}", numbers.join(", ")));
+            notices.push(format!("session {id}: damaged records in the log: {}", scan.stand_ins.join(", ")));
         }
         let recovered = (!notices.is_empty()).then(|| notices.join("; "));
         Ok(Page { entries: scan.entries, recovered })

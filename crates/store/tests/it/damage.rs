@@ -193,3 +193,45 @@ async fn a_record_of_a_later_version_is_named_and_never_cut() {
     assert_eq!(store.summary(&SessionId::from("s")).await.unwrap().unwrap().last_seq, 4);
     assert_eq!(store.read(&id, 3, 100).await.unwrap().entries.len(), 1, "the rest can be read");
 }
+
+#[tokio::test]
+async fn a_wrong_end_in_the_sessions_row_costs_nothing_and_is_put_right() {
+    for last_seq in [100_000_000, i64::MAX, 0, 2, -7] {
+        let home = tempfile::tempdir().unwrap();
+        let id = written(home.path(), 5).await;
+        raw(home.path()).execute("UPDATE sessions SET last_seq = ?1", [last_seq]).unwrap();
+        let store = SqliteStore::new(home.path().to_owned());
+        for limit in [usize::MAX, 3] {
+            let page = store.read(&id, 0, limit).await.unwrap();
+            assert_eq!(page.entries.len(), limit.min(5), "{last_seq}: what is there can be read");
+        }
+        let acquired = store.acquire(&id).await.unwrap();
+        assert_eq!((acquired.summary.last_seq, acquired.summary.messages), (5, 5), "{last_seq}");
+        assert!(acquired.recovered.is_some(), "{last_seq}: it is said");
+        assert_eq!(set_aside(home.path()), 0, "{last_seq}: nothing of it was damaged");
+        store.append(&acquired.lease, vec![said(6, "message 6")], false).await.unwrap();
+        assert_eq!(texts(&store, &id).await.len(), 6);
+    }
+}
+
+#[tokio::test]
+async fn a_gap_is_one_record_however_wide_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let id = written(home.path(), 9).await;
+    // Rows 3 to 7 are gone; and one with an impossible number stands at the end.
+    raw(home.path()).execute("DELETE FROM entries WHERE seq BETWEEN 3 AND 7", []).unwrap();
+    let sql = "INSERT INTO entries SELECT key, 9000000000000, 9, 0, 'title', x'7b7d', 0 FROM sessions";
+    raw(home.path()).execute(sql, []).unwrap();
+    let store = SqliteStore::new(home.path().to_owned());
+    for _ in 0..2 {
+        let page = store.read(&id, 0, usize::MAX).await.unwrap();
+        let seqs: Vec<(u64, u64)> = page.entries.iter().map(|it| (it.seq, it.parent)).collect();
+        assert_eq!(seqs, [(1, 0), (2, 1), (7, 2), (8, 7), (9, 8)]);
+        assert!(text(&page.entries[2]).contains("records 3 to 7 "), "{}", text(&page.entries[2]));
+        assert!(page.recovered.unwrap().contains("3 to 7"));
+        let acquired = store.acquire(&id).await.unwrap();
+        assert_eq!(acquired.summary.last_seq, 9);
+        store.release(acquired.lease).await.unwrap();
+    }
+    assert_eq!(set_aside(home.path()), 1, "the impossible one");
+}

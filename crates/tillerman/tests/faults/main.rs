@@ -21,6 +21,7 @@ mod loaf_lines;
 mod log;
 mod model;
 mod power;
+mod resume;
 mod rpc_flow;
 mod rpc_lines;
 mod safety;
