@@ -41,8 +41,10 @@ pub struct Options {
     pub spill_dir: PathBuf,
     /// The user's home; see [`workspace::Guard::home`].
     pub home: Option<PathBuf>,
-    /// Paths that only full access may write, such as the data and config directories.
+    /// Paths that only full access may write, such as the data and config directories; see [`workspace::Guard`].
     pub protected: Vec<PathBuf>,
+    /// Paths that no tool reads or writes: our own keys and conversations; see [`workspace::Guard`].
+    pub secret_paths: Vec<PathBuf>,
     /// The binary that becomes the leash of a command; see [`leash`].
     pub exe: PathBuf,
     /// See [`shell::Options`].
@@ -58,6 +60,7 @@ impl Options {
             spill_dir: spill_dir.into(),
             home: std::env::home_dir(),
             protected: Vec::new(),
+            secret_paths: Vec::new(),
             exe: PathBuf::from("/proc/self/exe"),
             keep_env: Vec::new(),
             secrets: Vec::new(),
@@ -86,6 +89,7 @@ impl Builtin {
         let guard = workspace::Guard {
             home: self.options.home.clone(),
             protected: self.options.protected.clone(),
+            secret: self.options.secret_paths.clone(),
             spill_dir: Some(self.spill_dir(session)),
         };
         Workspace::open(path, guard).map(Arc::new)

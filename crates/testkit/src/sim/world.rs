@@ -9,7 +9,7 @@ use engine::{Config, Engine, Ports, Slow};
 use vocab::{
     Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Errand, ErrandKind,
     ErrandResult, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open,
-    Overflow, Part, QueueVerb, Reply, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb, Which,
 };
 
 use super::SESSION;
@@ -326,6 +326,7 @@ impl World {
                     name: (*name).into(),
                     description: "host".into(),
                     schema: Json::empty_object(),
+                    required: Required::DangerFullAccess,
                 };
                 Verb::OfferTools { tools: names.iter().map(tool).collect() }
             }

@@ -100,7 +100,8 @@ fn needs(args: &BashArgs, workspace: &Workspace) -> Required {
 }
 
 fn only_reads(args: &BashArgs, workspace: &Workspace) -> bool {
-    if !matches!(args.terminal(), Ok(None)) {
+    // A search of a workspace in which our own keys or conversations lie could find them.
+    if !matches!(args.terminal(), Ok(None)) || workspace.holds_secrets() {
         return false;
     }
     // A directory that cannot be resolved cannot be run in either; what it needs does not matter then.

@@ -15,6 +15,7 @@ mod protect;
 mod race;
 mod read;
 mod search;
+mod secret;
 mod shell_background;
 mod shell_controlled;
 mod shell_ending;
