@@ -29,6 +29,8 @@ pub(crate) struct Desk {
     /// Every session this peer is on.
     on: HashMap<SessionId, Handle>,
     current: Option<SessionId>,
+    /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
+    answers: bool,
     /// A session the peer was moved to: what it said first, and the private outbox that it still speaks to.
     shown_later: Vec<Told>,
     rebind: Option<(Handle, Arc<Outbox>)>,
@@ -36,7 +38,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
-        Self { shared, outbox, on: HashMap::new(), current: None, shown_later: Vec::new(), rebind: None }
+        Self { shared, outbox, on: HashMap::new(), current: None, answers: true, shown_later: Vec::new(), rebind: None }
     }
 
     /// Runs until the peer lets go of its end.
@@ -136,12 +138,14 @@ impl Desk {
     // ---- which session ------------------------------------------------------------------------------------------
 
     async fn open(&mut self, tag: Tag, open: Open) -> Result<(), Fault> {
+        self.answers = open.answers;
         for _ in 0..OPEN_TRIES {
             let (handle, resumed) = self.shared.open(open.clone()).await?;
             let id = handle.id.clone();
             let (joined, answer) = oneshot::channel();
             let servers = open.servers.clone();
-            let join = Mail::Join { outbox: self.outbox.clone(), tag, after: open.after, resumed, servers, joined };
+            let (outbox, after, answers) = (self.outbox.clone(), open.after, open.answers);
+            let join = Mail::Join { outbox, tag, after, resumed, answers, servers, joined };
             if handle.mail.send(join).await.is_err() {
                 continue;
             }
@@ -178,8 +182,8 @@ impl Desk {
         // The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
         let aside = Outbox::new(self.outbox.peer, crate::Slow::Drop);
         let (joined, _) = oneshot::channel();
-        let servers = Vec::new();
-        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, servers, joined };
+        let (answers, servers) = (self.answers, Vec::new());
+        let join = Mail::Join { outbox: aside.clone(), tag: Tag(0), after: None, resumed, answers, servers, joined };
         let gone = || Fault::new(FaultKind::Internal, "the session ended while it was opened");
         handle.mail.send(join).await.map_err(|_| gone())?;
         let mut told = Vec::new();

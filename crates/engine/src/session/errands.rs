@@ -54,6 +54,11 @@ impl Default for Serving {
 }
 
 impl Serving {
+    /// Whether a controller is doing something for a call.
+    pub(super) fn is_out(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Ready when there is an order, or when nobody waits for some errand any more.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Order>> {
         if let Poll::Ready(order) = self.orders.poll_recv(context) {

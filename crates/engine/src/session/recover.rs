@@ -2,12 +2,20 @@
 
 use std::future::poll_fn;
 
-use vocab::{Body, Event, Fault, FaultKind, Stop, TurnEnd, Usage};
+use tokio::time::Duration;
+use vocab::{Body, Event, Fault, FaultKind, Page, Shell, Stop, TurnEnd, Usage};
 
+use super::intent::Intent;
 use super::{Session, Work};
-use crate::bill::Bill;
 use crate::history::{Branch, History, lost_result};
 use crate::lane::TurnOver;
+use crate::logged::Logged;
+use crate::turn::Effect;
+
+/// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
+/// failure, and so on up to the other.
+const MEND_WAIT: Duration = Duration::from_secs(1);
+const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
 
 impl Session {
     /// Reads the branch back when it is not in memory, and closes what a dead process left open: each open call gets
@@ -17,16 +25,45 @@ impl Session {
             return Ok(());
         }
         self.await_commits().await?;
-        let mut news = false;
+        let page = match self.ledger.last_seq() {
+            0 => None,
+            _ => Some(self.shared.ports.store.read(&self.id, 0, usize::MAX).await?),
+        };
+        self.take_log(page)
+    }
+
+    /// As [`Session::load`] for the next model call, which is made when the log was read. The session goes on listening.
+    pub(super) fn load_for_call(&mut self) {
+        if !self.ledger.is_settled() {
+            return self.when_written(Intent::CallModel);
+        }
+        self.work = Work::Load(self.shared.ports.store.read(&self.id, 0, usize::MAX));
+    }
+
+    pub(super) fn loaded_for_call(&mut self, page: Result<Page, Fault>) {
+        self.work = Work::Nothing;
+        // What came in meanwhile is not in what was read: it is read again.
+        let is_whole = |page: &Page| page.entries.last().is_none_or(|entry| entry.seq >= self.ledger.last_seq());
+        let taken = match page {
+            Ok(page) if self.ledger.is_settled() && is_whole(&page) => self.take_log(Some(page)),
+            Ok(_) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        match taken {
+            Ok(()) => self.fx.push(Effect::CallModel),
+            Err(fault) => self.with_turn(|turn, fx| {
+                turn.abort(fault, fx);
+            }),
+        }
+    }
+
+    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+        let (mut news, mut lost) = (false, Vec::new());
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
-        if self.ledger.last_seq() > 0 {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+        if let Some(page) = page {
             let branch = Branch::read(&page.entries);
             if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
                 self.ledger.rebase(branch.last_seq);
-            }
-            if let Some(text) = page.recovered {
-                self.ledger.log(Body::Recovered { text: text.into() });
             }
             history.rebuild(&branch, self.current_turn().as_ref());
             if let Some(off) = &branch.gadgets_off
@@ -43,22 +80,34 @@ impl Session {
                 self.spec = None;
                 news = true;
             }
-            self.logged_thinking = branch.thinking.clone().flatten();
-            if *self.todos != *branch.todos {
-                self.todos = branch.todos.as_slice().into();
-                news = true;
+            news |= *self.ledger.logged().todos != *branch.todos;
+            self.ledger.found(Logged {
+                thinking: branch.thinking.clone().flatten(),
+                todos: branch.todos.as_slice().into(),
+                ..self.ledger.logged().clone()
+            });
+            if let Some(text) = page.recovered {
+                self.ledger.log(Body::Recovered { text: text.into() });
             }
             if self.turn.is_none() {
-                // What a failed write had us count is not in the log.
-                self.spent = Bill::of(&page.entries).total();
-                self.repair(branch);
+                lost = self.repair(branch);
             }
         }
+        self.client_keeps_time = history.chat.keeps_time();
         self.history = Some(history);
+        for shell in lost {
+            self.log(Body::Shell(shell));
+        }
         if news {
             self.tell_state();
         }
         Ok(())
+    }
+
+    /// As [`Session::load`], unless something runs: then the log is in order, whoever runs reads it when it needs it, and
+    /// nothing that is told meanwhile waits for the disk.
+    pub(super) async fn load_at_rest(&mut self) -> Result<(), Fault> {
+        if self.lane.is_busy() { Ok(()) } else { self.load().await }
     }
 
     /// Lets go of the encoded history; the numbers that are told about it stay.
@@ -82,7 +131,8 @@ impl Session {
         Ok(())
     }
 
-    fn repair(&mut self, branch: Branch) {
+    /// Closes what is open, and returns what is to be said of commands that did not end.
+    fn repair(&mut self, branch: Branch) -> Vec<Shell> {
         for ask in branch.open_asks {
             if !self.asks.contains_key(&ask.id) {
                 self.ledger.log(Body::AskClosed { ask: ask.id, end: vocab::AskEnd::Withdrawn });
@@ -93,7 +143,6 @@ impl Session {
             self.ledger.log(Body::CallEnded { turn, result: lost_result(&call) });
         }
         if let Some(turn) = branch.open_turn {
-            self.spent.add(&branch.open_usage);
             let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
             self.ledger.log(Body::TurnEnded(TurnEnd {
                 turn,
@@ -108,6 +157,11 @@ impl Session {
             let text = format!("{lost} tool call(s) had no result and were closed with an error");
             self.ledger.log(Body::Recovered { text: text.into() });
         }
+        if !branch.unrestored.is_empty() {
+            let files = branch.unrestored.join(", ");
+            let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
+            self.ledger.log(Body::Recovered { text: text.into() });
+        }
         if self.lane.list().len() == 0 {
             let mut waiting = branch.waiting;
             for item in &mut waiting {
@@ -119,11 +173,14 @@ impl Session {
                 self.settle_item(&item, vocab::ItemEnd::Dropped);
             }
         }
+        self.lost_shells(branch.open_shells)
     }
 
-    /// The log could not be written: the turn ends, nothing after the failure is told, and the next message tries
-    /// again from what the store really has.
+    /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
+    /// the store really has.
     pub(super) fn store_failed(&mut self, fault: Fault) {
+        let waited = !self.queued_in_log.is_empty();
+        let rested = self.lane.rests();
         // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
         self.senders.extend(self.lane.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
         self.queued_in_log.clear();
@@ -141,6 +198,9 @@ impl Session {
         self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();
         self.return_home();
+        self.take_back_changes();
+        self.fail_jobs(&fault);
+        self.fail_shells(&fault);
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
@@ -158,10 +218,36 @@ impl Session {
         if fault.kind == FaultKind::SessionBusy {
             // Somebody else owns the session now; whoever is here has to come in again.
             self.ledger.emit(Event::Gone { fault });
+        } else if (waited || rolled_back.reopened) && !rested {
+            self.mend_later();
         }
         if was_running || self.lane.is_busy() {
             self.lane_goes_on(TurnOver::Failed);
         }
-        self.tell_queue();
+    }
+
+    /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that
+    /// grows with every failure.
+    fn mend_later(&mut self) {
+        let wait = self.mend_wait.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));
+        self.mend_wait = Some(wait);
+        self.mending = Some(Box::pin(tokio::time::sleep(wait)));
+    }
+
+    pub(super) async fn mend(&mut self) {
+        self.mending = None;
+        if self.lane.is_busy() || !self.stopping.is_empty() {
+            return;
+        }
+        match self.load().await {
+            Ok(()) => {
+                let acts = self.lane.release(self.now_ms());
+                self.act(acts);
+                self.tell_queue();
+            }
+            // A write that failed has set the clock already.
+            Err(_) if self.mending.is_some() => {}
+            Err(_) => self.mend_later(),
+        }
     }
 }

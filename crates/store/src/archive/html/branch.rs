@@ -137,26 +137,19 @@ impl<'a> Totals<'a> {
         let mut open = Usage::default();
         for entry in entries {
             match &entry.body {
-                Body::TurnStarted { .. } => add(&mut totals.usage, &std::mem::take(&mut open)),
-                Body::Assistant { message, .. } => add(&mut open, &message.usage),
+                Body::TurnStarted { .. } => totals.usage.add(&std::mem::take(&mut open)),
+                Body::Assistant { message, .. } => open.add(&message.usage),
+                Body::Spent { turn: Some(_), usage, .. } => open.add(usage),
+                Body::Spent { turn: None, usage, .. } => totals.usage.add(usage),
                 Body::TurnEnded(end) => {
                     open = Usage::default();
-                    add(&mut totals.usage, &end.usage);
+                    totals.usage.add(&end.usage);
                 }
-                Body::Compacted(compaction) => add(&mut totals.usage, &compaction.usage),
+                Body::Compacted(compaction) => totals.usage.add(&compaction.usage),
                 _ => {}
             }
         }
-        add(&mut totals.usage, &open);
+        totals.usage.add(&open);
         totals
     }
-}
-
-// A provider may report nonsense: a sum stops at the top.
-fn add(sum: &mut Usage, more: &Usage) {
-    sum.input = sum.input.saturating_add(more.input);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.estimated |= more.estimated;
 }
