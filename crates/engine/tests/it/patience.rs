@@ -73,13 +73,9 @@ async fn a_model_may_think_in_silence_as_long_as_its_client_lets_it() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     let start = Instant::now();
-    let ended = async {
-        let mut all = Vec::new();
-        while !all.iter().any(|told: &Told| matches!(&told.event, Event::Text { .. })) {
-            assert!(actor.peer.events(&mut all).await);
-        }
-    };
-    ended.await;
+    while !actor.told.iter().any(|told| matches!(&told.event, Event::Text { .. })) {
+        assert!(actor.peer.events(&mut actor.told).await);
+    }
     assert!(start.elapsed() >= minutes(60));
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }
