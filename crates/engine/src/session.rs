@@ -406,7 +406,7 @@ impl Session {
                 self.work = Work::Nothing;
                 self.with_turn(|turn, fx| turn.retry_due(fx));
             }
-            Happening::Compacted(result) => self.compaction_done(result).await,
+            Happening::Compacted(result) => self.compaction_done(result),
             Happening::Stalled => {
                 let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
                 self.cancel_compaction(fault.clone());

@@ -11,7 +11,7 @@ use crate::compaction::{self, Compacted, Job, Trace};
 use crate::history::History;
 use crate::lane::TurnOver;
 use crate::outbox::Outbox;
-use crate::turn::Turn;
+use crate::turn::{Effect, Turn};
 
 /// A compaction that comes after the running turn and before the next one.
 pub(super) struct NextCompaction {
@@ -87,7 +87,7 @@ impl Session {
         let has_switched = self.has_switched();
         if (is_due || has_switched) && !self.ledger.is_settled() {
             // A summary is made of what is written; an interrupt does not wait for that.
-            self.when_written(Intent::CallModel);
+            self.when_written(Intent::Then(Effect::CallModel));
             return true;
         }
         if has_switched
@@ -156,7 +156,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
+    pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
         let Work::Compact { reason, model, trace, then, meanwhile, .. } =
             std::mem::replace(&mut self.work, Work::Nothing)
         else {
@@ -176,7 +176,9 @@ impl Session {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
-            AfterCompact::CallModel => self.send_after_compaction().await,
+            AfterCompact::CallModel if self.history.is_some() => self.send_request(),
+            // The model was switched meanwhile.
+            AfterCompact::CallModel => self.load_for_call(),
             AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
         }
     }
@@ -248,15 +250,5 @@ impl Session {
             history.compacted(seq);
         }
         compaction
-    }
-
-    /// The call that waited for a compaction. The model may have been switched meanwhile.
-    async fn send_after_compaction(&mut self) {
-        match self.load().await {
-            Ok(()) => self.send_request(),
-            Err(fault) => self.with_turn(|turn, fx| {
-                turn.abort(fault, fx);
-            }),
-        }
     }
 }

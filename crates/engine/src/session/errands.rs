@@ -161,6 +161,11 @@ impl Session {
     /// The peer left, and with it what it offered.
     pub(super) fn server_left(&mut self, peer: PeerId) {
         self.serving.offers.retain(|(owner, _)| *owner != peer);
+        self.forget_errands(peer);
+    }
+
+    /// The peer does not know of what it was asked to do any more; nobody else's clock would end it.
+    pub(super) fn forget_errands(&mut self, peer: PeerId) {
         for errand in self.serving.open.extract_if(.., |errand| errand.peer == peer) {
             let _ = errand.done.send(ErrandResult::Failed(GONE.into()));
         }

@@ -13,6 +13,7 @@ use vocab::{Call, CallContext, Outcome, Required, Tool};
 
 use super::{Session, Work, guarded};
 use crate::images;
+use crate::turn::Effect;
 
 /// What waits for the log.
 pub(super) enum Intent {
@@ -21,8 +22,8 @@ pub(super) enum Intent {
         tool: Arc<dyn Tool>,
         granted: Required,
     },
-    /// A summary is made of what is written.
-    CallModel,
+    /// A history is read, and a summary made, of what is written.
+    Then(Effect),
 }
 
 impl Session {
@@ -54,7 +55,7 @@ impl Session {
         let Work::Intent { intent, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
         match intent {
             Intent::Run { call, tool, granted } => self.start_tool(call, &tool, granted),
-            Intent::CallModel => self.fx.push(crate::turn::Effect::CallModel),
+            Intent::Then(effect) => self.fx.push(effect),
         }
     }
 

@@ -12,6 +12,7 @@ use vocab::{
 };
 
 use super::consult::Point;
+use super::intent::Intent;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
 use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
@@ -64,6 +65,9 @@ impl Session {
             Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
             Effect::FallBack(fault) => self.fall_back(fault),
+            Effect::Compact(reason) if !self.ledger.is_settled() => {
+                self.when_written(Intent::Then(Effect::Compact(reason)));
+            }
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
                 let ready = match self.load().await {

@@ -35,7 +35,7 @@ impl Session {
     /// As [`Session::load`] for the next model call, which is made when the log was read. The session goes on listening.
     pub(super) fn load_for_call(&mut self) {
         if !self.ledger.is_settled() {
-            return self.when_written(Intent::CallModel);
+            return self.when_written(Intent::Then(Effect::CallModel));
         }
         self.work = Work::Load(self.shared.ports.store.read(&self.id, 0, usize::MAX));
     }

@@ -20,8 +20,6 @@ impl Session {
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
                     self.can_answer(peer, answers);
-                }
-                if is_on {
                     self.start_servers(peer, servers);
                 }
                 let _ = joined.send(is_on);

@@ -153,3 +153,52 @@ impl<'a> Totals<'a> {
         totals
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use vocab::{AssistantMessage, Finish, MessageEnd, Mode, NewSession, Stop, TurnEnd};
+
+    use super::*;
+    use crate::summary;
+
+    #[test]
+    fn the_page_counts_what_the_list_counts_whatever_a_server_says() {
+        let usage = |tokens| Usage { input: tokens, output: tokens / 2, cache_read: tokens, ..Usage::default() };
+        let message = |tokens| AssistantMessage {
+            blocks: Vec::new(),
+            model: "m".into(),
+            end: MessageEnd::Finished(Finish::Stop),
+            usage: usage(tokens),
+        };
+        let end = |tokens| TurnEnd {
+            turn: "t".into(),
+            stop: Stop::EndTurn,
+            iterations: 0,
+            usage: usage(tokens),
+            mutations: Vec::new(),
+            fault: None,
+        };
+        for tokens in [7, vocab::TOKENS_MAX, u64::MAX] {
+            let bodies = [
+                Body::TurnStarted { turn: "t".into() },
+                Body::Assistant { turn: Some("t".into()), message: message(tokens) },
+                Body::Spent { turn: Some("t".into()), call: None, model: "m".into(), usage: usage(1) },
+                Body::TurnEnded(end(tokens)),
+                Body::Spent { turn: None, call: None, model: "m".into(), usage: usage(tokens) },
+            ];
+            let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
+            let entries: Vec<Arc<Entry>> = bodies.into_iter().enumerate().map(entry).collect();
+            let mut listed = summary::blank(&NewSession {
+                id: "s".into(),
+                workspace: "/".into(),
+                model: "m".into(),
+                mode: Mode::Prompt,
+                at_ms: 0,
+                parent: None,
+            });
+            entries.iter().for_each(|entry| summary::fold(&mut listed, entry));
+            let path: Vec<&Entry> = entries.iter().map(|entry| &**entry).collect();
+            assert_eq!(Totals::count(&entries, &path).usage, listed.usage, "{tokens}");
+        }
+    }
+}
