@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::names::Family;
 use crate::{
     Account, Answer, AskId, AskKind, CompactionPolicy, ErrandResult, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice,
-    Opinion, Part, PeerId, Query, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase, ToolServer,
+    Opinion, Part, PeerId, Query, Required, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase, ToolServer,
     TurnId,
 };
 
@@ -283,10 +283,13 @@ pub enum Change {
     },
 }
 
-/// A tool that lives with the controller.
+/// A tool that lives with the controller, or with a companion.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostTool {
     pub name: Arc<str>,
     pub description: Arc<str>,
     pub schema: Json,
+    /// What a companion's tool needs; its calls are judged like those of our own. A controller runs its tools itself and
+    /// answers for them: there it does not count.
+    pub required: Required,
 }

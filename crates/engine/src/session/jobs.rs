@@ -107,15 +107,22 @@ impl Session {
     }
 
     pub(super) async fn job_done(&mut self, job: Job, finish: Finish) {
+        self.answering = Some((job.outbox.clone(), job.tag));
         let result = match finish {
-            Finish::Reply(result) => result,
-            Finish::With(step) => step(self),
+            Finish::Reply(result) => Some(result),
+            Finish::With(step) => Some(step(self)),
             Finish::Prompt { parts, delivery } => match self.load_at_rest().await {
-                Ok(()) => return self.offer(job.outbox.peer, job.tag, parts, delivery),
-                Err(fault) => Err(fault),
+                Ok(()) => {
+                    self.offer(job.outbox.peer, job.tag, parts, delivery);
+                    None
+                }
+                Err(fault) => Some(Err(fault)),
             },
         };
-        self.ledger.reply(job.outbox, Event::Reply { tag: job.tag, result });
+        if let Some(result) = result {
+            self.ledger.reply(job.outbox, Event::Reply { tag: job.tag, result });
+        }
+        self.answering = None;
     }
 
     /// Gives the mail back where nothing is before it.

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ModelEvent, ModelStream, Part, PermissionAsk,
-    Reply, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part, PermissionAsk,
+    Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
@@ -55,6 +55,7 @@ impl Session {
             Effect::CallModel => self.call_model().await,
             Effect::Judge(call) => self.consider(call),
             Effect::Ask(ask) => self.open_permission(ask),
+            Effect::Run { call, tool, .. } if self.owner_of(&tool).is_some() => self.delegate(call, tool),
             Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
             Effect::Delegate { call, tool } => self.delegate(call, tool),
             Effect::SafePoint(SafePoint::Start) => self.consult(Point::Turn { messages: Vec::new() }),
@@ -187,17 +188,15 @@ impl Session {
     }
 
     pub(super) fn judge(&self, call: &Call) -> Verdict {
-        if self.owner_of(&call.name).is_some() {
+        if self.is_hosted(&call.name) {
+            // The controller runs it itself and answers for it: there is nobody else to be asked.
             return Verdict::Delegate { tool: call.name.clone() };
         }
-        let Some(tool) = self.find_tool(&call.name) else { return Verdict::Unknown };
         let input = call.input.json();
-        let plan = match guarded(|| tool.plan(&input)) {
-            Ok(Ok(plan)) => plan,
-            Ok(Err(detail)) => return Verdict::Invalid(detail),
-            Err(text) => return Verdict::Invalid(format!("the tool failed: {text}")),
+        let (name, plan) = match self.planned(&call.name, &input) {
+            Ok(planned) => planned,
+            Err(verdict) => return verdict,
         };
-        let name = tool.spec().name.clone();
         let active = self.settings.mode;
         let nobody = self.nobody_answers();
         match permission::decide(self.settings.gate, active, plan.required) {
@@ -220,6 +219,21 @@ impl Session {
                 },
                 mutation: plan.mutation,
             },
+        }
+    }
+
+    /// The tool's own name and what the call needs, as the tool says it; a companion has said it beforehand.
+    fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
+        if let Some((member, tool)) = self.companion_tools().find(|(_, tool)| &*tool.name == name) {
+            let summary: Arc<str> = format!("{} of the extension {}", tool.name, member.name).into();
+            let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
+            return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
+        }
+        let Some(tool) = self.find_tool(name) else { return Err(Verdict::Unknown) };
+        match guarded(|| tool.plan(input)) {
+            Ok(Ok(plan)) => Ok((tool.spec().name.clone(), plan)),
+            Ok(Err(detail)) => Err(Verdict::Invalid(detail)),
+            Err(text) => Err(Verdict::Invalid(format!("the tool failed: {text}"))),
         }
     }
 

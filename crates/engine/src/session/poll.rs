@@ -29,7 +29,10 @@ pub(super) enum Work {
         intent: Intent,
     },
     /// The history is read for the next model call.
-    Load(Later<'static, Result<Page, Fault>>),
+    Load {
+        upto: u64,
+        page: Later<'static, Result<Page, Fault>>,
+    },
     Tool {
         future: Later<'static, Outcome>,
         call: CallId,
@@ -186,7 +189,7 @@ impl Session {
         is_asking
             || match &self.work {
                 Work::Model(_) | Work::Compact { .. } => self.client_keeps_time,
-                Work::Intent { .. } | Work::Load(_) | Work::Retry(_) | Work::Servers(_) | Work::Consult(_) => true,
+                Work::Intent { .. } | Work::Load { .. } | Work::Retry(_) | Work::Servers(_) | Work::Consult(_) => true,
                 // A program beside us has no clock; a controller has a person.
                 Work::Delegated { .. } => self.is_with_controller(),
                 // A child has a clock of its own, a controller's terminal a person who watches it.
@@ -229,7 +232,7 @@ impl Session {
                 Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
-            Work::Load(page) => page.as_mut().poll(context).map(Happening::Loaded),
+            Work::Load { page, .. } => page.as_mut().poll(context).map(Happening::Loaded),
             Work::Closing(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Work::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),

@@ -17,6 +17,13 @@ use crate::turn::Effect;
 const MEND_WAIT: Duration = Duration::from_secs(1);
 const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// What a write that failed leaves behind.
+pub(super) struct Left {
+    was_running: bool,
+    /// Messages wait in the log that would have gone on by themselves.
+    waits: bool,
+}
+
 impl Session {
     /// Reads the branch back when it is not in memory, and closes what a dead process left open: each open call gets
     /// a recorded result before the next model request can be made.
@@ -37,15 +44,15 @@ impl Session {
         if !self.ledger.is_settled() {
             return self.when_written(Intent::Then(Effect::CallModel));
         }
-        self.work = Work::Load(self.shared.ports.store.read(&self.id, 0, usize::MAX));
+        let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
+        self.work = Work::Load { upto: self.ledger.last_seq(), page };
     }
 
     pub(super) fn loaded_for_call(&mut self, page: Result<Page, Fault>) {
-        self.work = Work::Nothing;
-        // What came in meanwhile is not in what was read: it is read again.
-        let is_whole = |page: &Page| page.entries.last().is_none_or(|entry| entry.seq >= self.ledger.last_seq());
+        let Work::Load { upto, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
         let taken = match page {
-            Ok(page) if self.ledger.is_settled() && is_whole(&page) => self.take_log(Some(page)),
+            // What came in meanwhile is not in what was read: it is read again.
+            Ok(page) if self.ledger.last_seq() == upto => self.take_log(Some(page)),
             Ok(_) => Ok(()),
             Err(fault) => Err(fault),
         };
@@ -60,11 +67,10 @@ impl Session {
     fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
         let (mut news, mut lost) = (false, Vec::new());
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
-        if let Some(page) = page {
+        if let Some(mut page) = page {
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            page.entries.retain(|entry| entry.seq <= self.ledger.last_seq());
             let branch = Branch::read(&page.entries);
-            if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
-                self.ledger.rebase(branch.last_seq);
-            }
             history.rebuild(&branch, self.current_turn().as_ref());
             if let Some(off) = &branch.gadgets_off
                 && self.settings.gadgets_off != *off
@@ -110,6 +116,13 @@ impl Session {
         if self.lane.is_busy() { Ok(()) } else { self.load().await }
     }
 
+    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    pub(super) fn log_repair(&mut self) {
+        if let Some(text) = self.recovered.take() {
+            self.log(Body::Recovered { text: text.into() });
+        }
+    }
+
     /// Lets go of the encoded history; the numbers that are told about it stay.
     pub(super) fn unload(&mut self) {
         if let Some(history) = self.history.take() {
@@ -121,8 +134,8 @@ impl Session {
 
     /// What is still on its way to the store may fail; a history read without it would not fit what follows.
     pub(super) async fn await_commits(&mut self) -> Result<(), Fault> {
-        self.ledger.flush();
         while !self.ledger.is_settled() {
+            self.ledger.flush();
             if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
                 self.store_failed(fault.clone());
                 return Err(fault);
@@ -179,6 +192,21 @@ impl Session {
     /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
     /// the store really has.
     pub(super) fn store_failed(&mut self, fault: Fault) {
+        let Left { was_running, waits } = self.roll_back(&fault);
+        if fault.kind == FaultKind::SessionBusy {
+            // Somebody else owns the session now.
+            return self.cast_off(fault);
+        }
+        if waits {
+            self.mend_later();
+        }
+        if was_running || self.lane.is_busy() {
+            self.lane_goes_on(TurnOver::Failed);
+        }
+    }
+
+    /// Back to what the store has.
+    pub(super) fn roll_back(&mut self, fault: &Fault) -> Left {
         let waited = !self.queued_in_log.is_empty();
         let rested = self.lane.rests();
         // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
@@ -189,7 +217,7 @@ impl Session {
         self.cancel_compaction(fault.clone());
         self.work = Work::Nothing;
         self.fx.clear();
-        let rolled_back = self.ledger.roll_back(&fault);
+        let rolled_back = self.ledger.roll_back(fault);
         // What it stands for may be gone.
         self.last_sent = None;
         self.drop_asks();
@@ -199,8 +227,8 @@ impl Session {
         let was_running = self.turn.take().is_some();
         self.return_home();
         self.take_back_changes();
-        self.fail_jobs(&fault);
-        self.fail_shells(&fault);
+        self.fail_jobs(fault);
+        self.fail_shells(fault);
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
@@ -215,15 +243,7 @@ impl Session {
                 fault: Some(fault.clone()),
             }));
         }
-        if fault.kind == FaultKind::SessionBusy {
-            // Somebody else owns the session now; whoever is here has to come in again.
-            self.ledger.emit(Event::Gone { fault });
-        } else if (waited || rolled_back.reopened) && !rested {
-            self.mend_later();
-        }
-        if was_running || self.lane.is_busy() {
-            self.lane_goes_on(TurnOver::Failed);
-        }
+        Left { was_running, waits: (waited || rolled_back.reopened) && !rested }
     }
 
     /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that

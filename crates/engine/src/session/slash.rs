@@ -283,7 +283,8 @@ impl Session {
         let before = history.messages();
         // The branch goes on from what stood before the turn of that prompt.
         self.await_commits().await?;
-        let entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
+        let mut entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
+        entries.retain(|entry| self.ledger.told(entry.seq));
         let path = history::active_path(&entries);
         let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
         let to = to.map_or(0, |entry| entry.seq);

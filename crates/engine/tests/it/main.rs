@@ -20,6 +20,7 @@ mod patience;
 mod peers;
 mod recovery;
 mod refused;
+mod registry;
 mod served;
 mod shells;
 mod simulation;

@@ -105,7 +105,8 @@ async fn slash_commands_of_one_are_seen_by_the_other() {
 }
 
 fn host_tool(name: &str) -> Verb {
-    let tool = HostTool { name: name.into(), description: "hosted".into(), schema: Json::empty_object() };
+    let required = Required::DangerFullAccess;
+    let tool = HostTool { name: name.into(), description: "hosted".into(), schema: Json::empty_object(), required };
     Verb::OfferTools { tools: vec![tool] }
 }
 
