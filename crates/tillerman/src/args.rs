@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Logout,
     /// Show what is signed in.
     Accounts,
-    /// Check this machine: directories, configuration, model, sandbox.
+    /// Check this machine: directories, configuration, model, and how commands are held.
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
     #[command(

@@ -45,7 +45,6 @@ use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
 pub(crate) use choose::{Suggestion, Wanted};
-pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
 pub(crate) use vendors::{Provided, VENDORS, gather};
@@ -178,7 +177,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone())),
+        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
@@ -188,7 +187,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         secret_paths: guarded.secret,
         secrets: secrets.clone(),
         search,
-        ..tools::Options::new(setup.data.join("spill"))
+        ..tools::Options::new(store::spill_dir(&setup.data))
     };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
