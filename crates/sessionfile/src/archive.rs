@@ -9,7 +9,7 @@ use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, New
 
 use crate::files::Following;
 use crate::find::head_of;
-use crate::head::{absolute, copy_of};
+use crate::head::{absolute, copy_of, file_name, id_in_name};
 use crate::import::{self, Defaults, Reader};
 use crate::read::{Refused, Scan, scan};
 use crate::store::{Mirrored, Shared};
@@ -64,9 +64,24 @@ impl Shared {
         if let Some(session) = self.promised(file) {
             return Ok(session);
         }
+        if let Some(session) = self.named_by(file).await? {
+            self.bind(&session, file);
+            return Ok(session);
+        }
         let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
         self.bind(&session, file);
         Ok(session)
+    }
+
+    /// The session that the store has and whose file would have this name. It has none yet where nothing was said in it, or
+    /// none any more; its log is there all the same.
+    async fn named_by(&self, file: &Path) -> Result<Option<SessionId>, Fault> {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let Some(id) = name.and_then(id_in_name).map(SessionId::from) else { return Ok(None) };
+        let summary = self.setup.store.summary(&id).await?.filter(|summary| summary.child_of.is_none());
+        let is_its_name = summary.is_some_and(|summary| Some(&*file_name(summary.created_ms, &id)) == name);
+        let is_elsewhere = self.known_path(&id).is_some_and(|path| absolute(&path) != absolute(file));
+        Ok(Some(id).filter(|_| is_its_name && !is_elsewhere))
     }
 
     async fn open(&self, file: PathBuf) -> Result<SessionId, Fault> {
@@ -147,8 +162,9 @@ impl Shared {
             at_ms: found.head.at_ms,
             parent: None,
         });
-        setup.store.append(&lease, entries, true).await?;
-        setup.store.release(lease).await
+        let stored = setup.store.append(&lease, entries, true).await;
+        setup.store.release(lease).await?;
+        stored
     }
 
     /// What somebody else has appended to the file since.
@@ -158,19 +174,20 @@ impl Shared {
         if found.rows.iter().all(|row| known.contains_key(&row.name)) {
             return Ok(());
         }
-        let lease = setup.store.acquire(session).await?;
+        let acquired = setup.store.acquire(session).await?;
         // Read again: until now somebody else could write.
         let result = async {
             let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
-            let last = entries.last().map_or(0, |entry| entry.seq);
+            let notice = acquired.notice(acquired.summary.updated_ms);
+            let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
             let more = import::more(bytes, found, self.reader(file), &self.names(&entries), last);
-            if more.is_empty() {
+            if notice.is_none() && more.is_empty() {
                 return Ok(());
             }
-            setup.store.append(&lease, more, true).await
+            setup.store.append(&acquired.lease, notice.into_iter().chain(more).collect(), true).await
         }
         .await;
-        setup.store.release(lease).await?;
+        setup.store.release(acquired.lease).await?;
         result
     }
 

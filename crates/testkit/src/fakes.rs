@@ -55,6 +55,13 @@ impl Default for TickingClock {
     }
 }
 
+impl TickingClock {
+    /// Somebody sets it, forwards or back.
+    pub fn jump(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::Relaxed);
+    }
+}
+
 impl Clock for TickingClock {
     fn now_ms(&self) -> i64 {
         self.0.fetch_add(1, Ordering::Relaxed)

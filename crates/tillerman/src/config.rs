@@ -97,12 +97,23 @@ impl Config {
             None => request.home.map(Home::user_files).unwrap_or_default(),
         };
         config.layer(&user, Source::User, request.default_mode)?;
-        config.layer(&home::workspace_files(request.workspace), Source::Workspace, request.default_mode)?;
+        config.workspace_layer(request);
         config.environment(request.env)?;
         if config.unknown > UNKNOWN_TOLD_MAX {
             config.warnings.push(format!("and {} more unknown settings", config.unknown - UNKNOWN_TOLD_MAX));
         }
         Ok(config)
+    }
+
+    /// A stranger may have written this one, or the agent itself: whatever is wrong with it keeps nobody from starting. It
+    /// counts as a whole or not at all.
+    fn workspace_layer(&mut self, request: &Request<'_>) {
+        let before = self.clone();
+        let files = home::workspace_files(request.workspace);
+        if let Err(fault) = self.layer(&files, Source::Workspace, request.default_mode) {
+            *self = before;
+            self.warnings.push(format!("{}; the settings of this workspace are ignored", fault.message));
+        }
     }
 
     /// The first file counts; others beside it are pointed out.

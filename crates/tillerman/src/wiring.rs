@@ -10,6 +10,7 @@ mod census;
 mod chatgpt;
 mod choose;
 mod custom;
+mod guarded;
 mod integrations;
 mod keys;
 mod linked;
@@ -44,6 +45,7 @@ use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
 pub(crate) use choose::{Suggestion, Wanted};
+pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
 pub(crate) use vendors::{Provided, VENDORS, gather};
@@ -84,6 +86,8 @@ pub(crate) struct Setup {
     pub(crate) preferences: Arc<dyn Preferences>,
     /// Servers of tools that every session gets.
     pub(crate) servers: Vec<ToolServer>,
+    /// Extensions: programs that run beside sessions.
+    pub(crate) programs: Vec<PathBuf>,
 }
 
 /// How a server on this machine is looked for, where nothing else is configured.
@@ -174,15 +178,18 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone())),
+        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
-    let mut protected = vec![setup.data.clone(), setup.config.clone()];
-    // A models file can name commands, so writing it is as good as running them.
-    protected.extend(agent::files(&setup.agent_dir));
+    let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools =
-        tools::Options { protected, secrets: secrets.clone(), search, ..tools::Options::new(setup.data.join("spill")) };
+    let tools = tools::Options {
+        protected: guarded.protected,
+        secret_paths: guarded.secret,
+        secrets: secrets.clone(),
+        search,
+        ..tools::Options::new(store::spill_dir(&setup.data))
+    };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
     let sources = catalogue.census();

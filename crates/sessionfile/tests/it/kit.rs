@@ -137,7 +137,7 @@ impl Talk {
     }
 
     pub(crate) async fn resume(mirrored: &Mirrored, id: &str) -> Self {
-        let lease = mirrored.acquire(&id.into()).await.unwrap();
+        let lease = mirrored.acquire(&id.into()).await.unwrap().lease;
         let seq = mirrored.summary(&id.into()).await.unwrap().unwrap().last_seq;
         Self { mirrored: mirrored.clone(), lease, seq, leaf: seq }
     }

@@ -109,6 +109,43 @@ async fn a_path_where_nothing_is_belongs_to_a_session_that_is_still_to_begin() {
 }
 
 #[tokio::test]
+async fn a_path_that_was_named_finds_its_session_whether_or_not_the_file_is_there() {
+    let world = World::new();
+    let mut talk = Talk::begin(&world.process(), ID);
+    let path = talk.file();
+    talk.log(vec![opened()]).await;
+    talk.end().await;
+    assert!(!path.exists(), "nothing was said yet");
+    let process = world.process();
+    assert_eq!(process.import(&path).await.unwrap().as_str(), ID);
+    assert_eq!(process.file(&ID.into()).unwrap(), path);
+    let mut talk = Talk::resume(&process, ID).await;
+    talk.log(vec![user("a"), says("1")]).await;
+    assert_eq!(lines(&path)[0]["id"], ID);
+    talk.end().await;
+    // Another place, another time of birth: not the name that it was given.
+    let elsewhere = world.dir.path().join(path.file_name().unwrap());
+    let younger = path.with_file_name(format!("2026-11-15T22-31-53-000Z_{ID}.jsonl"));
+    for other in [elsewhere, younger] {
+        assert_ne!(process.import(&other).await.unwrap().as_str(), ID, "{}", other.display());
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(world.process().import(&path).await.unwrap().as_str(), ID, "the log is there");
+}
+
+#[tokio::test]
+async fn a_path_of_ones_own_finds_its_session_as_soon_as_something_was_said() {
+    let world = World::new();
+    let path = world.dir.path().join("mine.jsonl");
+    let process = world.process();
+    let id = process.import(&path).await.unwrap();
+    let mut talk = Talk::begin(&process, id.as_str());
+    talk.log(vec![opened(), user("a")]).await;
+    // The process is gone, and so is what it had in memory.
+    assert_eq!(world.process().import(&path).await.unwrap(), id);
+}
+
+#[tokio::test]
 async fn a_file_that_is_something_else_is_refused_and_left_alone() {
     let world = World::new();
     let process = world.process();

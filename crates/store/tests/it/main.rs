@@ -5,6 +5,7 @@
 
 mod border;
 mod damage;
+mod deleting;
 mod disk;
 mod failed_commits;
 mod files;

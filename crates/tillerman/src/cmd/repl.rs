@@ -71,7 +71,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
     let answers = if args.yes { Answers::AllowAll } else { Answers::Person };
-    let terminal = Terminal::new(Talk { open, once: None, answers }, streams.people(true));
+    let terminal = Terminal::new(Talk { open, once: None, answers, bound: args.basics.mode }, streams.people(true));
     let options = host::Options { grace: GRACE, frame_log, ..host::Options::default() };
     let output = marked::Marked::new(output, wish);
     let ended = host::pump(terminal, &wired.engine, reader, output, options).await;

@@ -179,6 +179,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed, only_shown: false };
     setup.session_files = (!flags.no_session).then_some(files);
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);
+    setup.programs = programs.clone();
     let mut notes = config.warnings;
     notes.extend(setup.described.unspoken.iter().map(agent::Unspoken::note));
     notes.extend(settings.notes);

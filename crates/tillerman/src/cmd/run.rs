@@ -76,7 +76,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
         () if streams.person() && !args.json => Answers::Person,
         () => Answers::Nobody,
     };
-    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers };
+    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers, bound: args.basics.mode };
     // Kept open: where nobody types, there is no end of input either.
     let (_silence, nothing) = tokio::io::duplex(1);
     let input: Box<dyn AsyncRead + Send + Unpin> =

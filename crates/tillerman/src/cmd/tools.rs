@@ -11,7 +11,7 @@ use crate::args;
 use crate::print::{exactly, say};
 
 pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
-    let toolbox = tools::Builtin::new(tools::Options::new(home()?.data.join("spill")));
+    let toolbox = tools::Builtin::new(tools::Options::new(store::spill_dir(&home()?.data)));
     let tools = toolbox.open(&SessionId::from("list"), &workspace(None)?)?;
     match args.json {
         true => print_json(&tools),

@@ -49,11 +49,6 @@ pub(crate) fn expand(path: &str, env: Env<'_>) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// The files that are read here, whether they exist or not.
-pub(crate) fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    MODEL_FILES.into_iter().chain([SETTINGS_FILE]).map(|name| directory.join(name))
-}
-
 pub(crate) fn models(directory: &Path, env: Env<'_>) -> Models {
     let mut models = Models::default();
     for name in MODEL_FILES {

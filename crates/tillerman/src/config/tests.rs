@@ -333,6 +333,25 @@ fn a_workspace_brings_no_providers_and_no_names_not_even_a_trusted_one() {
     assert_eq!(own.load(None).unwrap().ca_file(), Some(own.user().join("own.pem")), "from where the file is");
 }
 
+/// Whoever wrote the file cannot keep the user from starting there.
+#[test]
+fn a_broken_file_of_a_workspace_is_ignored_as_a_whole_and_pointed_out() {
+    for (name, text) in [
+        ("work/.tillerman.json", "\u{1}"),
+        ("work/.tillerman.json", "[]"),
+        ("work/.tillerman.yaml", "a: [b"),
+        ("work/.tillerman.toml", "max_iterations = 3\nmode = 'sometimes'\n"),
+        ("work/.tillerman.toml", "max_iterations = 3\n[servers.x]\nurl = 1\n"),
+    ] {
+        let config = place(&[(name, text), ("user/config.toml", "max_iterations = 9")]).load(None).unwrap();
+        assert_eq!(config.max_iterations(), Some(9), "{name}: {text}");
+        let told = config.warnings.last().unwrap();
+        assert!(told.ends_with("the settings of this workspace are ignored"), "{told}");
+    }
+    let own = place(&[("user/config.json", "\u{1}")]).load(None).unwrap_err();
+    assert!(own.message.starts_with("cannot read "), "{own}");
+}
+
 #[test]
 fn a_workspace_never_says_where_accounts_are_not_even_a_trusted_one() {
     let keys = KEYS.iter().map(|key| key.name).filter(|name| name.starts_with("accounts."));
