@@ -30,8 +30,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
 use vocab::names::Family;
 use vocab::{
-    Archive, Around, Clock, Command, Fault, FaultKind, FitPicture, Gate, IdKind, Ids, Lease, NewSession, Open, PeerId,
-    Preferences, Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox, Which,
+    Archive, Around, Clock, Command, Fault, FaultKind, FitPicture, Gate, IdKind, Ids, Keyring, Lease, NewSession, Open,
+    PeerId, Preferences, Provider, Query, SessionId, Settings, State, Store, Summary, Told, ToolServers, Toolbox,
+    Which,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -63,6 +64,8 @@ pub struct Ports {
     pub servers: Arc<dyn ToolServers>,
     pub read_object: ReadObject,
     pub fit_picture: FitPicture,
+    /// Keys that are taken out of whatever a call or a command has printed.
+    pub keyring: Keyring,
 }
 
 /// What a new session starts with, and what everybody is told about us.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vocab::{
-    CompactionPolicy, Fault, FaultKind, Mode, ModelInfo, Open, Preferences, RetryPolicy, Secret, Settings, Which,
+    CompactionPolicy, Fault, FaultKind, Keyring, Mode, ModelInfo, Open, Preferences, RetryPolicy, Secret, Settings,
+    Which,
 };
 
 use crate::args::Basics;
@@ -74,6 +75,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         base_url: elsewhere,
         providers: gathered.providers,
         secrets: gathered.secrets,
+        keyring: Keyring::default(),
         names: Names { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
         lookout: Lookout::Later,
         accounts: accounts(&config),
@@ -95,7 +97,9 @@ fn wide(workspace: &Path, home: Option<&Path>) -> Option<String> {
         () if home.is_some_and(|home| home.starts_with(workspace)) => "your home directory",
         () => return None,
     };
-    Some(format!("the workspace is {what}: tools may read all of it; start in a project directory, or name one with --workspace"))
+    Some(format!(
+        "the workspace is {what}: tools may read all of it; start in a project directory, or name one with --workspace"
+    ))
 }
 
 /// Those of the configuration first, then those of the command line, each once.

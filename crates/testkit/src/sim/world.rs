@@ -10,7 +10,8 @@ use store::MemoryStore;
 use vocab::{
     Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Errand, ErrandKind,
     ErrandResult, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open,
-    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb,
+    Which,
 };
 
 use super::SESSION;
@@ -93,6 +94,7 @@ impl World {
             clock: self.clock.clone(),
             read_object: wire::read_object,
             fit_picture: vocab::as_it_is,
+            keyring: vocab::Keyring::default(),
             around: Arc::new(vocab::Alone),
             servers: Arc::new(vocab::NoServers),
         };
