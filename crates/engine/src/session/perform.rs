@@ -215,7 +215,7 @@ impl Session {
                     required: plan.required,
                     reason: permission::reason(active, plan.required),
                     summary: plan.summary,
-                    preview: plan.preview,
+                    preview: plan.preview.map(|preview| self.shared.ports.keyring.scrub_shared(preview)),
                 },
                 mutation: plan.mutation,
             },

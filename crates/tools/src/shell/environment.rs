@@ -28,9 +28,7 @@ const SECRET_NAMES: [&str; 11] = [
     "COOKIE",
 ];
 /// The same for the words of a name, between underscores (`MYSQL_PWD`, `GITHUB_PAT`, `SENTRY_DSN`).
-const SECRET_WORDS: [&str; 3] = ["PAT", "PWD", "DSN"];
-/// And for how such a word ends (`DB_PASS`, `SSHPASS`).
-const SECRET_END: &str = "PASS";
+const SECRET_WORDS: [&str; 5] = ["PASS", "SSHPASS", "PAT", "PWD", "DSN"];
 /// Where we stand is no secret.
 const PLACES: [&str; 2] = ["PWD", "OLDPWD"];
 
@@ -115,7 +113,7 @@ pub(super) fn on_terminal(vars: &mut Vars) {
 
 fn secret_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
-    let secret_word = |word: &str| SECRET_WORDS.contains(&word) || word.ends_with(SECRET_END);
+    let secret_word = |word: &str| SECRET_WORDS.contains(&word);
     SECRET_NAMES.iter().any(|part| name.contains(part))
         || (!PLACES.contains(&name.as_str()) && name.split('_').any(secret_word))
 }
