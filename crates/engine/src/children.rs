@@ -16,9 +16,10 @@ use vocab::{
     Verb,
 };
 
+use crate::Shared;
 use crate::outbox::{Outbox, Slow};
+use crate::registry::Handle;
 use crate::session::Mail;
-use crate::{Handle, Shared};
 
 /// Children of one session at the same time; another one is refused.
 const CHILDREN_MAX: u32 = 4;
@@ -173,7 +174,7 @@ impl Parent {
             served: self.inherited.served.clone(),
             errands: self.inherited.errands.clone(),
         };
-        let child = self.shared.start_child(settings, inherited)?;
+        let child = self.shared.start_child(settings, inherited).await?;
         let keeper = Keeper {
             outbox: Outbox::new(self.shared.mint_peer(), Slow::Wait),
             child,

@@ -12,11 +12,12 @@ use vocab::{
     Target, Told, Verb, Which, iso8601, map,
 };
 
+use crate::Shared;
 use crate::commands::{self, Scope};
 use crate::history;
 use crate::outbox::Outbox;
+use crate::registry::Handle;
 use crate::session::Mail;
-use crate::{Handle, Shared};
 
 /// Sessions shown by `/sessions`.
 const LISTED_MAX: usize = 100;
@@ -213,7 +214,7 @@ impl Desk {
         let (reply, answer) = oneshot::channel();
         let handle = match self.on.get(session) {
             Some(handle) => Some(handle.clone()),
-            None => self.shared.find_live(session).await,
+            None => self.shared.registry.find(session).await,
         };
         match handle {
             Some(handle) if handle.mail.send(Mail::Busy(reply)).await.is_ok() => answer.await.unwrap_or(false),

@@ -273,7 +273,6 @@ pub(crate) struct Branch {
     pub(crate) open_usage: Usage,
     pub(crate) open_asks: Vec<Ask>,
     pub(crate) waiting: Vec<Item>,
-    pub(crate) last_seq: u64,
     /// Gadgets that were switched off, when any ever was.
     pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
     /// The thinking level, when the log ever said one.
@@ -290,7 +289,7 @@ impl Branch {
     /// reply that made the call, wherever they stand in the log: a result recorded by a later repair must not come
     /// after messages that the model has seen since.
     pub(crate) fn read(entries: &[Arc<Entry>]) -> Branch {
-        let mut branch = Branch { last_seq: entries.last().map_or(0, |entry| entry.seq), ..Branch::default() };
+        let mut branch = Branch::default();
         let path = active_path(entries);
         let mut results: HashMap<(TurnId, CallId), &CallResult> = HashMap::new();
         for entry in &path {

@@ -13,6 +13,10 @@ use vocab::{
 
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
 
+/// Appends of one session that are under way. What is logged meanwhile waits and goes out together, so a slow disk gets
+/// fewer and larger appends.
+const COMMITS_MAX: usize = 16;
+
 /// Something to tell, in order.
 pub(crate) enum Outgoing {
     All(Event),
@@ -118,9 +122,6 @@ impl Ledger {
     pub(crate) fn is_settled(&self) -> bool {
         self.batch.is_empty() && self.commits.is_empty()
     }
-    pub(crate) fn lease(&self) -> &Lease {
-        &self.lease
-    }
     /// Entries of this seq and below were told to everybody.
     pub(crate) fn told(&self, seq: u64) -> bool {
         seq <= self.committed
@@ -142,15 +143,6 @@ impl Ledger {
     /// Who stands beside the session from now on.
     pub(crate) fn stand_beside(&mut self, companions: Vec<(Arc<Outbox>, bool)>) {
         self.beside = companions;
-    }
-
-    /// After a load found a shorter log than the summary promised, or a repair cut it.
-    pub(crate) fn rebase(&mut self, last_seq: u64) {
-        debug_assert!(self.is_settled());
-        self.last_seq = last_seq;
-        self.leaf = last_seq;
-        self.committed = last_seq;
-        self.committed_leaf = last_seq;
     }
 
     /// Appends an entry; it is written with the next [`Ledger::flush`] and told once it is safe.
@@ -198,7 +190,7 @@ impl Ledger {
 
     /// Hands what was logged since the last flush to the store. The order of flushes is the order on disk.
     pub(crate) fn flush(&mut self) {
-        if self.batch.is_empty() {
+        if self.batch.is_empty() || self.commits.len() >= COMMITS_MAX {
             return;
         }
         let batch = std::mem::take(&mut self.batch);
@@ -223,6 +215,14 @@ impl Ledger {
             self.held_flow_bytes += flow_bytes(&what);
             self.held.push_back(Held { need: 0, what });
         }
+    }
+
+    /// An answer to this waits behind a commit.
+    pub(crate) fn will_answer(&self, to: &Outbox, tag: Tag) -> bool {
+        self.held.iter().any(|held| match &held.what {
+            Outgoing::One(outbox, Event::Reply { tag: answered, .. }) => outbox.peer == to.peer && *answered == tag,
+            _ => false,
+        })
     }
 
     /// Ready when a commit ended.

@@ -133,4 +133,16 @@ mod tests {
         assert!(remembered.allows(&bash, Required::DangerFullAccess, &ls));
         assert!(!remembered.allows(&bash, Required::DangerFullAccess, &rm));
     }
+
+    #[test]
+    fn a_remembered_tool_is_remembered_at_its_rung_only() {
+        let (tool, input): (Arc<str>, Arc<str>) = ("web".into(), "{}".into());
+        let rungs = [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess];
+        for allowed in rungs {
+            let mut remembered = Remembered::default();
+            remembered.allow(&tool, allowed, &input);
+            let covered = rungs.map(|rung| remembered.allows(&tool, rung, &input));
+            assert_eq!(covered, rungs.map(|rung| rung == allowed), "allowed at {allowed:?}");
+        }
+    }
 }

@@ -7,6 +7,7 @@ mod compact;
 mod companions;
 mod consult;
 mod dialog;
+mod ending;
 mod errands;
 mod fallback;
 mod inspect;
@@ -30,8 +31,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
     AskId, Body, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer,
-    TurnId, Usage, Verb,
+    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Tool, ToolServer, TurnId,
+    Usage, Verb,
 };
 
 use crate::Shared;
@@ -130,6 +131,8 @@ pub(crate) struct Session {
     /// What the newest request in the log was sent with; the next one is logged by what differs.
     last_sent: Option<Arc<Sent>>,
     ledger: Ledger,
+    /// What had to be repaired before the session was ours, until it is logged.
+    recovered: Option<String>,
     /// Read from the store when first needed: resuming costs nothing until somebody speaks.
     history: Option<History>,
     lane: Lane,
@@ -165,7 +168,20 @@ pub(crate) struct Session {
     results_unloaded: u64,
     context_unloaded: u64,
     stopping: Vec<oneshot::Sender<()>>,
+    /// Somebody came. Until then whoever opened the session is on the way.
+    was_joined: bool,
+    /// It cannot go on, and everybody was told.
+    is_over: bool,
+    /// The command that is being looked at, should we break on it.
+    answering: Option<(Arc<Outbox>, Tag)>,
     asked_busy: Vec<oneshot::Sender<bool>>,
+}
+
+/// What a session that was there before has behind it.
+pub(crate) struct Past {
+    pub(crate) summary: vocab::Summary,
+    /// What had to be repaired when it was taken over.
+    pub(crate) recovered: Option<String>,
 }
 
 /// What a session is made from.
@@ -175,7 +191,7 @@ pub(crate) struct Seed {
     pub(crate) ledger: Ledger,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
-    pub(crate) summary: Option<vocab::Summary>,
+    pub(crate) past: Option<Past>,
     /// For a child.
     pub(crate) inherited: Option<Inherited>,
 }
@@ -191,7 +207,8 @@ impl Session {
             }
             None => (None, None),
         };
-        let summary = seed.summary.as_ref();
+        let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
+        let summary = summary.as_ref();
         Self {
             id: seed.ledger.session.clone(),
             gadgets: shared.ports.toolbox.gadgets(),
@@ -223,6 +240,7 @@ impl Session {
             spec: None,
             last_sent: None,
             ledger: seed.ledger,
+            recovered: recovered.flatten(),
             history: None,
             queued_in_log: HashSet::new(),
             senders: HashMap::new(),
@@ -244,11 +262,15 @@ impl Session {
             moved_at: Instant::now(),
             stall_timer: Box::pin(tokio::time::sleep(STALL)),
             stopping: Vec::new(),
+            was_joined: false,
+            is_over: false,
+            answering: None,
             asked_busy: Vec::new(),
         }
     }
 
-    pub(crate) async fn run(mut self) {
+    /// Until nobody needs it any more, or until it cannot go on.
+    async fn live(&mut self) {
         let mut slice = 0;
         loop {
             let happening = poll_fn(|context| self.poll(context)).await;
@@ -259,7 +281,12 @@ impl Session {
                 break;
             }
             self.happen(happening).await;
-            self.settle().await;
+            if !self.is_over {
+                self.settle().await;
+            }
+            if self.is_over {
+                break;
+            }
             self.drop_errands();
             self.tell_servers();
             self.tell_settled();
@@ -280,36 +307,6 @@ impl Session {
                 tokio::task::yield_now().await;
             }
         }
-        self.refuse_the_rest();
-        self.say_goodbye();
-        let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
-        self.shared.forget(&self.id);
-        for stopped in self.stopping.drain(..) {
-            let _ = stopped.send(());
-        }
-    }
-
-    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
-    fn refuse_the_rest(&mut self) {
-        self.mailbox.close();
-        while let Ok(mail) = self.mailbox.try_recv() {
-            match mail {
-                Mail::Verb { outbox, tag, .. } => {
-                    let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                    outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
-                }
-                Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
-                Mail::Stop(stopped) => self.stopping.push(stopped),
-                Mail::Trouble(trouble) => self.shared.companions.keep_unheard(trouble),
-                Mail::Join { .. }
-                | Mail::Leave { .. }
-                | Mail::Rebind { .. }
-                | Mail::State(_)
-                | Mail::Companions
-                | Mail::Deserted(_)
-                | Mail::Busy(_) => {}
-            }
-        }
     }
 
     /// Nothing runs and nothing is unwritten.
@@ -319,7 +316,8 @@ impl Session {
 
     /// Nobody is here, nothing runs and nothing waits.
     fn is_deserted(&self) -> bool {
-        self.ledger.peers().is_empty()
+        self.was_joined
+            && self.ledger.peers().is_empty()
             && self.catchers.is_empty()
             && self.lane.due().is_none()
             && self.turn.is_none()
@@ -335,7 +333,7 @@ impl Session {
     /// Under the registry's lock, so that nobody finds the session between the look and the closing.
     fn close_if_unheard(&mut self) -> bool {
         let shared = self.shared.clone();
-        shared.alone(|| {
+        shared.registry.alone(|| {
             let free = self.mailbox.is_empty();
             if free {
                 self.mailbox.close();

@@ -30,7 +30,10 @@ pub(crate) fn blank(new: &NewSession) -> Summary {
 /// Adds one entry. Folding a whole log over [`blank`] gives what folding it entry by entry gave.
 pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
     summary.last_seq = entry.seq;
-    summary.updated_ms = entry.at_ms;
+    if is_use(&entry.body) {
+        // A clock may jump back; what was later stays later.
+        summary.updated_ms = summary.updated_ms.max(entry.at_ms);
+    }
     match &entry.body {
         Body::Opened { workspace, model, mode, child_of, .. } => {
             summary.child_of = child_of.as_ref().map(|(session, _)| session.clone());
@@ -76,6 +79,11 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::BranchSummary { .. }
         | Body::Recovered { .. } => {}
     }
+}
+
+/// Whether the conversation went on. What is only said about a session does not make it the latest one.
+pub(crate) fn is_use(body: &Body) -> bool {
+    !matches!(body, Body::Title { .. } | Body::Label { .. } | Body::Recovered { .. })
 }
 
 /// The first characters of the text, or nothing when the message is all pictures.

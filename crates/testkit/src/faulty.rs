@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use vocab::{Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -96,13 +96,13 @@ impl Store for FaultyStore {
         lock(&self.leases).push(lease.clone());
         lease
     }
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         // A store in memory answers at once; asking here keeps the lease on record whatever becomes of the future.
         let mut asked = self.inner.acquire(session);
         match asked.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
             std::task::Poll::Ready(result) => {
-                if let Ok(lease) = &result {
-                    lock(&self.leases).push(lease.clone());
+                if let Ok(acquired) = &result {
+                    lock(&self.leases).push(acquired.lease.clone());
                 }
                 Box::pin(async { result })
             }

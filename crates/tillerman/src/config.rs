@@ -1,5 +1,5 @@
-//! Settings: flag over environment over workspace over user over default. A file that came with the workspace can
-//! tighten permissions and choose a model; it can never loosen them or choose where prompts and keys are sent.
+//! Settings: flag over environment over workspace over user over default. A file that came with the workspace can only
+//! tighten, and wish for a model; it can never loosen anything or choose where prompts and keys are sent.
 
 pub(crate) mod agent;
 mod edit;
@@ -11,6 +11,7 @@ mod servers;
 mod slugs;
 #[cfg(test)]
 mod tests;
+mod tighten;
 mod tree;
 mod trust;
 
@@ -26,6 +27,7 @@ pub(crate) use models::ModelEntry;
 pub(crate) use providers::ProviderEntry;
 pub(crate) use slugs::TIERS;
 
+use crate::wiring::Suggestion;
 use keys::Workspace;
 use tree::{Node, Value};
 
@@ -77,6 +79,8 @@ pub(crate) struct Request<'a> {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Config {
     set: BTreeMap<&'static str, (Setting, Source)>,
+    /// The model that the workspace would like, and its file.
+    wish: Option<(String, PathBuf)>,
     /// Files that were read.
     pub(crate) files: Vec<PathBuf>,
     /// For stderr, one line each.
@@ -214,33 +218,41 @@ impl Config {
         if let ("ca_file", Setting::Text(path)) = (key.name, &setting) {
             setting = Setting::Text(trust::beside(path, from).display().to_string());
         }
-        if matches!(from, Source::Workspace(_)) {
-            let refused = match (key.workspace, &setting) {
-                (Workspace::Free, _) => None,
-                (Workspace::Never, _) => Some("a workspace cannot choose it".to_owned()),
-                (Workspace::Tighten, Setting::Mode(mode)) => {
-                    let active = self.mode().unwrap_or(default);
-                    let loosens = strictness(*mode) > strictness(active);
-                    loosens.then(|| {
-                        format!("a workspace can only tighten permissions, and the mode is {}", active.as_str())
-                    })
-                }
-                (Workspace::Tighten, _) => Some("a workspace cannot choose it".to_owned()),
-                (Workspace::Trusted, _) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
-                    // Beside the user's own, not instead of them.
-                    setting = trust::joined(self.get(key.name), setting);
-                    None
-                }
-                (Workspace::Trusted, _) => Some(
-                    "nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
-                        .to_owned(),
-                ),
-            };
-            if let Some(why) = refused {
-                return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name));
+        if let Source::Workspace(file) = from {
+            match self.from_workspace(key, setting, file, from, default) {
+                Ok(Some(counts)) => setting = counts,
+                Ok(None) => return,
+                Err(why) => return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name)),
             }
         }
         self.set.insert(key.name, (setting, from.clone()));
+    }
+
+    /// What counts of a workspace's setting; the error says why it does not.
+    fn from_workspace(
+        &mut self,
+        key: &'static Key,
+        setting: Setting,
+        file: &Path,
+        from: &Source,
+        default: Mode,
+    ) -> Result<Option<Setting>, String> {
+        match (key.workspace, setting) {
+            (Workspace::Suggests, Setting::Text(model)) => {
+                self.wish = Some((model, file.to_owned()));
+                Ok(None)
+            }
+            (Workspace::Never | Workspace::Suggests, _) => Err("a workspace cannot choose it".to_owned()),
+            (Workspace::Tightens(way), setting) => way.tightened(self.get(key.name), setting, default).map(Some),
+            // Beside the user's own, not instead of them.
+            (Workspace::Trusted, setting) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
+                Ok(Some(trust::joined(self.get(key.name), setting)))
+            }
+            (Workspace::Trusted, _) => {
+                Err("nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
+                    .to_owned())
+            }
+        }
     }
 
     fn environment(&mut self, env: Env<'_>) -> Result<(), Fault> {
@@ -284,6 +296,14 @@ impl Config {
             _ => None,
         }
     }
+    /// A number, or the usual one. A workspace's counts only where it is tighter than that, too.
+    fn limit(&self, name: &str, usual: u64) -> u64 {
+        let Some(number) = self.count(name) else { return usual };
+        match (keys::find(name).map(|key| key.workspace), self.source(name)) {
+            (Some(Workspace::Tightens(way)), Some(Source::Workspace(_))) => way.tighter(number, usual),
+            _ => number,
+        }
+    }
     fn switch(&self, name: &str) -> Option<bool> {
         match self.get(name) {
             Some(Setting::Bool(yes)) => Some(*yes),
@@ -293,6 +313,12 @@ impl Config {
 
     pub(crate) fn model(&self) -> Option<&str> {
         self.text("model")
+    }
+    /// The model that the workspace would like, where nobody demands one for this run.
+    pub(crate) fn suggestion(&self) -> Option<Suggestion> {
+        let demanded = matches!(self.source("model"), Some(Source::Env(_) | Source::Flag));
+        let (model, file) = self.wish.clone().filter(|_| !demanded)?;
+        Some(Suggestion { model, file })
     }
     pub(crate) fn base_url(&self) -> Option<&str> {
         self.text("base_url")
@@ -323,8 +349,8 @@ impl Config {
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         self.count("max_tokens")
     }
-    pub(crate) fn max_iterations(&self) -> Option<u32> {
-        self.count("max_iterations").and_then(|number| u32::try_from(number).ok())
+    pub(crate) fn max_iterations(&self, usual: u32) -> u32 {
+        u32::try_from(self.limit("max_iterations", usual.into())).unwrap_or(usual)
     }
     pub(crate) fn context_window(&self) -> Option<u64> {
         self.count("context_window")
@@ -377,12 +403,12 @@ impl Config {
     }
     /// What is not set is as usual.
     pub(crate) fn retry(&self, usual: RetryPolicy) -> RetryPolicy {
-        let retries = self.count("retry.retries_max").and_then(|number| u32::try_from(number).ok());
+        let retries = self.limit("retry.retries_max", usual.retries_max.into());
         RetryPolicy {
-            retries_max: retries.unwrap_or(usual.retries_max),
-            base_ms: self.count("retry.base_ms").unwrap_or(usual.base_ms),
-            wait_ms_max: self.count("retry.wait_ms_max").unwrap_or(usual.wait_ms_max),
-            server_wait_ms_max: self.count("retry.server_wait_ms_max").unwrap_or(usual.server_wait_ms_max),
+            retries_max: u32::try_from(retries).unwrap_or(usual.retries_max),
+            base_ms: self.limit("retry.base_ms", usual.base_ms),
+            wait_ms_max: self.limit("retry.wait_ms_max", usual.wait_ms_max),
+            server_wait_ms_max: self.limit("retry.server_wait_ms_max", usual.server_wait_ms_max),
             jitter: self.switch("retry.jitter").unwrap_or(usual.jitter),
         }
     }
@@ -408,17 +434,6 @@ pub(crate) fn find(name: &str) -> Result<&'static Key, Fault> {
         }
         fault.hint("`tillerman config get` lists all settings")
     })
-}
-
-/// How much a mode lets happen without a person: a workspace may only go down.
-fn strictness(mode: Mode) -> u8 {
-    match mode {
-        Mode::Plan => 0,
-        Mode::ReadOnly => 1,
-        Mode::Prompt => 2,
-        Mode::WorkspaceWrite => 3,
-        Mode::DangerFullAccess => 4,
-    }
 }
 
 fn place(from: &Source, line: Option<usize>) -> String {

@@ -66,7 +66,11 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         data: home.data.clone(),
         config: home.config.clone(),
         settings: settings(&config, basics, workspace, default_mode),
-        wanted: Wanted { model: config.model().map(str::to_owned), ..Wanted::default() },
+        wanted: Wanted {
+            model: config.model().map(str::to_owned),
+            suggested: config.suggestion(),
+            ..Wanted::default()
+        },
         described,
         agent_dir,
         api_key: None,
@@ -145,9 +149,7 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     let mut settings = Settings::new(workspace, "");
     settings.mode = config.mode().unwrap_or(default_mode);
     settings.max_tokens = config.max_tokens();
-    if let Some(rounds) = config.max_iterations() {
-        settings.max_iterations = rounds;
-    }
+    settings.max_iterations = config.max_iterations(settings.max_iterations);
     settings.retry = config.retry(RETRY);
     settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Event, Fault, FaultKind, Mode, Open, Part, Reply,
-    Required, SessionId, Stop, Tag, Target, Told, TurnEnd, Verb,
+    Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -98,6 +98,10 @@ pub(crate) struct Terminal<F> {
     denied_unasked: bool,
     tag: u64,
     pending: Option<Tag>,
+    /// The turn that the last prompt became: its end ends the wait, no other's does.
+    turn: Option<TurnId>,
+    /// The turn whose start was seen here. The end of any other was left over by a process that died.
+    running: Option<TurnId>,
     one_shot: bool,
     session: Option<SessionId>,
     /// The mode the person is working in, which goes with them into another session.
@@ -121,6 +125,8 @@ impl<F: Face> Terminal<F> {
             denied_unasked: false,
             tag: 0,
             pending: None,
+            turn: None,
+            running: None,
             one_shot,
             session: None,
             mode: None,
@@ -140,6 +146,7 @@ impl<F: Face> Terminal<F> {
     fn busy_with(&mut self, verb: Verb, out: &mut Out) {
         self.phase = Phase::Busy;
         self.interrupting = false;
+        self.turn = None;
         self.pending = Some(self.command(verb, out));
     }
 
@@ -344,6 +351,10 @@ impl<F: Face> Terminal<F> {
                 self.idle(OK, out);
             }
             // The turn's end is what ends the wait.
+            Ok(Reply::Started { turn }) => {
+                self.pending = None;
+                self.turn = Some(turn.clone());
+            }
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
@@ -372,6 +383,7 @@ impl<F: Face> Terminal<F> {
                 self.face.opened(opened, &mut out.frames);
                 self.session = Some(opened.session.clone());
                 self.mode = Some(opened.state.mode);
+                self.running = opened.state.turn.clone();
                 match self.talk.once.take() {
                     Some(parts) => self.prompt(parts, out),
                     None => self.idle(OK, out),
@@ -386,6 +398,10 @@ impl<F: Face> Terminal<F> {
     }
 
     fn turn_ended(&mut self, end: &TurnEnd, out: &mut Out) {
+        if self.running.take_if(|running| *running == end.turn).is_none() {
+            let why = end.fault.as_ref().map_or("it was not finished", |fault| &fault.message);
+            return self.face.notice(&format!("the turn before this one was cut short: {why}"), &mut out.frames);
+        }
         let code = match end.stop {
             Stop::EndTurn if self.denied_unasked => UNFINISHED,
             Stop::EndTurn => OK,
@@ -395,7 +411,11 @@ impl<F: Face> Terminal<F> {
         };
         self.asks.retain(|ask| ask.turn.is_none());
         self.face.turn_ended(end, code, &mut out.frames);
-        // A turn that an extension began ends beside a line that is wanted already, and so does one that leaves a question.
+        // A turn that an extension began ends beside a line that is wanted already, or beside a command that has its own end.
+        if self.turn.take_if(|turn| *turn == end.turn).is_none() {
+            return;
+        }
+        // One that leaves a question does so, too.
         let waits_for_line = !self.asks.is_empty() && !self.interrupting && !self.one_shot && !self.eof;
         if waits_for_line {
             self.phase = Phase::Idle;
@@ -433,6 +453,7 @@ impl<F: Face> Dialect for Terminal<F> {
                 Body::AskOpened(ask) => self.asked(ask, out),
                 Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
                 Body::TurnEnded(end) => self.turn_ended(end, out),
+                Body::TurnStarted { turn } => self.running = Some(turn.clone()),
                 body => self.face.logged(body, &mut out.frames),
             },
             Event::TurnLost(end) => {

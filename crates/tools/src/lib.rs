@@ -89,12 +89,23 @@ impl Builtin {
         self.shells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn shell_options(&self, session: &SessionId, workspace: &Path) -> shell::Options {
-        shell::Options {
+    fn workspace(&self, session: &SessionId, path: &Path) -> Result<Arc<Workspace>, Fault> {
+        let guard = workspace::Guard {
+            home: self.options.home.clone(),
+            protected: self.options.protected.clone(),
+            secret: self.options.secret_paths.clone(),
+            spill_dir: Some(self.spill_dir(session)),
+        };
+        Workspace::open(path, guard).map(Arc::new)
+    }
+
+    fn new_shell(&self, session: &SessionId, workspace: &Arc<Workspace>) -> Arc<shell::Shell> {
+        let options = shell::Options {
             keep_env: self.options.keep_env.clone(),
             secrets: self.options.secrets.clone(),
-            ..shell::Options::new(&self.options.exe, workspace, self.spill_dir(session))
-        }
+            ..shell::Options::new(&self.options.exe, workspace.path(), self.spill_dir(session))
+        };
+        shell::Shell::new(options, Arc::clone(workspace))
     }
 
     /// Where one session spills. The id is ours or a peer's, so it must not be able to name another directory.
@@ -106,16 +117,8 @@ impl Builtin {
 
 impl Toolbox for Builtin {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-        let guard = workspace::Guard {
-            home: self.options.home.clone(),
-            protected: self.options.protected.clone(),
-            secret: self.options.secret_paths.clone(),
-            spill_dir: Some(self.spill_dir(session)),
-        };
-        let workspace = Arc::new(Workspace::open(workspace, guard)?);
-        let holds_secrets = workspace.holds_secrets();
-        let options = shell::Options { holds_secrets, ..self.shell_options(session, workspace.path()) };
-        let shell = shell::Shell::new(options);
+        let workspace = self.workspace(session, workspace)?;
+        let shell = self.new_shell(session, &workspace);
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(read_file::ReadFile::new(workspace.clone())),
             Arc::new(write_file::WriteFile::new(workspace.clone())),
@@ -160,8 +163,11 @@ impl Toolbox for Builtin {
     ) -> Later<'static, Shell> {
         let shell = self.shells().get(session).and_then(Weak::upgrade);
         // Without open tools nobody could see what the command leaves running: it ends with it.
-        let shell = shell.unwrap_or_else(|| shell::Shell::new(self.shell_options(session, workspace)));
-        Box::pin(shell::own::run(shell, workspace.to_owned(), command.to_owned(), told, stop))
+        let new = || self.workspace(session, workspace).map(|workspace| self.new_shell(session, &workspace));
+        match shell.map_or_else(new, Ok) {
+            Ok(shell) => Box::pin(shell::own::run(shell, workspace.to_owned(), command.to_owned(), told, stop)),
+            Err(fault) => Box::pin(std::future::ready(shell::own::cannot_start(command, &fault.message))),
+        }
     }
 
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {

@@ -16,7 +16,7 @@ pub(super) const DISCONNECTED: &str = "controller disconnected before responding
 
 /// A peer that is still reading the past.
 pub(super) struct Catcher {
-    outbox: Arc<Outbox>,
+    pub(super) outbox: Arc<Outbox>,
     after: u64,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
@@ -24,6 +24,7 @@ pub(super) struct Catcher {
 impl Session {
     /// Whether the peer is on this session now.
     pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
+        self.was_joined = true;
         // What is not committed was told to nobody: it comes live.
         let last = self.ledger.committed();
         if let Some(seq) = after.filter(|seq| *seq > last) {
@@ -36,7 +37,7 @@ impl Session {
             resumed,
             state: vocab::State { last_seq: last, ..self.state() },
             tools: self.offered_tools().map(|tool| tool.spec().name.clone()).collect(),
-            notices: self.shared.notices.clone(),
+            notices: self.notices(),
         };
         self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
         // A peer that comes in again starts over; it must not be told everything twice.
@@ -47,7 +48,16 @@ impl Session {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
             None => self.go_live(outbox, true),
         }
+        self.log_repair();
         true
+    }
+
+    /// What everybody is told is about the model that sessions start with; one that has another says so instead.
+    fn notices(&self) -> Vec<String> {
+        match self.settings.model == self.shared.defaults.model {
+            true => self.shared.notices.clone(),
+            false => vec![format!("model {}: this session's own", self.settings.model)],
+        }
     }
 
     pub(super) fn is_here(&self, peer: PeerId) -> bool {
@@ -119,6 +129,15 @@ impl Session {
         let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
         catcher.page = None;
         match result {
+            // The next page would be empty, too.
+            Ok(page) if page.entries.is_empty() => {
+                let text = format!("the log ends at entry {}, before entry {committed}", catcher.after);
+                let mut fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
+                fault = fault.hint("close the session everywhere and open it again");
+                let catcher = self.catchers.swap_remove(index);
+                self.push(&catcher.outbox, Event::Gone { fault });
+                self.leave(catcher.outbox.peer);
+            }
             Ok(page) => {
                 // What the store has beyond `committed` will come live.
                 for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {

@@ -20,11 +20,10 @@ impl Session {
         let mut news = false;
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
         if self.ledger.last_seq() > 0 {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+            let mut page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            page.entries.retain(|entry| entry.seq <= self.ledger.last_seq());
             let branch = Branch::read(&page.entries);
-            if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
-                self.ledger.rebase(branch.last_seq);
-            }
             if let Some(text) = page.recovered {
                 self.ledger.log(Body::Recovered { text: text.into() });
             }
@@ -61,6 +60,13 @@ impl Session {
         Ok(())
     }
 
+    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    pub(super) fn log_repair(&mut self) {
+        if let Some(text) = self.recovered.take() {
+            self.log(Body::Recovered { text: text.into() });
+        }
+    }
+
     /// Lets go of the encoded history; the numbers that are told about it stay.
     pub(super) fn unload(&mut self) {
         if let Some(history) = self.history.take() {
@@ -72,8 +78,8 @@ impl Session {
 
     /// What is still on its way to the store may fail; a history read without it would not fit what follows.
     pub(super) async fn await_commits(&mut self) -> Result<(), Fault> {
-        self.ledger.flush();
         while !self.ledger.is_settled() {
+            self.ledger.flush();
             if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
                 self.store_failed(fault.clone());
                 return Err(fault);
@@ -124,6 +130,19 @@ impl Session {
     /// The log could not be written: the turn ends, nothing after the failure is told, and the next message tries
     /// again from what the store really has.
     pub(super) fn store_failed(&mut self, fault: Fault) {
+        let was_running = self.roll_back(&fault);
+        if fault.kind == FaultKind::SessionBusy {
+            // Somebody else owns the session now.
+            return self.cast_off(fault);
+        }
+        if was_running || self.lane.is_busy() {
+            self.lane_goes_on(TurnOver::Failed);
+        }
+        self.tell_queue();
+    }
+
+    /// Back to what the store has. Whether a turn was running.
+    pub(super) fn roll_back(&mut self, fault: &Fault) -> bool {
         // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
         self.senders.extend(self.lane.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
         self.queued_in_log.clear();
@@ -132,7 +151,7 @@ impl Session {
         self.cancel_compaction(fault.clone());
         self.work = Work::Nothing;
         self.fx.clear();
-        let rolled_back = self.ledger.roll_back(&fault);
+        let rolled_back = self.ledger.roll_back(fault);
         // What it stands for may be gone.
         self.last_sent = None;
         self.drop_asks();
@@ -155,13 +174,6 @@ impl Session {
                 fault: Some(fault.clone()),
             }));
         }
-        if fault.kind == FaultKind::SessionBusy {
-            // Somebody else owns the session now; whoever is here has to come in again.
-            self.ledger.emit(Event::Gone { fault });
-        }
-        if was_running || self.lane.is_busy() {
-            self.lane_goes_on(TurnOver::Failed);
-        }
-        self.tell_queue();
+        was_running
     }
 }

@@ -125,6 +125,14 @@ impl Session {
         self.shells.iter_mut().filter(|running| whose(running.outbox.peer)).for_each(Running::stop);
     }
 
+    /// Ends them at once; their owners get no other answer.
+    pub(super) fn drop_shells(&mut self, fault: &Fault) {
+        for Running { outbox, tag, .. } in self.shells.drain(..) {
+            let result = Err(fault.clone());
+            outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result } });
+        }
+    }
+
     /// Ready when one of them is done.
     pub(super) fn poll_shells(&mut self, context: &mut Context<'_>) -> Poll<(usize, Result<Shell, Fault>)> {
         for (index, running) in self.shells.iter_mut().enumerate() {

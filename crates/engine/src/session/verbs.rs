@@ -47,7 +47,11 @@ impl Session {
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
-            Mail::Verb { outbox, tag, verb } => self.verb(outbox, tag, verb).await,
+            Mail::Verb { outbox, tag, verb } => {
+                self.answering = Some((outbox.clone(), tag));
+                self.verb(outbox, tag, verb).await;
+                self.answering = None;
+            }
         }
     }
 

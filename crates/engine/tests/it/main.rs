@@ -17,6 +17,7 @@ mod lanes;
 mod models;
 mod peers;
 mod recovery;
+mod registry;
 mod served;
 mod shells;
 mod simulation;

@@ -5,13 +5,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Fault, Lease, Page, Query, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
 
 use super::append::{Append, Hot};
 use super::leases::{Held, owner};
@@ -31,7 +29,7 @@ pub(super) enum Job {
 
 /// Everything that is not an append; done one by one, in its place between the appends.
 pub(super) enum Errand {
-    Acquire { session: SessionId, reply: Reply<Lease> },
+    Acquire { session: SessionId, reply: Reply<Acquired> },
     Release { lease: Lease, reply: Reply<()> },
     Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
     Summary { session: SessionId, reply: Reply<Option<Summary>> },
@@ -49,7 +47,6 @@ pub(super) struct Writer {
     inbox: Receiver<Job>,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<Job>,
-    waiting: Arc<AtomicUsize>,
 }
 
 /// What a connection is good for after a job.
@@ -60,9 +57,9 @@ pub(super) enum Trust {
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, waiting: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>) -> Self {
         let owner = owner();
-        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new(), waiting }
+        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new() }
     }
 
     /// Ends when the store is dropped and everything queued is done.
@@ -126,9 +123,7 @@ impl Writer {
     }
 
     fn next(&mut self) -> Option<Job> {
-        let job = self.taken.pop_front()?;
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        Some(job)
+        self.taken.pop_front()
     }
 
     /// The append and its neighbours: reads in between keep their place.
@@ -206,19 +201,17 @@ impl Writer {
         }
     }
 
-    fn read(&mut self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
+    fn read(&self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
         let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
         let scan = log::scan(connection, id, found.key, found.summary.last_seq, after, limit)?;
-        let mut notices: Vec<String> = self.held.get_mut(id).and_then(|held| held.notice.take()).into_iter().collect();
+        let mut notices = Vec::new();
         if let Some(from) = scan.damaged_from {
-            notices.push(match self.cut(connection, id)? {
-                Some(notice) => notice,
-                None => format!("session {id} is damaged from entry {from} on, and its owner is still writing"),
-            });
+            notices.push(format!(
+                "session {id} is damaged from entry {from} on; the end is cut off when it is next opened"
+            ));
         }
         if !scan.stand_ins.is_empty() {
-            let numbers: Vec<String> = scan.stand_ins.iter().map(u64::to_string).collect();
-            notices.push(format!("session {id}: damaged records in the log: {}", numbers.join(", ")));
+            notices.push(format!("session {id}: damaged records in the log: {}", scan.stand_ins.join(", ")));
         }
         let recovered = (!notices.is_empty()).then(|| notices.join("; "));
         Ok(Page { entries: scan.entries, recovered })

@@ -154,17 +154,17 @@ async fn rename(store: &dyn Store, session: &str, title: &str) -> anyhow::Result
         return Err(Fault::new(FaultKind::Invalid, "the title is empty").into());
     }
     let id = find(store, session).await?.id;
-    let lease = store.acquire(&id).await?;
-    // Read again under the lease: its last owner may have written since.
-    let renamed = async {
-        let last = store.summary(&id).await?.map_or(0, |summary| summary.last_seq);
-        let body = Body::Title { title: title.into() };
-        let entry = Entry { seq: last + 1, parent: last, at_ms: now_ms(), body };
-        store.append(&lease, vec![Arc::new(entry)], true).await
-    }
-    .await;
-    store.release(lease.clone()).await?;
+    let acquired = store.acquire(&id).await?;
+    let notice = acquired.notice(now_ms());
+    let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
+    let body = Body::Title { title: title.into() };
+    let renamed = Arc::new(Entry { seq: last + 1, parent: last, at_ms: now_ms(), body });
+    let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), true).await;
+    store.release(acquired.lease).await?;
     renamed?;
+    if let Some(text) = acquired.recovered {
+        host::note(&text);
+    }
     say(&format!("{id}  {title}\n"))?;
     Ok(0)
 }

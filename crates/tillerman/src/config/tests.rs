@@ -331,7 +331,10 @@ fn servers_are_read_and_those_of_a_workspace_need_trust() {
         ("[servers.x]\ncommand = 'a'\nurl = 'b'", "`servers.x` wants either command or url"),
         ("[servers.x]\ncommand = 'a'\nargs = 'b c'", "`servers.x.args` wants a list of texts, has text"),
         ("[servers.x]\ncommand = 'a'\nenv = ['canary']", "`servers.x.env` wants a table of texts, has a list"),
-        ("[servers.x]\ncomand = 'a'", "`servers.x.comand` is unknown; a server has command, args, env, url, headers"),
+        (
+            "[servers.x]\ncomand = 'a'",
+            "`servers.x.comand` is unknown; a server has command, args, env, url, headers, trust_hints",
+        ),
     ] {
         let fault = place(&[("user/config.toml", text)]).load(None).unwrap_err();
         assert!(fault.message.ends_with(want), "{text}: {}", fault.message);

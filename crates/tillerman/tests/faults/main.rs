@@ -20,6 +20,8 @@ mod loaf_flow;
 mod loaf_lines;
 mod log;
 mod model;
+mod power;
+mod resume;
 mod rpc_flow;
 mod rpc_lines;
 mod safety;

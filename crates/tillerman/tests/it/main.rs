@@ -42,4 +42,5 @@ mod rpc_state;
 mod schema;
 mod schema_loaf;
 mod stories;
+mod strangers;
 mod transcripts;

@@ -20,6 +20,8 @@ mod shell_background;
 mod shell_controlled;
 mod shell_ending;
 mod shell_family;
+mod shell_git;
+mod shell_links;
 mod shell_own;
 mod shell_run;
 mod shell_support;
