@@ -17,15 +17,16 @@ const OURS: [&str; 6] = ["host", "connection", "content-length", "transfer-encod
 
 /// A header whose name holds one of these proves who we are.
 const KEY_HEADERS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
-/// The value of any other counts as a key from this length on, where it has a digit and no blank; shorter ones are words.
+/// The value of any other counts as a key from this length on, unless it reads like a sentence or a kind of content
+/// (`application/json`); shorter ones are words.
 const KEY_LIKE_BYTES_MIN: usize = 16;
 
 /// Whether the value of a header is to be kept from others. Many are ordinary words, which nobody may lose.
 pub fn is_key(header: &str, value: &Secret) -> bool {
     let name = header.to_ascii_lowercase();
     let value = value.expose();
-    let is_like =
-        value.len() >= KEY_LIKE_BYTES_MIN && value.contains(|c: char| c.is_ascii_digit()) && !value.contains(' ');
+    let is_content = value.contains('/') && !value.contains(|c: char| c.is_ascii_digit());
+    let is_like = value.len() >= KEY_LIKE_BYTES_MIN && !value.contains(' ') && !is_content;
     is_like || KEY_HEADERS.iter().any(|part| name.contains(part))
 }
 
