@@ -215,7 +215,7 @@ impl Session {
                     required: plan.required,
                     reason: permission::reason(active, plan.required),
                     summary: plan.summary,
-                    preview: plan.preview,
+                    preview: plan.preview.map(|preview| self.shared.ports.keyring.scrub_shared(preview)),
                 },
                 mutation: plan.mutation,
             },
@@ -249,7 +249,8 @@ impl Session {
 
     pub(super) fn tell_progress(&mut self, text: &str) {
         if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
-            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(text)] };
+            let text = self.shared.ports.keyring.scrub_growing(text);
+            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] };
             self.ledger.emit(event);
         }
     }

@@ -108,6 +108,7 @@ impl World {
             clock: self.clock.clone(),
             read_object: wire::read_object,
             fit_picture: vocab::as_it_is,
+            keyring: vocab::Keyring::default(),
             around: Arc::new(vocab::Alone),
             servers: Arc::new(vocab::NoServers),
         };
