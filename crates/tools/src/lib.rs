@@ -32,6 +32,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use vocab::{Fault, FileDiff, FileEdit, Gadget, Json, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox};
 
+pub use output::{Hunks, hunks};
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.

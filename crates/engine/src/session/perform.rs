@@ -8,7 +8,7 @@ use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
     Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ModelEvent, ModelStream, Part,
-    PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Gate, PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
@@ -199,6 +199,10 @@ impl Session {
         };
         let name = tool.spec().name.clone();
         let active = self.settings.mode;
+        let required = match self.settings.gate {
+            Gate::Proxy => self.settings.family.told(&name, plan.required),
+            Gate::Ladder | Gate::Alone => plan.required,
+        };
         let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
         match permission::decide(self.settings.gate, active, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
@@ -213,8 +217,8 @@ impl Session {
                     tool: name,
                     input,
                     active,
-                    required: plan.required,
-                    reason: permission::reason(active, plan.required),
+                    required,
+                    reason: permission::reason(active, required),
                     summary: plan.summary,
                     preview: plan.preview,
                 },

@@ -30,6 +30,10 @@ pub(crate) trait Face: Send {
     fn event(&mut self, event: &Event, out: &mut FrameBuf);
     /// A question for the person.
     fn ask(&mut self, ask: &Ask, out: &mut FrameBuf);
+    /// Whether all of the question was shown. An allow counts only then.
+    fn has_shown_all(&self) -> bool {
+        true
+    }
     /// The person wants to know more before answering.
     fn explain(&mut self, ask: &Ask, out: &mut FrameBuf);
     /// A question that was answered without a person.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use expect_test::{Expect, expect};
 use vocab::{
     Ask, AskEnd, AskId, AskKind, AssistantMessage, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry, Event,
-    Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply, Required,
+    Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply, Required,
     SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
@@ -106,7 +106,7 @@ fn permission(id: &str) -> Step {
             required: Required::WorkspaceWrite,
             reason: None,
             summary: "write src/x.rs (+1 -1)".into(),
-            preview: Some("@@ -1 +1 @@\n-a\n+b\n".into()),
+            preview: Some([Fact::diff("src/x.rs", "@@ -1 +1 @@\n-a\n+b\n")].into()),
         }),
         timeout_ms: None,
     }))

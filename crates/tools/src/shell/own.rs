@@ -9,7 +9,7 @@ use vocab::{Later, Progress, Required};
 
 use crate::leash::{Held, Report, Request};
 
-use super::args::summary;
+use vocab::visible::headline;
 use super::background::Start;
 use super::capture::{Capture, Shown};
 use super::follow::{End, follow};
@@ -45,7 +45,7 @@ pub(crate) async fn run(
         shell.keep(control).await;
     } else if end.left() {
         // It lives as long as the session's own background processes do, and the model can see and stop it there.
-        let command = format!("left by: {}", summary(&command));
+        let command = format!("left by: {}", headline(&command));
         let start = Start {
             command,
             control,
