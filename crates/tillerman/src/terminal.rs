@@ -219,8 +219,7 @@ impl<F: Face> Terminal<F> {
         };
         match heard {
             Heard::Answer(Answer::Allow(_)) if !self.face.has_shown_all() => {
-                self.face.explain(ask, &mut out.frames);
-                self.face.notice(NOT_TAKEN, &mut out.frames);
+                self.face.explain(ask, Some(NOT_TAKEN), &mut out.frames);
                 self.face.want(Want::answer_to(ask), &mut out.frames);
             }
             Heard::Answer(answer) => {
@@ -233,7 +232,7 @@ impl<F: Face> Terminal<F> {
                 }
             }
             Heard::Explain => {
-                self.face.explain(ask, &mut out.frames);
+                self.face.explain(ask, None, &mut out.frames);
                 self.face.want(Want::answer_to(ask), &mut out.frames);
             }
             Heard::Unclear(how) => {

@@ -132,7 +132,7 @@ fn push_blanks(out: &mut String, run: &str, at_end: bool) {
 pub fn headline(text: &str) -> String {
     let text = text.trim();
     let line = visible_line(text);
-    if !text.contains('\n') && line.chars().count() <= HEADLINE_CHARS_MAX {
+    if line.chars().count() <= HEADLINE_CHARS_MAX {
         return line;
     }
     let first = visible_line(text.lines().next().unwrap_or_default());
@@ -183,8 +183,9 @@ mod tests {
     #[test]
     fn a_headline_says_what_it_leaves_out() {
         assert_eq!(headline("  ls -la\n"), "ls -la");
-        assert_eq!(headline("set -e\nb"), "set -e… (+1 line)");
+        assert_eq!(headline("set -e\nmake"), "set -e\u{240a}make");
         assert_eq!(headline(&"a\n".repeat(302)), "a… (+301 lines)");
+        assert_eq!(headline(&format!("a\n{}", "b".repeat(200))), "a… (+1 line)");
         let long = headline(&"ü".repeat(4136));
         assert!(long.ends_with("ü… (+4056 characters)"), "{long}");
         assert_eq!(headline(&long), long, "a headline is its own headline");

@@ -34,8 +34,8 @@ pub(crate) trait Face: Send {
     fn has_shown_all(&self) -> bool {
         true
     }
-    /// The person wants to know more before answering.
-    fn explain(&mut self, ask: &Ask, out: &mut FrameBuf);
+    /// The person has to know more before answering: because they asked, or for the reason that is given. Ends in the question.
+    fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf);
     /// A question that was answered without a person.
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf);
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf);

@@ -207,7 +207,7 @@ impl Face for JsonLines {
 
     fn ask(&mut self, _: &Ask, _: &mut FrameBuf) {}
 
-    fn explain(&mut self, _: &Ask, _: &mut FrameBuf) {}
+    fn explain(&mut self, _: &Ask, _: Option<&str>, _: &mut FrameBuf) {}
 
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf) {
         let AskKind::Permission(permission) = &ask.kind else { return };

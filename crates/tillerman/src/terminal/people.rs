@@ -253,7 +253,7 @@ impl People {
         let headline = self.headlines.get(&ask.call).cloned().unwrap_or_default();
         let reason = ask.reason.as_ref().map(|reason| format!("  {}", clean(reason)));
         let always = format!("  {}", always(ask));
-        let question = format!("Allow {}?", visible::headline(&ask.summary));
+        let question = may_it(ask);
         let last = format!("{question} {CHOICES}");
         let mut reading = Reading::new(&facts, || of_input(&ask.input), (self.window)(), self.paint);
         let around = [&headline, reason.as_deref().unwrap_or_default(), &always, &last];
@@ -314,13 +314,17 @@ impl People {
     }
 }
 
+fn may_it(ask: &PermissionAsk) -> String {
+    format!("Allow {}?", visible::headline(&ask.summary))
+}
+
 /// What `a` allows from then on, no more and no less.
 fn always(ask: &PermissionAsk) -> String {
     match engine::permission::is_particular(ask.required) {
-        true => "a  allow exactly this call, whenever it comes again in this session".to_owned(),
+        true => "a  allow exactly this call from now on, in this session".to_owned(),
         false => {
             let (tool, required) = (clean(&ask.tool), ask.required.as_str());
-            format!("a  allow every call of {tool} that needs {required}, for the rest of this session")
+            format!("a  allow every {tool} that needs {required} from now on, in this session")
         }
     }
 }
@@ -459,7 +463,7 @@ impl Face for People {
         }
     }
 
-    fn explain(&mut self, ask: &Ask, out: &mut FrameBuf) {
+    fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf) {
         let AskKind::Permission(permission) = &ask.kind else { return };
         let mut lines = self.reading.as_mut().map(Reading::more).unwrap_or_default();
         lines.push(format!("  tool: {}", clean(&permission.tool)));
@@ -468,7 +472,10 @@ impl Face for People {
         lines.push("  n  deny it; `n because ...` tells the model why".into());
         lines.push(format!("  {}", always(permission)));
         lines.extend(self.reading.as_ref().and_then(Reading::warning));
+        lines.extend(why.map(|why| self.paint.yellow(why)));
         self.block(&lines, out);
+        self.question(&may_it(permission), out);
+        self.shown_call = Some(permission.call.clone());
     }
 
     fn has_shown_all(&self) -> bool {

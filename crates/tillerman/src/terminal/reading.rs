@@ -52,7 +52,7 @@ impl Reading {
 }
 
 /// Said where somebody allows what they have not seen.
-pub(crate) const NOT_TAKEN: &str = "not allowed yet: that was not shown before. Answer again";
+pub(crate) const NOT_TAKEN: &str = "nothing is allowed yet: these lines were not shown before. Answer again";
 
 #[cfg(test)]
 mod tests {

@@ -136,7 +136,7 @@ mod tests {
             options(&all),
             [
                 "  1. Deny [allow always]",
-                "  2. Allow␛[2K… (+1 line) [deny once]",
+                "  2. Allow␛[2K␊once [deny once]",
                 "  3. deny [unknown kind: sometimes]",
                 "  4. Maybe [the agent does not say what it means]",
             ]
