@@ -35,7 +35,12 @@ pub(crate) struct Change {
 
 pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Change> {
     let Hunks { text, added, removed } = hunks(&diffable(before)?, &diffable(after)?);
-    Some(Change { counts: format!("(+{added} -{removed})"), diff: Fact::diff(path, &text) })
+    let diff = match (text.is_empty(), before) {
+        (false, _) => Fact::diff(path, &text),
+        (true, None) => Fact::line(path, "a new, empty file"),
+        (true, Some(_)) => Fact::line(path, "nothing would change"),
+    };
+    Some(Change { counts: format!("(+{added} -{removed})"), diff })
 }
 
 /// What changes between two texts.
@@ -141,5 +146,8 @@ mod tests {
         assert_eq!(change.counts, "(+3 -1)");
         let hunks = format!("@@ -1,2 +1,4 @@\n-x = 1\n+{far}+y\r\n+z\n end\n\\ No newline at end of file\n");
         assert_eq!(change.diff, Fact::diff("a.py", &hunks));
+        let of = |before: Option<&[u8]>| super::change("a", before, Some(b"")).map(|it| it.diff.text.to_string());
+        assert_eq!(of(None).as_deref(), Some("a new, empty file"));
+        assert_eq!(of(Some(b"")).as_deref(), Some("nothing would change"));
     }
 }

@@ -8,7 +8,7 @@ use crate::typist::{LARGE, typed};
 /// A place whose model makes this one call.
 fn calling(tool: &str, input: &Value) -> Place {
     let place = Place::new();
-    std::fs::write(place.file("model.script"), format!("call {tool} {input}\nsay done\n")).unwrap();
+    std::fs::write(place.file("model.script"), format!("call {tool} {input}\n\nsay done\n")).unwrap();
     place
 }
 
@@ -28,7 +28,9 @@ fn a_script_that_does_not_fit_is_not_allowed_before_it_was_shown() {
         let (code, seen) = run(&place, size, &[("[?]", "y\n"), ("nothing is allowed yet", "n\n")]);
         let (before, after) = seen.split_once("▲").expect("a warning");
         assert!(before.contains("│ echo first") && !before.contains("last.txt"), "{seen}");
-        assert!(before.lines().count() < usize::from(size.1), "it fits on the screen: {seen}");
+        let (_, screen) = seen.split_once("● ").expect("the call");
+        let screen = screen.split("[?]").next().unwrap_or_default();
+        assert!(screen.lines().count() < usize::from(size.1), "it fits on the screen: {seen}");
         assert!(after.contains("bytes not shown") && after.contains("│ touch last.txt"), "{seen}");
         assert!(after.contains("✗ denied by the user"), "{seen}");
         assert!(!place.file("last.txt").exists() && code == Some(0), "{code:?} {seen}");
