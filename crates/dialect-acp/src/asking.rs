@@ -3,8 +3,8 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::{Answer, Ask, AskId, AskKind, CallId, PermissionAsk, Scope, Services, SessionId, Verb};
 use vocab::visible::headline;
+use vocab::{Answer, Ask, AskId, AskKind, CallId, PermissionAsk, Scope, Services, SessionId, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 

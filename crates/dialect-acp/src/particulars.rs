@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use vocab::visible::visible_line;
 use vocab::{Fact, FactForm, PermissionAsk};
 use wire::question;
 
@@ -14,20 +15,24 @@ pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<Value> {
     let facts = question::facts(permission);
     let of = |form: FactForm| facts.iter().filter(move |fact| fact.form == form);
     let mut blocks: Vec<Value> = of(FactForm::Diff).flat_map(|fact| diffs(fact, cwd)).collect();
-    blocks.extend(of(FactForm::Text).map(|fact| fenced(&question::text(std::slice::from_ref(fact), OUTPUT_BYTES_MAX))));
+    let labelled = |fact: &Fact| {
+        let label = visible_line(&fact.label);
+        fenced(&format!("{label}:\n"), &question::body(fact, OUTPUT_BYTES_MAX))
+    };
+    blocks.extend(of(FactForm::Text).map(labelled));
     let mut short: Vec<Fact> = of(FactForm::Line).cloned().collect();
     short.extend(permission.reason.as_deref().map(|reason| Fact::line("reason", reason)));
     if !short.is_empty() {
-        blocks.push(fenced(&question::text(&short, OUTPUT_BYTES_MAX)));
+        blocks.push(fenced("", &question::text(&short, OUTPUT_BYTES_MAX)));
     }
     blocks
 }
 
 /// As it is: clients that read Markdown would make headings and lists of it.
-fn fenced(text: &str) -> Value {
+fn fenced(before: &str, text: &str) -> Value {
     let runs = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(runs.max(2) + 1);
-    json!({ "type": "content", "content": content::text(&format!("{fence}\n{text}\n{fence}")) })
+    json!({ "type": "content", "content": content::text(&format!("{before}{fence}\n{text}\n{fence}")) })
 }
 
 /// One block for each hunk: what stands there now, and what would.
@@ -44,7 +49,7 @@ fn diffs(fact: &Fact, cwd: &Path) -> Vec<Value> {
     }
     blocks.extend(hunk.map(|hunk| hunk.block(&path)));
     if !fact.is_whole() {
-        blocks.push(fenced(&question::left_out(fact.missing)));
+        blocks.push(fenced("", &question::left_out(fact.missing)));
     }
     blocks
 }
@@ -118,7 +123,7 @@ mod tests {
     fn a_command_is_shown_whole_and_as_it_is() {
         let facts = vec![Fact::line("directory", "/etc"), Fact::text("command", "# x\n```\nrm\u{200b} -rf /")];
         let texts: Vec<Value> = shown(Some(facts)).iter().map(|block| block["content"]["text"].clone()).collect();
-        let want = ["````\ncommand:\n# x\n```\nrm<U+200B> -rf /\n````", "```\ndirectory: /etc\n```"];
+        let want = ["command:\n````\n# x\n```\nrm<U+200B> -rf /\n````", "```\ndirectory: /etc\n```"];
         assert_eq!(texts, want);
         assert_eq!(shown(None)[0]["content"]["text"], "```\nsql: DROP TABLE x\n```");
     }

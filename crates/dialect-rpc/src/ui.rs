@@ -1,8 +1,8 @@
 //! Dialogs and notices: what an extension shows or asks, and our own permission questions, as `extension_ui_request`.
 
 use vocab::names::Family;
-use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
 use vocab::visible::headline;
+use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
 use wire::{FrameBuf, question};
 
 use crate::decode::UiAnswer;

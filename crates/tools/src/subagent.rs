@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{CallContext, ChildEnd, ChildTask, Fact, Fault, Json, Later, Outcome, Plan, Required, Stop, Tool, ToolSpec};
+use vocab::{
+    CallContext, ChildEnd, ChildTask, Fact, Fault, Json, Later, Outcome, Plan, Required, Stop, Tool, ToolSpec,
+};
 
 use crate::args::{Args, Names, missing};
 use crate::output::{cut, cut_chars};

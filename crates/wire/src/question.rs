@@ -69,7 +69,8 @@ pub fn left_out(missing: Missing) -> String {
     format!("[{}, {} more are not shown here]", plural(missing.lines, "line"), plural(missing.bytes, "byte"))
 }
 
-/// All facts as plain text of at most about `bytes_max` bytes; what does not fit is counted at the end.
+/// All facts as plain text of at most about `bytes_max` bytes; what does not fit is counted at the end. Lines of a text
+/// are indented, so that none of them can pose as a fact.
 pub fn text(facts: &[Fact], bytes_max: usize) -> String {
     let mut whole = String::new();
     for fact in facts {
@@ -80,7 +81,7 @@ pub fn text(facts: &[Fact], bytes_max: usize) -> String {
             _ => {
                 let _ = writeln!(whole, "{label}:");
                 for (sign, line) in &lines {
-                    let _ = writeln!(whole, "{sign}{line}");
+                    let _ = writeln!(whole, "  {sign}{line}");
                 }
             }
         }
@@ -89,6 +90,21 @@ pub fn text(facts: &[Fact], bytes_max: usize) -> String {
         }
     }
     whole.truncate(whole.trim_end_matches('\n').len());
+    bounded(whole, bytes_max)
+}
+
+/// The lines of one fact without its label, as [`text`] has them but for the indent.
+pub fn body(fact: &Fact, bytes_max: usize) -> String {
+    let lines: Vec<String> = lines_of(fact).into_iter().map(|(sign, line)| format!("{sign}{line}")).collect();
+    let mut whole = bounded(lines.join("\n"), bytes_max);
+    if !fact.is_whole() {
+        whole.push_str(&format!("\n{}", left_out(fact.missing)));
+    }
+    whole
+}
+
+/// Cut at a line where there is one, and counted.
+fn bounded(whole: String, bytes_max: usize) -> String {
     if whole.len() <= bytes_max {
         return whole;
     }
@@ -108,7 +124,7 @@ mod tests {
         let input = Json::trusted(r#"{"sql":"DROP\nTABLE x","limit":5,"deep":{"a":["b\u200b"]},"who":"me\u001b[2K"}"#);
         assert_eq!(
             text(&of_input(&input), 1000),
-            "deep:\n{\n  \"a\": [\n    \"b<U+200B>\"\n  ]\n}\nlimit: 5\nsql:\nDROP\nTABLE x\nwho: me␛[2K"
+            "deep:\n  {\n    \"a\": [\n      \"b<U+200B>\"\n    ]\n  }\nlimit: 5\nsql:\n  DROP\n  TABLE x\nwho: me␛[2K"
         );
         assert_eq!(text(&of_input(&Json::trusted("not json")), 100), "arguments: not json");
         assert_eq!(text(&of_input(&Json::trusted("{}")), 100), "");
@@ -117,16 +133,17 @@ mod tests {
     #[test]
     fn a_diff_keeps_its_signs_and_shows_what_is_in_its_lines() {
         let fact = Fact::diff("a\nb", &format!("@@ -1 +1 @@\n-x \n+x{}; evil\n \n", " ".repeat(500)));
-        assert_eq!(text(&[fact], 1000), "a␊b:\n@@ -1 +1 @@\n-x·\n+x<500 blanks>; evil\n ");
+        assert_eq!(text(&[fact], 1000), "a␊b:\n  @@ -1 +1 @@\n  -x·\n  +x<500 blanks>; evil\n   ");
     }
 
     #[test]
     fn what_does_not_fit_is_counted() {
         let script = Fact::text("command", &"echo 1\n".repeat(100));
         assert_eq!(
-            text(std::slice::from_ref(&script), 25),
-            "command:\necho 1\necho 1\n[98 lines, 685 bytes more are not shown here]"
+            text(std::slice::from_ref(&script), 29),
+            "command:\n  echo 1\n  echo 1\n[98 lines, 881 bytes more are not shown here]"
         );
+        assert_eq!(body(&script, 16), "echo 1\necho 1\n[98 lines, 685 bytes more are not shown here]");
         let line = text(&[Fact::line("url", &"x".repeat(100))], 25);
         assert_eq!(line, format!("url: {}\n[1 line, 80 bytes more are not shown here]", "x".repeat(20)));
         let cut = Fact { missing: Missing { lines: 1, bytes: 9 }, ..Fact::line("a", "b") };

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ModelEvent, ModelStream, Part,
-    Gate, PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, ModelEvent, ModelStream,
+    Part, PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;

@@ -65,9 +65,7 @@ fn permission(line: &str) -> Heard {
     match (word.to_lowercase().as_str(), rest.trim()) {
         ("y" | "yes", "") => Heard::Answer(Answer::Allow(Scope::Once)),
         ("a" | "always", "") => Heard::Answer(Answer::Allow(Scope::Session)),
-        ("n" | "no", reason) => {
-            Heard::Answer(Answer::Deny(Some(because(reason).unwrap_or_else(|| DENIED.into()))))
-        }
+        ("n" | "no", reason) => Heard::Answer(Answer::Deny(Some(because(reason).unwrap_or_else(|| DENIED.into())))),
         _ => Heard::Unclear("type y, n, a or ? (`n because ...` tells the model why)"),
     }
 }

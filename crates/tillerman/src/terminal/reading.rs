@@ -9,6 +9,8 @@ pub(crate) struct Reading {
     facts: Sheet,
     /// The whole input, where the facts do not have all of it and it was not shown yet.
     input: Option<Sheet>,
+    /// What the facts do not have.
+    missing: Missing,
     size: Option<Size>,
     paint: Paint,
 }
@@ -16,9 +18,9 @@ pub(crate) struct Reading {
 impl Reading {
     /// `input` is asked for only where the facts are not everything.
     pub(crate) fn new(facts: &[Fact], input: impl FnOnce() -> Vec<Fact>, size: Option<Size>, paint: Paint) -> Self {
-        let is_cut = facts.iter().any(|fact| !fact.is_whole());
-        let input = is_cut.then(|| Sheet::new(&input(), size, paint));
-        Self { facts: Sheet::new(facts, size, paint), input, size, paint }
+        let missing = facts.iter().map(|fact| fact.missing).fold(Missing::default(), sum);
+        let input = (missing != Missing::default()).then(|| Sheet::new(&input(), size, paint));
+        Self { facts: Sheet::new(facts, size, paint), input, missing, size, paint }
     }
 
     /// One screen of it, together with the lines that stand around it.
@@ -36,19 +38,23 @@ impl Reading {
 
     /// Says loudly that something was not shown yet; `None` when all of it was.
     pub(crate) fn warning(&self) -> Option<String> {
-        let line = match (self.facts.unseen(), &self.input) {
-            (Some(Missing { lines, bytes }), _) => {
-                format!("{lines} more lines, {bytes} bytes not shown: type ? to see all")
-            }
-            (None, Some(_)) => "this is not the whole input: type ? to see all of it".to_owned(),
-            (None, None) => return None,
-        };
-        Some(self.paint.loud(&format!("▲ {line}")))
+        if self.is_whole() {
+            return None;
+        }
+        let cut = if self.input.is_some() { self.missing } else { Missing::default() };
+        let Missing { lines, bytes } = sum(self.facts.unseen().unwrap_or_default(), cut);
+        let what = if self.facts.unseen().is_some() { "all" } else { "the whole input" };
+        let lines = if lines == 1 { "1 more line".to_owned() } else { format!("{lines} more lines") };
+        Some(self.paint.loud(&format!("▲ {lines}, {bytes} bytes not shown: type ? to see {what}")))
     }
 
     pub(crate) fn is_whole(&self) -> bool {
         self.facts.unseen().is_none() && self.input.is_none()
     }
+}
+
+fn sum(one: Missing, other: Missing) -> Missing {
+    Missing { lines: one.lines + other.lines, bytes: one.bytes + other.bytes }
 }
 
 /// Said where somebody allows what they have not seen.
@@ -65,9 +71,10 @@ mod tests {
         let input = || vec![Fact::text("content", &"a\n".repeat(21))];
         let mut reading = Reading::new(&[cut], input, size, Paint { on: false });
         assert_eq!(reading.first(&["one", "two"]).len(), 8);
-        assert_eq!(reading.warning().unwrap(), "▲ 14 more lines, 13 bytes not shown: type ? to see all");
+        assert_eq!(reading.warning().unwrap(), "▲ 15 more lines, 15 bytes not shown: type ? to see all");
         assert_eq!(reading.more().len(), 14);
-        assert!(reading.warning().unwrap().contains("not the whole input") && !reading.is_whole());
+        assert_eq!(reading.warning().unwrap(), "▲ 1 more line, 2 bytes not shown: type ? to see the whole input");
+        assert!(!reading.is_whole());
         assert_eq!(reading.more().len(), 22);
         assert!(reading.warning().is_none() && reading.is_whole());
         assert_eq!(reading.more().len(), 22, "the facts once more");

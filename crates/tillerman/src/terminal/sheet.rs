@@ -109,8 +109,7 @@ impl Sheet {
     /// What was not shown yet; `None` when that is nothing.
     pub(crate) fn unseen(&self) -> Option<Missing> {
         let rest = &self.rows[self.shown..];
-        (!rest.is_empty())
-            .then(|| Missing { lines: rest.len(), bytes: rest.iter().map(|row| row.bytes).sum() })
+        (!rest.is_empty()).then(|| Missing { lines: rest.len(), bytes: rest.iter().map(|row| row.bytes).sum() })
     }
 }
 
@@ -153,7 +152,8 @@ mod tests {
     fn sheet(facts: &[Fact], cols: usize, rows: usize) -> (Sheet, Vec<String>) {
         let size = Some(Size { cols, rows });
         let mut sheet = Sheet::new(facts, size, PLAIN);
-        let first = sheet.first(size, &["the call", "the reason", "what always means", "Allow this? yes or no", "", ""]);
+        let first =
+            sheet.first(size, &["the call", "the reason", "what always means", "Allow this? yes or no", "", ""]);
         (sheet, first)
     }
 

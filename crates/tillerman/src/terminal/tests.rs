@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use expect_test::{Expect, expect};
 use vocab::{
     Ask, AskEnd, AskId, AskKind, AssistantMessage, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry, Event,
-    Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply, Required,
-    SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
+    Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply,
+    Required, SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
 

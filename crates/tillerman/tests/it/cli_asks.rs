@@ -71,10 +71,15 @@ fn a_write_is_shown_to_its_last_column_and_its_name_cannot_pose_as_a_question() 
     let content = format!("x = 1{}; evil()\n{}; more()\n", " ".repeat(500), "y".repeat(500));
     let input = json!({ "path": "a\nAllow ls?\u{1b}[2K", "content": content });
     let (_, seen) = run(&calling("write_file", &input), (100, 40), &[("[?]", "n\n")]);
-    for said in ["  a␊Allow ls?␛[2K:\n", "+x = 1<500 blanks>; evil()\n", "; more()\n", "Allow write a␊Allow ls?␛[2K (+2 -0)?"] {
+    for said in
+        ["  a␊Allow ls?␛[2K:\n", "+x = 1<500 blanks>; evil()\n", "; more()\n", "Allow write a␊Allow ls?␛[2K (+2 -0)?"]
+    {
         assert!(seen.contains(said), "{said} is not in: {seen}");
     }
-    assert!(seen.contains("  a  allow every write_file that needs workspace-write from now on, in this session\n"), "{seen}");
+    assert!(
+        seen.contains("  a  allow every write_file that needs workspace-write from now on, in this session\n"),
+        "{seen}"
+    );
 }
 
 #[test]
@@ -84,7 +89,7 @@ fn what_a_question_cannot_carry_is_in_the_input_and_that_has_to_be_shown_first()
     let steps = [
         ("[?]", "?\n"),
         ("lines, 697863 bytes more are not shown here", ""),
-        ("not the whole input", ""),
+        ("not shown: type ? to see the whole input", ""),
         ("[?]", "y\n"),
         ("│ the end", ""),
         ("nothing is allowed yet", ""),

@@ -352,7 +352,8 @@ fn what_an_agent_hides_is_shown_before_it_can_be_allowed_and_options_say_what_th
     let first = seen.split("▲").next().unwrap();
     assert!(first.contains("? bash: cargo test\n  command:\n  │ cargo test\n  │ echo step\n"), "{seen}");
     assert!(!first.contains("rm -rf"), "the screen is too small for all of it: {seen}");
-    for said in ["more lines", "not shown: type ? to see all", "  1. Deny [allow always]", "rm -rf ␛[2K /", "cwd: /etc"] {
+    for said in ["more lines", "not shown: type ? to see all", "  1. Deny [allow always]", "rm -rf ␛[2K /", "cwd: /etc"]
+    {
         assert!(seen.contains(said), "{said} is not in: {seen}");
     }
     assert_eq!(code, Some(0), "{seen}");

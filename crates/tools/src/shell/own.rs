@@ -9,11 +9,11 @@ use vocab::{Later, Progress, Required};
 
 use crate::leash::{Held, Report, Request};
 
-use vocab::visible::headline;
 use super::background::Start;
 use super::capture::{Capture, Shown};
 use super::follow::{End, follow};
 use super::{Shell, environment};
+use vocab::visible::headline;
 
 /// After a stop, how long the end of the command is waited for. The leash kills what ignores the first signal two
 /// seconds after it; whoever stopped it need not watch that.

@@ -11,7 +11,8 @@ use crate::bench::Bench;
 #[test]
 fn what_is_too_large_for_a_diff_is_shown_as_it_is_and_says_what_is_missing() {
     let bench = Bench::new();
-    let plan = bench.plan("write_file", &json!({"path": "big.txt", "content": "0123456789abcde\n".repeat(655_360)})).unwrap();
+    let plan =
+        bench.plan("write_file", &json!({"path": "big.txt", "content": "0123456789abcde\n".repeat(655_360)})).unwrap();
     expect!["write big.txt (10485760 bytes)"].assert_eq(&plan.summary);
     let facts = plan.preview.unwrap();
     assert_eq!((&*facts[0].label, &*facts[0].text), ("file", "big.txt"));

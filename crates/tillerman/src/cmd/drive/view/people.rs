@@ -274,7 +274,8 @@ impl View for People {
         let options = question::options(&ask.options);
         let mut reading = Reading::new(&question::facts(&call), Vec::new, (self.window)(), self.paint);
         // The call's own line above, and the line that is typed below.
-        let around: Vec<&str> = [title.as_str(), &title, ""].into_iter().chain(options.iter().map(String::as_str)).collect();
+        let around: Vec<&str> =
+            [title.as_str(), &title, ""].into_iter().chain(options.iter().map(String::as_str)).collect();
         let mut lines = vec![format!("{} {title}", self.paint.yellow("?"))];
         lines.extend(reading.first(&around));
         lines.extend(reading.warning());

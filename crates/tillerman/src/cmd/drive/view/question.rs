@@ -105,7 +105,10 @@ mod tests {
         });
         assert_eq!(
             shown(call),
-            format!("kind: execute\ncontent:\n{script}\ncwd: /etc␛\ndeep:\n{{\n  \"a\": [\n    1\n  ]\n}}\nshort: ls\nat: /x:4")
+            format!(
+                "kind: execute\ncontent:\n  {}\ncwd: /etc␛\ndeep:\n  {{\n    \"a\": [\n      1\n    ]\n  }}\nshort: ls\nat: /x:4",
+                script.replace('\n', "\n  ")
+            )
         );
     }
 
@@ -114,7 +117,7 @@ mod tests {
         let new = format!("x = 1{}; evil()\n", " ".repeat(500));
         let content = json!([{ "type": "diff", "path": "/w/a.py", "oldText": "x = 1\n", "newText": new }]);
         let call = json!({ "toolCallId": "c", "title": "edit", "content": content });
-        assert_eq!(shown(call), "/w/a.py:\n@@ -1 +1 @@\n-x = 1\n+x = 1<500 blanks>; evil()");
+        assert_eq!(shown(call), "/w/a.py:\n  @@ -1 +1 @@\n  -x = 1\n  +x = 1<500 blanks>; evil()");
     }
 
     #[test]
