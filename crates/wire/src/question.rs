@@ -5,15 +5,20 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use vocab::visible::{visible, visible_line};
+use vocab::visible::{headline, visible, visible_line};
 use vocab::{Fact, FactForm, Json, Missing, PermissionAsk};
 
-/// What a person has to see: what the tool says of its call, or else the whole input.
+/// What a person has to see: what the tool says of its call, or else the whole input; and its one line where that is too
+/// long to be one.
 pub fn facts(ask: &PermissionAsk) -> Cow<'_, [Fact]> {
-    match &ask.preview {
-        Some(facts) => Cow::Borrowed(facts),
+    let mut facts = match &ask.preview {
+        Some(facts) => Cow::Borrowed(&**facts),
         None => Cow::Owned(of_input(&ask.input)),
+    };
+    if headline(&ask.summary) != visible_line(ask.summary.trim()) {
+        facts.to_mut().push(whole("in short", &ask.summary, FactForm::Line));
     }
+    facts
 }
 
 /// An input, member by member and whole. Texts are texts, not JSON strings with `\n` in them.

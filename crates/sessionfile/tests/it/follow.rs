@@ -7,14 +7,16 @@ use vocab::*;
 use crate::kit::*;
 
 #[tokio::test]
-async fn nothing_is_written_before_somebody_answers_and_then_everything_is() {
+async fn nothing_is_written_before_somebody_says_something_and_then_everything_is() {
     let world = World::new();
     let process = world.process();
     let mut talk = Talk::begin(&process, ID);
     let path = talk.file();
     assert_eq!(path, world.files().join(format!("2026-11-15T22-31-52-000Z_{ID}.jsonl")));
-    talk.log(vec![opened(), user("hi")]).await;
+    talk.log(vec![opened()]).await;
     assert!(!path.exists());
+    talk.log(vec![user("hi")]).await;
+    assert_eq!(lines(&path).len(), 3, "it is there before the prompt is acknowledged");
     talk.log(vec![says("hello")]).await;
     let written = lines(&path);
     assert_eq!(written.len(), 4);
@@ -206,7 +208,7 @@ async fn a_session_that_works_for_a_call_has_no_file() {
     child.log(vec![Body::Opened { workspace, model, mode, forked_from: None, child_of }, user("b"), says("2")]).await;
     assert_eq!((files(), world.entries("child").await.len()), (1, 3));
     process.release(child.lease.clone()).await.unwrap();
-    let lease = process.acquire(&"child".into()).await.unwrap();
+    let lease = process.acquire(&"child".into()).await.unwrap().lease;
     let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c") };
     process.append(&lease, vec![more.into()], true).await.unwrap();
     assert_eq!((files(), world.entries("child").await.len()), (1, 4), "nor when it is opened again");
