@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    Body, CallId, Children, Entry, Errands, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices,
-    Required, SessionId, Shell, TodoPhase, Usage,
+    Body, CallId, Children, Entry, Errands, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part,
+    Prices, Required, SessionId, Shell, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
