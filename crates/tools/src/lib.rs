@@ -36,6 +36,7 @@ use vocab::{
 };
 
 pub use served_files::ServedFiles;
+pub use output::{Hunks, hunks};
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.

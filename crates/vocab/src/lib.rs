@@ -38,6 +38,7 @@ pub mod thinking;
 mod time;
 mod todo;
 mod usage;
+pub mod visible;
 
 pub use around::*;
 pub use ask::*;

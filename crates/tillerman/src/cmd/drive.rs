@@ -56,7 +56,7 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     let (wish, mut lines) = lines_of(input, edited, history)?;
     let view: Box<dyn View> = match args.json {
         true => Box::new(JsonLines),
-        false => Box::new(People::new(streams.paint, streams.stdout_terminal)),
+        false => Box::new(People::new(streams.paint, streams.stdout_terminal, streams.window())),
     };
     let answers = match () {
         () if args.yes => Answers::Yes,
