@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, TurnId, UserFrom};
+use vocab::{
+    AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, TurnId, UserFrom,
+};
 use wire::FrameBuf;
 
 use crate::frames;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 use vocab::{
-    Account, Accounts, Archive, Around, Border, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Key, KeySet, Later,
-    Limits, ModelInfo, ModelSource, Picture, Preferences, Provider, Secret, SessionId, SignInMode, SignInStep,
+    Account, Accounts, Archive, Around, Border, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Key, KeySet,
+    Later, Limits, ModelInfo, ModelSource, Picture, Preferences, Provider, Secret, SessionId, SignInMode, SignInStep,
     SignInTold, SignedIn, Skills,
 };
 

@@ -248,10 +248,10 @@ impl Config {
             (Workspace::Trusted, setting) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
                 Ok(Some(trust::joined(self.get(key.name), setting)))
             }
-            (Workspace::Trusted, _) => Err(
-                "nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
-                    .to_owned(),
-            ),
+            (Workspace::Trusted, _) => {
+                Err("nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
+                    .to_owned())
+            }
         }
     }
 

@@ -99,7 +99,9 @@ fn wide(workspace: &Path, home: Option<&Path>) -> Option<String> {
         () if home.is_some_and(|home| home.starts_with(workspace)) => "your home directory",
         () => return None,
     };
-    Some(format!("the workspace is {what}: tools may read all of it; start in a project directory, or name one with --workspace"))
+    Some(format!(
+        "the workspace is {what}: tools may read all of it; start in a project directory, or name one with --workspace"
+    ))
 }
 
 /// Those of the configuration first, then those of the command line, each once.

@@ -33,7 +33,8 @@ use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use tools::web_search;
 use vocab::{
-    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store, ToolServer,
+    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store,
+    ToolServer,
 };
 
 pub(crate) use accounts::AccountSettings;

@@ -57,7 +57,11 @@ impl Default for Options {
 /// The tool. Nothing is opened before the first call.
 pub fn tool(options: Options) -> Arc<dyn Tool> {
     let spec = ToolSpec { name: "web_fetch".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
-    Arc::new(WebFetch { spec, client: Arc::new(Client::new(options.user_agent, Reach::Public)), timeout: options.timeout })
+    Arc::new(WebFetch {
+        spec,
+        client: Arc::new(Client::new(options.user_agent, Reach::Public)),
+        timeout: options.timeout,
+    })
 }
 
 struct WebFetch {

@@ -83,7 +83,10 @@ impl fmt::Debug for Options {
 /// The tool. Nothing is opened and no key is asked for before the first call.
 pub fn tool(options: Options) -> Arc<dyn Tool> {
     let spec = crate::spec("web_search", DESCRIPTION, SCHEMA);
-    Arc::new(WebSearch { spec, search: Arc::new(Search { client: Client::new(AGENT.to_owned(), Reach::Anywhere), options }) })
+    Arc::new(WebSearch {
+        spec,
+        search: Arc::new(Search { client: Client::new(AGENT.to_owned(), Reach::Anywhere), options }),
+    })
 }
 
 struct WebSearch {

@@ -31,7 +31,8 @@ use crate::sys;
 /// Longer paths are refused before any system call; no filesystem we know takes them.
 pub const PATH_BYTES_MAX: usize = 4096;
 /// Told of a path to our own keys and conversations.
-const SECRET: &str = "tillerman keeps its own keys or conversations there; no tool reads or changes it, whatever is granted";
+const SECRET: &str =
+    "tillerman keeps its own keys or conversations there; no tool reads or changes it, whatever is granted";
 /// Symlinks followed for one path; beyond it the path is refused, as the kernel does.
 const LINKS_MAX: usize = 40;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::Family;
 use crate::{
     Account, Answer, AskId, AskKind, CompactionPolicy, ErrandResult, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice,
-    Opinion, Part, PeerId, Query, Required, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase, ToolServer,
-    TurnId,
+    Opinion, Part, PeerId, Query, Required, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase,
+    ToolServer, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]

@@ -7,8 +7,8 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part, PermissionAsk,
-    Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
+    PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
@@ -238,7 +238,7 @@ impl Session {
     }
 
     /// Why a call is denied that nobody can be asked about.
-    fn unasked(&self, required: vocab::Required) -> String {
+    fn unasked(&self, required: Required) -> String {
         if self.ledger.peers().is_empty() && self.catchers.is_empty() {
             return DENIED.to_owned();
         }

@@ -369,7 +369,11 @@ async fn a_companions_tool_stands_on_the_ladder_like_our_own() {
         if end != "denied" {
             let mut ask = actor.ask().await;
             if let AskKind::Permission(permission) = &ask.kind {
-                assert_eq!((end, &*permission.summary), ("asked", "deploy of the extension ops"), "{mode:?} {required:?}");
+                assert_eq!(
+                    (end, &*permission.summary),
+                    ("asked", "deploy of the extension ops"),
+                    "{mode:?} {required:?}"
+                );
                 let allow = Verb::Answer { ask: ask.id.clone(), answer: Answer::Allow(Scope::Once) };
                 actor.forget();
                 ask_for(&mut actor, allow).await.unwrap();

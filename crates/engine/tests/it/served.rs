@@ -102,7 +102,8 @@ fn with_fake(player: &Arc<Player>, mode: Mode) -> (Stage, Arc<Fake>) {
 
 pub(crate) fn bringing(which: Which, names: &[&str]) -> Open {
     let way = || ServerWay::Http { url: "http://127.0.0.1:1/".into(), headers: Vec::new() };
-    let servers = names.iter().map(|name| ToolServer { name: (*name).into(), way: way(), trust_hints: false }).collect();
+    let servers =
+        names.iter().map(|name| ToolServer { name: (*name).into(), way: way(), trust_hints: false }).collect();
     Open { servers, ..Open::new(which) }
 }
 

@@ -161,7 +161,11 @@ impl Desk {
             let required = match tool.required.as_deref() {
                 None => Required::DangerFullAccess,
                 Some(text) => Required::parse(text).ok_or_else(|| {
-                    let text = format!("`{}` requires `{text}`; there is: {}", tool.name, RUNGS.map(Required::as_str).join(", "));
+                    let text = format!(
+                        "`{}` requires `{text}`; there is: {}",
+                        tool.name,
+                        RUNGS.map(Required::as_str).join(", ")
+                    );
                     Refused::params(text)
                 })?,
             };

@@ -22,7 +22,9 @@ async fn a_server_that_ends_at_once_is_told_with_its_last_lines() {
 async fn a_program_that_is_not_there_is_named() {
     let scene = Scene::new();
     let way = |command: &str| ServerWay::Process { command: command.into(), args: Vec::new(), env: Vec::new() };
-    let start = async |command| scene.start(ToolServer { name: "x".into(), way: way(command), trust_hints: false }).await.err().unwrap();
+    let start = async |command| {
+        scene.start(ToolServer { name: "x".into(), way: way(command), trust_hints: false }).await.err().unwrap()
+    };
     let fault = start("/nowhere/server").await;
     assert!(fault.message.starts_with("cannot be started: /nowhere/server: "), "{fault:?}");
     assert!(start("npx some-server").await.hints[0].contains("list of their own"));

@@ -9,7 +9,7 @@ use super::eye::Seen;
 use super::stored;
 
 /// Whether a controller that was told this counts on it from then on: a prompt was accepted, a question answered, a tool
-/// has run, a turn is over, a message waits, and whatever a user did to the session. This is said here once more, and not
+/// has run, a turn is over, a message waits or does not any more, and whatever a user did to the session. This is said here once more, and not
 /// asked of the engine: it is what the engine is held to.
 fn is_promised(body: &Body) -> bool {
     match body {
@@ -20,7 +20,13 @@ fn is_promised(body: &Body) -> bool {
         | Body::Queued(_)
         | Body::Compacted(_)
         | Body::Moved { .. }
+        | Body::Settled { .. }
+        | Body::Model { .. }
+        | Body::Mode { .. }
+        | Body::Thinking { .. }
+        | Body::Gadgets { .. }
         | Body::Title { .. }
+        | Body::ShellStarted { .. }
         | Body::Shell(_)
         | Body::Todos { .. } => true,
         Body::Opened { .. }
@@ -28,15 +34,11 @@ fn is_promised(body: &Body) -> bool {
         | Body::Assistant { .. }
         | Body::CallStarted { .. }
         | Body::AskOpened(_)
-        | Body::Settled { .. }
+        | Body::Restored { .. }
         | Body::Requested(_)
         | Body::Retrying { .. }
         | Body::FellBack(_)
         | Body::Spent { .. }
-        | Body::Model { .. }
-        | Body::Mode { .. }
-        | Body::Thinking { .. }
-        | Body::Gadgets { .. }
         | Body::Imported { .. }
         | Body::Label { .. }
         | Body::BranchSummary { .. }

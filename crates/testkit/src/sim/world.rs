@@ -9,7 +9,8 @@ use engine::{Config, Engine, Ports, Slow};
 use vocab::{
     Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Errand, ErrandKind,
     ErrandResult, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open,
-    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb,
+    Which,
 };
 
 use super::SESSION;

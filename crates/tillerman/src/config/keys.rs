@@ -93,10 +93,7 @@ pub(crate) const KEYS: &[Key] = &[
         ..key("base_url", Kind::Text, "OpenAI-compatible server, up to and including /v1.")
     },
     tightened(Way::Lower { usual: TOKENS_MAX }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
-    tightened(
-        Way::Lower { usual: 20 },
-        count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
-    ),
+    tightened(Way::Lower { usual: 20 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
     // A window or a price that is not true spends money or hides it.
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
     key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),
@@ -127,10 +124,7 @@ pub(crate) const KEYS: &[Key] = &[
         Way::Lower { usual: 120_000 },
         count("retry.server_wait_ms_max", 0, HOUR_MS, "Longest wait a server may ask for."),
     ),
-    tightened(
-        Way::On,
-        key("retry.jitter", Kind::Bool, "Spread waits, so that many clients do not return at once."),
-    ),
+    tightened(Way::On, key("retry.jitter", Kind::Bool, "Spread waits, so that many clients do not return at once.")),
     // Early or late, either way it decides what the model still knows of a conversation, and costs calls.
     key("compaction.auto", Kind::Bool, "Summarise older messages when the context fills up."),
     count("compaction.threshold_pct", 10, 100, "How full, in percent, before that happens."),

@@ -41,10 +41,9 @@ impl Way {
                     _ => usual_mode,
                 };
                 match freedom(*mode) > freedom(active) {
-                    true => Err(format!(
-                        "a workspace can only tighten permissions, and the mode is {}",
-                        active.as_str()
-                    )),
+                    true => {
+                        Err(format!("a workspace can only tighten permissions, and the mode is {}", active.as_str()))
+                    }
                     false => Ok(asked),
                 }
             }

@@ -73,7 +73,9 @@ fn started(server: &ToolServer, workspace: &Path) -> Vec<PathBuf> {
 /// Every word of a command line that can be a file; relative to wherever it runs. A directory is not meant: it is what a
 /// server serves, and often the workspace itself.
 fn named(line: &str, workspace: &Path) -> Vec<PathBuf> {
-    let words = line.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '=' | '`'));
+    let words = line.split(|c: char| {
+        c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '=' | '`')
+    });
     let paths = words.filter(|word| !word.is_empty() && !word.starts_with('-')).map(expanded);
     paths.filter(|path| !workspace.join(path).is_dir()).collect()
 }
@@ -110,7 +112,8 @@ mod tests {
         for path in ["/c", "/d", "/a", "/d/agent", "/nobody/.pi/agent", "/nobody/.omp/agent"] {
             assert!(dirs.protected.contains(&path.into()), "{path}");
         }
-        for path in ["/c/auth", "/d/sessions.db", "/d/sessions.db-wal", "/nobody/.pi/agent/auth.json", "/a/models.json"] {
+        for path in ["/c/auth", "/d/sessions.db", "/d/sessions.db-wal", "/nobody/.pi/agent/auth.json", "/a/models.json"]
+        {
             assert!(dirs.secret.contains(&path.into()), "{path}");
         }
     }

@@ -99,7 +99,8 @@ fn loaf(place: &Place, args: &[&str]) -> String {
 
 fn acp(place: &Place, args: &[&str]) -> String {
     let mut peer = Peer::start(place, &[&["acp"], args].concat());
-    let call = |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    let call =
+        |id: u64, method: &str, params: Value| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     peer.say(&call(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}})));
     peer.until(&["\"id\":1"]);
     peer.say(&call(2, "session/new", json!({"cwd": place.work(), "mcpServers": []})));
@@ -200,11 +201,13 @@ fn spellings(script: &Path) -> Vec<Value> {
 }
 
 fn session_file(place: &Place, name: &str, cwd: &Path, model: &Value) -> String {
-    let mut change = json!({"type": "model_change", "id": "m1", "parentId": null, "timestamp": "2026-11-15T22:00:00.000Z"});
+    let mut change =
+        json!({"type": "model_change", "id": "m1", "parentId": null, "timestamp": "2026-11-15T22:00:00.000Z"});
     for (key, value) in model.as_object().unwrap() {
         change[key] = value.clone();
     }
-    let head = json!({"type": "session", "version": 3, "id": name, "timestamp": "2026-11-15T22:00:00.000Z", "cwd": cwd});
+    let head =
+        json!({"type": "session", "version": 3, "id": name, "timestamp": "2026-11-15T22:00:00.000Z", "cwd": cwd});
     let message = json!({"type": "message", "id": "m2", "parentId": "m1", "timestamp": "2026-11-15T22:00:01.000Z",
         "message": {"role": "user", "content": "earlier", "timestamp": 1_794_780_001_000_u64}});
     let file = place.work().with_file_name(format!("{name}.jsonl"));
@@ -228,7 +231,12 @@ fn a_session_file_never_plays_a_file_as_the_model() {
             }
         }
         // The file was met once; what it named is told then, and the log says nothing of it later.
-        let file = session_file(&place, "theirs-new", &place.work(), &json!({"provider": "tour", "modelId": format!("script:{}", script.display())}));
+        let file = session_file(
+            &place,
+            "theirs-new",
+            &place.work(),
+            &json!({"provider": "tour", "modelId": format!("script:{}", script.display())}),
+        );
         let mut peer = Peer::start(&place, &["--mode", "rpc"]);
         peer.say(&json!({"id": "1", "type": "switch_session", "sessionPath": file}));
         peer.until(&["\"id\":\"1\""]);
@@ -236,7 +244,10 @@ fn a_session_file_never_plays_a_file_as_the_model() {
         peer.until(&["agent_settled", "\"success\":false", "\"type\":\"error\""]);
         let said = peer.end();
         unharmed(&place, &format!("{user} switch_session"), &said);
-        assert!(said.contains(&format!("theirs-new.jsonl: the model `script:{}` {NOT_TAKEN}", script.display())), "{said}");
+        assert!(
+            said.contains(&format!("theirs-new.jsonl: the model `script:{}` {NOT_TAKEN}", script.display())),
+            "{said}"
+        );
         for (way, talk) in [("rpc", rpc as Way), ("run", run), ("repl", repl), ("serve", serve)] {
             let args: &[&str] = if way == "serve" { &["--resume", "latest"] } else { &["-c"] };
             unharmed(&place, &format!("{user} {way} {args:?}"), &talk(&place, args));
@@ -285,9 +296,13 @@ fn what_the_user_started_with_a_script_goes_on_with_it() {
 #[test]
 fn a_workspace_and_a_session_file_choose_no_other_vendor() {
     let (mine, other) = (MockModel::start_blocking(), MockModel::start_blocking());
-    let place = Place::new().env("TILLERMAN_MODEL", "").env("ANTHROPIC_API_KEY", "sk-mine").env("DEEPSEEK_API_KEY", "sk-2");
+    let place =
+        Place::new().env("TILLERMAN_MODEL", "").env("ANTHROPIC_API_KEY", "sk-mine").env("DEEPSEEK_API_KEY", "sk-2");
     std::fs::create_dir_all(place.home()).unwrap();
-    let config = format!("[retry]\nretries_max = 0\n[providers.anthropic]\nbase_url = '{}'\n[providers.deepseek]\nbase_url = '{}'\n", mine.base_url, other.base_url);
+    let config = format!(
+        "[retry]\nretries_max = 0\n[providers.anthropic]\nbase_url = '{}'\n[providers.deepseek]\nbase_url = '{}'\n",
+        mine.base_url, other.base_url
+    );
     std::fs::write(place.home().join("config.toml"), config).unwrap();
     for wish in ["deepseek/deepseek-chat", "tour", "openrouter/x/y", "complex-nonsense"] {
         std::fs::write(place.file(".tillerman.toml"), format!("model = '{wish}'\n")).unwrap();
@@ -302,10 +317,12 @@ fn a_workspace_and_a_session_file_choose_no_other_vendor() {
     assert!(said.contains("\"model\":\"anthropic/claude-other\""), "{said}");
     assert!(said.contains("asked for by") && said.contains(".tillerman.toml"), "and is told who asked: {said}");
     std::fs::remove_file(place.file(".tillerman.toml")).unwrap();
-    let file = session_file(&place, "theirs", &place.work(), &json!({"provider": "deepseek", "modelId": "deepseek-chat"}));
+    let file =
+        session_file(&place, "theirs", &place.work(), &json!({"provider": "deepseek", "modelId": "deepseek-chat"}));
     let said = rpc(&place, &["--session", &file]);
     assert!(said.contains("`deepseek/deepseek-chat` is not taken from a session file"), "{said}");
-    let file = session_file(&place, "mine", &place.work(), &json!({"provider": "anthropic", "modelId": "claude-older"}));
+    let file =
+        session_file(&place, "mine", &place.work(), &json!({"provider": "anthropic", "modelId": "claude-older"}));
     let said = rpc(&place, &["--session", &file]);
     assert!(said.contains("\"id\":\"claude-older\""), "{said}");
     assert!(other.chats().is_empty());
@@ -324,11 +341,19 @@ fn a_session_file_moves_nobody_out_of_the_directory_they_are_in() {
     std::os::unix::fs::symlink(&outside, place.file("link")).unwrap();
     let model = json!({"provider": "tour", "modelId": "tour"});
     let read = json!({"id": "p", "type": "prompt", "message": "call read_file {\"path\":\"secret\"}"});
-    let away = [outside.clone(), place.file("link"), place.file("below/../../outside"), "/".into(), place.file("gone"), place.home().join("..")];
+    let away = [
+        outside.clone(),
+        place.file("link"),
+        place.file("below/../../outside"),
+        "/".into(),
+        place.file("gone"),
+        place.home().join(".."),
+    ];
     for (n, cwd) in away.iter().enumerate() {
         let file = session_file(&place, &format!("away-{n}"), cwd, &model);
         for args in [&["--session", &file], &["--fork", &file]] {
-            let mut peer = Peer::start(&place, &[&["--mode", "rpc", "--permission-mode", "read-only"], &args[..]].concat());
+            let mut peer =
+                Peer::start(&place, &[&["--mode", "rpc", "--permission-mode", "read-only"], &args[..]].concat());
             peer.say(&read);
             peer.until(&["agent_settled"]);
             let said = peer.end();

@@ -208,7 +208,20 @@ mod tests {
             let host = Host::parse(spelled).unwrap();
             assert_eq!((host.to_string().as_str(), host.special().is_none()), (meant, is_public), "{spelled}");
         }
-        for bad in ["", ".", "256.0.0.1", "1.2.3.4.5", "127.0.0.0x100", "0x1ffffffff", "a.1", "[::1", "[x]", "%31", "１２７.1", "08"] {
+        for bad in [
+            "",
+            ".",
+            "256.0.0.1",
+            "1.2.3.4.5",
+            "127.0.0.0x100",
+            "0x1ffffffff",
+            "a.1",
+            "[::1",
+            "[x]",
+            "%31",
+            "１２７.1",
+            "08",
+        ] {
             assert!(Host::parse(bad).is_err(), "{bad}");
         }
     }

@@ -67,7 +67,8 @@ impl Url {
     /// Whether who allowed `self` has allowed this as well: the same origin, or the same host by https where it was http.
     pub(crate) fn allows(&self, other: &Url) -> bool {
         let upgraded = self.origin().strip_prefix("http://") == other.origin().strip_prefix("https://");
-        self.origin() == other.origin() || (upgraded && !self.is_https() && self.origin() == format!("http://{}", self.host))
+        self.origin() == other.origin()
+            || (upgraded && !self.is_https() && self.origin() == format!("http://{}", self.host))
     }
 
     /// `scheme://authority`.

@@ -109,7 +109,15 @@ fn what_steers_git_the_shell_or_us_needs_full_access_even_before_it_exists() {
 #[test]
 fn ordinary_dot_files_are_ordinary() {
     let bench = Bench::with(|options, root| Options { home: Some(root.to_owned()), ..options });
-    for path in [".gitignore", ".gitattributes", ".pre-commit-config.yaml", ".github/workflows/x.yml", ".config/app.toml", "sub/.bashrc", ".env"] {
+    for path in [
+        ".gitignore",
+        ".gitattributes",
+        ".pre-commit-config.yaml",
+        ".github/workflows/x.yml",
+        ".config/app.toml",
+        "sub/.bashrc",
+        ".env",
+    ] {
         let input = json!({"path": path, "content": "x"});
         assert_eq!(bench.plan("write_file", &input).unwrap().required, Required::WorkspaceWrite, "{path}");
         assert!(!bench.call("write_file", input).is_error, "{path}");
@@ -150,7 +158,9 @@ fn git_directories_under_other_names_hooks_and_includes_need_full_access() {
     ] {
         assert_eq!(needs(path), Required::DangerFullAccess, "{path}");
     }
-    for path in ["checks/other", "config", "objects/x", "refs/x", "bare/readme", "tree/a.rs", "src/head.rs", "hooks/use.ts"] {
+    for path in
+        ["checks/other", "config", "objects/x", "refs/x", "bare/readme", "tree/a.rs", "src/head.rs", "hooks/use.ts"]
+    {
         assert_eq!(needs(path), Required::WorkspaceWrite, "{path}");
     }
 }

@@ -78,7 +78,9 @@ fn a_search_passes_by() {
 
 #[test]
 fn no_command_counts_as_reading_where_they_lie_in_the_workspace() {
-    for command in ["cat keys/openai", "grep -r sk- .", "cat keys/*", "rg sk-", "head conf/auth/credentials.json", "pwd"] {
+    for command in
+        ["cat keys/openai", "grep -r sk- .", "cat keys/*", "rg sk-", "head conf/auth/credentials.json", "pwd"]
+    {
         let input = json!({"command": command});
         let bench = home();
         assert_eq!(bench.plan("bash", &input).unwrap().required, Required::DangerFullAccess, "{command}");
