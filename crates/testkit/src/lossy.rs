@@ -310,13 +310,8 @@ fn replay(journal: &[Written]) -> MemoryStore {
 impl State {
     fn apply(&mut self, written: Written) -> Result<(), Fault> {
         let result = now(self.inner.append(&written.lease, written.entries.clone(), written.synced));
-        match &result {
-            Ok(()) if !written.entries.is_empty() => self.journal.push(written),
-            Err(fault) if fault.kind == FaultKind::SessionBusy => {
-                let (session, epoch) = (written.lease.session, written.lease.epoch);
-                self.lost.push((session, epoch, Instant::now()));
-            }
-            _ => {}
+        if result.is_ok() && !written.entries.is_empty() {
+            self.journal.push(written);
         }
         result
     }
@@ -379,7 +374,16 @@ impl Store for LossyStore {
             state.wait()
         };
         let written = Written { lease: lease.clone(), entries, synced };
-        self.change(wait, move |state| if fails { Err(full()) } else { state.apply(written) })
+        let done = self.change(wait, move |state| if fails { Err(full()) } else { state.apply(written) });
+        let (store, session, epoch) = (self.clone(), lease.session.clone(), lease.epoch);
+        Box::pin(async move {
+            let result = done.await;
+            // Told only now: an answer that nobody takes tells nobody anything.
+            if result.as_ref().is_err_and(|fault| fault.kind == FaultKind::SessionBusy) {
+                store.lock().lost.push((session, epoch, Instant::now()));
+            }
+            result
+        })
     }
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         if is_due(&self.reads_fail_in) {

@@ -284,7 +284,11 @@ impl View<'_> {
                 self.running = None;
                 self.came_in = true;
             }
-            Event::Gone { .. } => self.is_away(),
+            // Of what it waited for it is told no more: it can come back and look.
+            Event::Gone { .. } => {
+                self.is_away();
+                self.never_left = false;
+            }
             _ => {}
         }
         Ok(())

@@ -157,6 +157,7 @@ impl World {
         let session = SESSION.into();
         let written = self.store.entries(&session);
         let mut eyes = std::mem::take(&mut self.eyes);
+        self.undone.clear();
         for eye in &mut eyes {
             // Items may wait on; the next life lists them.
             eye.listed = super::log::waiting(&written);
@@ -536,6 +537,7 @@ impl World {
 
     async fn last_prompt(&mut self, started: tokio::time::Instant) -> Result<(), String> {
         let at = self.eyes.len() - 1;
+        let mut may_come_again = self.weather.steals || self.weather.panics;
         for _ in 0..LAST_TRIES {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.look(started).await;
@@ -549,6 +551,11 @@ impl World {
                 Some(Ok(Reply::Started { turn })) => turn.clone(),
                 Some(Ok(other)) => return Err(format!("the last prompt was answered {other:?}")),
                 Some(Err(fault)) if fault.kind == FaultKind::TurnInProgress => continue,
+                // Another owner had it, or it broke, before everything calmed down: once more, and it is ours.
+                Some(Err(_)) if std::mem::take(&mut may_come_again) => {
+                    self.send(at, Verb::Open(Open::new(Which::Named(SESSION.into()))));
+                    continue;
+                }
                 Some(Err(fault)) => return Err(format!("the last prompt was refused: {fault}")),
             };
             return self.last_turn(at, turn, started).await;
