@@ -158,6 +158,7 @@ impl World {
         let session = SESSION.into();
         let written = self.store.entries(&session);
         let mut eyes = std::mem::take(&mut self.eyes);
+        self.undone.clear();
         for eye in &mut eyes {
             // Items may wait on; the next life lists them.
             eye.listed = super::log::waiting(&written);
