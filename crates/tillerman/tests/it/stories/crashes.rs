@@ -126,7 +126,7 @@ fn what_a_controller_was_told_survives_a_power_cut() {
     let mut relied_on = 0;
     for ms in 0..120 {
         let store = LossyStore::new(Some(Dice::new(ms)));
-        let (heard, session) = paused(async {
+        let (_workspace, heard, session) = paused(async {
             let (stage, _) = stage(Arc::new(store.process()));
             let mut serve = ServeTeller::new(&stage).await;
             store.slow(vec![7, 1, 12]);
@@ -141,7 +141,8 @@ fn what_a_controller_was_told_survives_a_power_cut() {
                     serve.take(&Step::Allow).await;
                 }
             }
-            (serve.heard.clone(), serve.session())
+            let (heard, session) = (serve.heard.clone(), serve.session());
+            (stage, heard, session)
         });
         let place = format!("cut after {} ms", ms * 5);
         store.power_cut();
