@@ -9,7 +9,7 @@ use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, New
 
 use crate::files::Following;
 use crate::find::head_of;
-use crate::head::{absolute, copy_of};
+use crate::head::{absolute, copy_of, file_name, id_in_name};
 use crate::import::{self, Defaults, Reader};
 use crate::read::{Refused, Scan, scan};
 use crate::store::{Mirrored, Shared};
@@ -64,9 +64,24 @@ impl Shared {
         if let Some(session) = self.promised(file) {
             return Ok(session);
         }
+        if let Some(session) = self.named_by(file).await? {
+            self.bind(&session, file);
+            return Ok(session);
+        }
         let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
         self.bind(&session, file);
         Ok(session)
+    }
+
+    /// The session that the store has and whose file would have this name. It has none yet where nothing was said in it, or
+    /// none any more; its log is there all the same.
+    async fn named_by(&self, file: &Path) -> Result<Option<SessionId>, Fault> {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let Some(id) = name.and_then(id_in_name).map(SessionId::from) else { return Ok(None) };
+        let summary = self.setup.store.summary(&id).await?.filter(|summary| summary.child_of.is_none());
+        let is_its_name = summary.is_some_and(|summary| Some(&*file_name(summary.created_ms, &id)) == name);
+        let is_elsewhere = self.known_path(&id).is_some_and(|path| absolute(&path) != absolute(file));
+        Ok(Some(id).filter(|_| is_its_name && !is_elsewhere))
     }
 
     async fn open(&self, file: PathBuf) -> Result<SessionId, Fault> {

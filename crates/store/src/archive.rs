@@ -14,7 +14,7 @@ use vocab::{Archive, Body, Border, Entry, Exported, Fault, FaultKind, Later, New
 
 use crate::private::private_dir;
 use crate::records::{from_record, to_record};
-use crate::{faults, private_write};
+use crate::{beside, faults, private_write};
 
 /// Stands between the database's path and a session's id in what `/sessions` shows.
 const ID_MARK: char = '#';
@@ -65,8 +65,8 @@ struct Row<'a> {
 impl Archive for FileArchive {
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
         let (store, session) = (self.store.clone(), session.clone());
-        let exports = self.home.join("exports");
-        let own = exports.join(format!("{}.md", file_stem(&session)));
+        let exports = beside::exports(&self.home);
+        let own = exports.join(format!("{}.md", beside::stem(&session)));
         let is_own = file.is_none();
         let file = file.map_or(own, Path::to_owned);
         Box::pin(async move {
@@ -121,15 +121,6 @@ fn write_file(file: PathBuf, summary: &Summary, entries: &[Arc<Entry>]) -> Resul
     };
     private_write(&file, &bytes)?;
     Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
-}
-
-/// The id as a file name: an id may be any text.
-fn file_stem(session: &SessionId) -> String {
-    session
-        .as_str()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
-        .collect()
 }
 
 fn write_jsonl(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {

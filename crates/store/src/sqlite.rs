@@ -12,6 +12,7 @@ mod database;
 mod leases;
 mod log;
 mod rows;
+mod upkeep;
 mod writer;
 
 use std::io;
@@ -35,6 +36,7 @@ const STACK_BYTES: usize = 512 * 1024;
 /// Sessions in one SQLite file in `home`.
 pub struct SqliteStore {
     home: PathBuf,
+    note: Note,
     desk: Mutex<Option<Desk>>,
 }
 
@@ -49,7 +51,13 @@ impl SqliteStore {
     pub fn new(home: PathBuf) -> Self {
         // The directory is used later and from another thread; it must not move with the working directory.
         let home = std::path::absolute(&home).unwrap_or(home);
-        Self { home, desk: Mutex::new(None) }
+        Self { home, note: Arc::new(|_| {}), desk: Mutex::new(None) }
+    }
+
+    /// Whom to tell what nobody asked for, in words for people.
+    pub fn telling(mut self, note: Note) -> Self {
+        self.note = note;
+        self
     }
 
     /// Queues a job now; the future is only for its answer.
@@ -79,7 +87,7 @@ impl SqliteStore {
 
     fn start(&self) -> Result<Desk, Fault> {
         let (jobs, inbox) = channel();
-        let writer = Writer::new(self.home.clone(), inbox);
+        let writer = Writer::new(self.home.clone(), inbox, self.note.clone());
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .stack_size(STACK_BYTES)
@@ -171,6 +179,9 @@ impl Store for SqliteStore {
 fn may(path: &Path, access: Access) -> io::Result<()> {
     Ok(accessat(CWD, path, access, AtFlags::EACCESS)?)
 }
+
+/// Says something to whoever runs this.
+pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
 type Reply<T> = oneshot::Sender<Result<T, Fault>>;
 

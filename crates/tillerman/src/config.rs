@@ -122,6 +122,10 @@ impl Config {
         for other in ignored {
             self.warnings.push(format!("{} is ignored: {} is read", other.display(), file.display()));
         }
+        let from = source(file.clone());
+        if matches!(from, Source::User(_)) {
+            must_be_ours(file)?;
+        }
         let text = read(file)?;
         let node = tree::parse(file, &text).map_err(|what| {
             let text = format!("cannot read {}: {}", file.display(), what.trim_end());
@@ -131,7 +135,7 @@ impl Config {
         let Value::Map(pairs) = &node.value else {
             return Err(Fault::new(FaultKind::Invalid, format!("{}: wants a table of settings", file.display())));
         };
-        self.table("", pairs, &source(file.clone()), default)
+        self.table("", pairs, &from, default)
     }
 
     fn table(&mut self, above: &str, pairs: &[(String, Node)], from: &Source, default: Mode) -> Result<(), Fault> {
@@ -374,6 +378,10 @@ impl Config {
     pub(crate) fn extensions(&self) -> impl Iterator<Item = PathBuf> {
         self.texts("extensions").unwrap_or_default().iter().map(PathBuf::from)
     }
+    /// Directories whose own files the user trusts.
+    pub(crate) fn trusted_workspaces(&self) -> Vec<PathBuf> {
+        self.texts("trusted_workspaces").unwrap_or_default().iter().map(|path| trust::expanded(path)).collect()
+    }
     pub(crate) fn models(&self) -> &[ModelEntry] {
         match self.get("models") {
             Some(Setting::Models(models)) => models,
@@ -438,6 +446,13 @@ pub(crate) fn find(name: &str) -> Result<&'static Key, Fault> {
 
 fn place(from: &Source, line: Option<usize>) -> String {
     line.map_or_else(|| from.to_string(), |line| format!("{from}:{line}"))
+}
+
+/// To pass over the user's own file would drop what it forbids, so nothing starts instead.
+fn must_be_ours(file: &Path) -> Result<(), Fault> {
+    let Some(why) = safefile::not_ours(file) else { return Ok(()) };
+    let text = format!("{} is not obeyed: {why}, so somebody else could say what is run", file.display());
+    Err(Fault::new(FaultKind::Invalid, text).hint("make it your own: `chown` and `chmod go-w` on it and its directory"))
 }
 
 fn read(file: &Path) -> Result<String, Fault> {

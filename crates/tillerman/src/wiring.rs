@@ -178,7 +178,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone())),
+        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
@@ -188,7 +188,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         secret_paths: guarded.secret,
         secrets: secrets.clone(),
         search,
-        ..tools::Options::new(setup.data.join("spill"))
+        ..tools::Options::new(store::spill_dir(&setup.data))
     };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);

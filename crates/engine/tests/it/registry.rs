@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use store::MemoryStore;
 use testkit::Stage;
@@ -21,6 +21,12 @@ struct Lazy {
     reads: AtomicUsize,
     /// Each lease comes with a notice.
     repaired: AtomicBool,
+    /// How long each answer takes besides.
+    wait_ms: AtomicU64,
+    /// The next append fails.
+    fails: AtomicBool,
+    /// That were given and not given back.
+    leases: AtomicUsize,
 }
 
 impl Lazy {
@@ -32,12 +38,17 @@ impl Lazy {
             empty: AtomicBool::default(),
             reads: AtomicUsize::default(),
             repaired: AtomicBool::default(),
+            wait_ms: AtomicU64::default(),
+            fails: AtomicBool::default(),
+            leases: AtomicUsize::default(),
         })
     }
 
     fn late<T: Send + 'static>(&self, answer: Later<'static, T>) -> Later<'static, T> {
         let yields = self.yields.load(Ordering::Relaxed);
+        let wait = std::time::Duration::from_millis(self.wait_ms.load(Ordering::Relaxed));
         Box::pin(async move {
+            tokio::time::sleep(wait).await;
             for _ in 0..yields {
                 tokio::task::yield_now().await;
             }
@@ -55,18 +66,24 @@ impl Store for Lazy {
         self.inner.probe()
     }
     fn create(&self, new: NewSession) -> Lease {
+        self.leases.fetch_add(1, Ordering::Relaxed);
         self.inner.create(new)
     }
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let recovered = self.repaired.load(Ordering::Relaxed).then(|| "it was cut".to_owned());
         let acquired = self.inner.acquire(session);
+        self.leases.fetch_add(1, Ordering::Relaxed);
         self.late(Box::pin(async move { Ok(Acquired { recovered, ..acquired.await? }) }))
     }
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        self.leases.fetch_sub(1, Ordering::Relaxed);
         self.late(self.inner.release(lease))
     }
     fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
         assert!(!self.panics.swap(false, Ordering::Relaxed), "a scripted panic of the session");
+        if self.fails.swap(false, Ordering::Relaxed) {
+            return self.late(Box::pin(async { Err(Fault::new(FaultKind::Store, "as the test asked")) }));
+        }
         self.late(self.inner.append(lease, entries, synced))
     }
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
@@ -294,4 +311,86 @@ async fn a_past_that_cannot_be_read_ends_the_replay_instead_of_reading_for_ever(
     actor.until(|event| matches!(event, Event::Gone { fault } if fault.kind == FaultKind::Store)).await;
     actor.settle().await;
     assert!(store.reads.load(Ordering::Relaxed) < 5, "the same page is not asked for again and again");
+}
+
+fn to(id: &str) -> Target {
+    Target::Session(id.into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_of_one_session_does_not_wait_for_the_opening_of_another() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([held("on and on"), say("after")]));
+    let mut actor = stage.actor();
+    actor.open(named("a")).await.unwrap();
+    actor.prompt("go").await;
+    actor.until(|event| matches!(event, Event::Text { .. })).await;
+    // From here on the disk takes its time.
+    store.wait_ms.store(5_000, Ordering::Relaxed);
+    for slow in [Verb::Open(named("x")), Verb::Fork { at: None }] {
+        let since = tokio::time::Instant::now();
+        let target = if matches!(slow, Verb::Fork { .. }) { to("x") } else { Target::Current };
+        let slow = actor.send_to(target, slow).await;
+        let prompt = actor.send_to(to("x"), Verb::Inspect).await;
+        let interrupt = actor.send_to(to("a"), Verb::Interrupt { turn: None }).await;
+        actor.until(|event| matches!(event, Event::Reply { tag, .. } if *tag == interrupt)).await;
+        assert!(since.elapsed().as_millis() < 100, "it took {:?}", since.elapsed());
+        assert!(!actor.told.iter().any(|told| matches!(&told.event, Event::Reply { tag, .. } if *tag == slow)));
+        actor.reply(slow).await.unwrap();
+        actor.reply(prompt).await.unwrap();
+        actor.forget();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_a_session_that_is_being_opened_comes_behind_the_opening() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([say("one"), say("two")]));
+    let mut actor = stage.actor();
+    store.wait_ms.store(1_000, Ordering::Relaxed);
+    let opened = actor.send(Verb::Open(named("x"))).await;
+    let prompt = |text: &str| Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Enqueue };
+    let first = actor.send_to(to("x"), prompt("to it by its name")).await;
+    let second = actor.send(prompt("to where I am")).await;
+    let left = actor.send(Verb::Leave).await;
+    drop(actor.peer);
+    let _ = (opened, first, second, left);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let log = log_of(&stage, "x").await;
+    let (first, second) = (log.find("to it by its name").unwrap(), log.find("to where I am").unwrap());
+    assert!(first < second, "{log}");
+    assert_eq!(stage.engine.live().len(), 0, "whoever left is not on it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn moving_to_a_session_that_ends_meanwhile_does_not_block_the_peer() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([]));
+    let mut actor = stage.actor();
+    actor.open(named("here")).await.unwrap();
+    store.panics.store(true, Ordering::Relaxed);
+    store.repaired.store(true, Ordering::Relaxed);
+    // It breaks on the notice that it wants to log when somebody comes.
+    let slash = actor.send(Verb::Slash { name: "resume".into(), args: "x".into() }).await;
+    let _ = actor.reply(slash).await.unwrap();
+    let help = actor.send(Verb::Slash { name: "version".into(), args: String::new() }).await;
+    actor.reply(help).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_that_cannot_be_written_gives_its_lease_back() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    let stage = on(&store, &Player::new([say("one")]));
+    let mut actor = stage.actor();
+    actor.open(named("x")).await.unwrap();
+    actor.prompt("first").await;
+    actor.turn_end().await;
+    let before = store.leases.load(Ordering::Relaxed);
+    store.fails.store(true, Ordering::Relaxed);
+    let fork = actor.send(Verb::Fork { at: None }).await;
+    assert_eq!(actor.reply(fork).await.unwrap_err().kind, FaultKind::Store);
+    assert_eq!(store.leases.load(Ordering::Relaxed), before);
 }

@@ -74,6 +74,11 @@ impl World {
 
     /// What a process that starts now has.
     pub(crate) fn process(&self) -> Mirrored {
+        self.process_behind(Arc::new(OpenBorder { own: "mock/default".into(), here: self.dir.path().to_owned() }))
+    }
+
+    /// The same, with a border of its own.
+    pub(crate) fn process_behind(&self, border: Arc<dyn Border>) -> Mirrored {
         let notes = self.notes.clone();
         Mirrored::new(Setup {
             store: self.store.clone(),
@@ -83,7 +88,7 @@ impl World {
             dir: self.files(),
             dir_is_fixed: false,
             mode: Mode::Prompt,
-            border: Arc::new(OpenBorder { own: "mock/default".into(), here: self.dir.path().to_owned() }),
+            border,
             note: Arc::new(move |text| notes.lock().unwrap().push(text.to_owned())),
         })
     }

@@ -22,7 +22,7 @@ pub(crate) const FILE_NAME: &str = "sessions.db";
 const APPLICATION_ID: i32 = 0x7469_6c6c;
 
 /// How long a commit waits for other processes that write to the same database; then it fails and says so.
-const BUSY_WAIT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// Opening competes with other processes that open or create the same file; at the bound it fails as locked.
 const OPEN_TRIES_MAX: u32 = 100;

@@ -11,8 +11,8 @@ use vocab::{Acquired, Fault, Lease, NewSession, SessionId, Summary};
 use super::rows::{self, to_int};
 use super::writer::Writer;
 use super::{Attempt, immediate, log};
-use crate::faults;
 use crate::lock::Lock;
+use crate::{beside, faults};
 
 /// A lease of this store.
 pub(super) struct Held {
@@ -119,7 +119,7 @@ impl Writer {
             let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
             locked.push((id, found.key, lock));
         }
-        immediate(connection, || {
+        let is_gone = immediate(connection, || {
             let mut is_gone = false;
             for (it, key, _) in &locked {
                 connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
@@ -127,7 +127,15 @@ impl Writer {
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
             }
             Ok(is_gone)
-        })
+        })?;
+        for (it, ..) in &locked {
+            beside::remove(&self.home, it)
+                .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?;
+        }
+        if is_gone {
+            self.wipe(connection, id)?;
+        }
+        Ok(is_gone)
     }
 
     fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {

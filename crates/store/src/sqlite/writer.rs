@@ -13,8 +13,9 @@ use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
 
 use super::append::{Append, Hot};
 use super::leases::{Held, owner};
-use super::{Attempt, Failure, Reply, database, log, rows};
-use crate::faults;
+use super::upkeep::{Unwiped, WalWatch};
+use super::{Attempt, Failure, Note, Reply, database, log, rows};
+use crate::{faults, lock};
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
 const BATCH_JOBS_MAX: usize = 256;
@@ -47,6 +48,14 @@ pub(super) struct Writer {
     inbox: Receiver<Job>,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<Job>,
+    pub(super) note: Note,
+    pub(super) watch: WalWatch,
+    /// Something was deleted, and pieces of it are still there.
+    pub(super) unwiped: Option<Unwiped>,
+    /// The last connection saw an input/output error.
+    is_suspect: bool,
+    /// Lock files of the dead were looked for.
+    has_swept: bool,
 }
 
 /// What a connection is good for after a job.
@@ -57,9 +66,20 @@ pub(super) enum Trust {
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, note: Note) -> Self {
         let owner = owner();
-        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new() }
+        Self {
+            home,
+            owner,
+            held: HashMap::new(),
+            inbox,
+            taken: VecDeque::new(),
+            note,
+            watch: WalWatch::default(),
+            unwiped: None,
+            is_suspect: false,
+            has_swept: false,
+        }
     }
 
     /// Ends when the store is dropped and everything queued is done.
@@ -73,6 +93,15 @@ impl Writer {
     }
 
     fn serve(&mut self, connection: &Connection) {
+        if self.is_suspect {
+            match self.verify(connection) {
+                Ok(()) => self.is_suspect = false,
+                Err(Failure::Fault(fault)) => return self.refuse_taken(&fault),
+                Err(Failure::Sql(error)) => {
+                    return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
+                }
+            }
+        }
         let mut hot = match Hot::prepare(connection) {
             Ok(hot) => hot,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
@@ -82,11 +111,14 @@ impl Writer {
                 let trust = match job {
                     Job::Append(append) => {
                         let batch = self.batch(append);
-                        self.write(&mut hot, batch)
+                        let trust = self.write(&mut hot, batch);
+                        self.watch_wal(connection);
+                        trust
                     }
                     Job::Errand(errand) => self.attend(connection, errand),
                 };
                 if trust == Trust::Reopen {
+                    self.is_suspect = true;
                     return;
                 }
                 self.take_waiting();
@@ -99,20 +131,30 @@ impl Writer {
         if self.taken.is_empty() {
             let first = match connection {
                 None => self.inbox.recv().ok(),
-                Some(connection) => match self.inbox.recv_timeout(IDLE) {
-                    Ok(job) => Some(job),
-                    Err(RecvTimeoutError::Disconnected) => None,
-                    Err(RecvTimeoutError::Timeout) => {
-                        let _ = connection.execute_batch("PRAGMA shrink_memory");
-                        self.inbox.recv().ok()
-                    }
-                },
+                Some(connection) => self.wait_idle(connection),
             };
             let Some(first) = first else { return false };
             self.taken.push_back(first);
         }
         self.take_waiting();
         true
+    }
+
+    fn wait_idle(&mut self, connection: &Connection) -> Option<Job> {
+        loop {
+            match self.inbox.recv_timeout(IDLE) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !std::mem::replace(&mut self.has_swept, true) {
+                lock::sweep(&self.home);
+            }
+            if self.wipe_again(connection) {
+                let _ = connection.execute_batch("PRAGMA shrink_memory");
+                return self.inbox.recv().ok();
+            }
+        }
     }
 
     fn take_waiting(&mut self) {

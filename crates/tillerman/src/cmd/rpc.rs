@@ -68,7 +68,7 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
 
 /// One line, and the code to end with.
 fn refuse(what: &str, code: u8) -> u8 {
-    let line: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = crate::print::one_line(what);
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr().lock(), "Error: {line}");
     code

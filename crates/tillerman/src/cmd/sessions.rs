@@ -16,7 +16,7 @@ use vocab::{
 use super::config::{home, workspace};
 use super::listing::{ago, now_ms, table};
 use crate::args::{self, SessionsVerb};
-use crate::print::say;
+use crate::print::{exactly, say};
 use crate::{setup, wiring};
 
 /// Characters of a title in the table.
@@ -29,7 +29,7 @@ pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
-    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()));
+    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
     match verb {
         SessionsVerb::List { workspace, limit, all, json } => {
             let directory = workspace.map(|directory| self::workspace(Some(&directory))).transpose()?;
@@ -39,7 +39,7 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
         SessionsVerb::Show { session, json } => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
-            say(&show::render(&summary, &page.entries, json))?;
+            exactly(&show::render(&summary, &page.entries, json))?;
             Ok(0)
         }
         SessionsVerb::Export { session, requests: true, out, .. } => {
@@ -87,7 +87,7 @@ async fn list(store: &dyn Store, query: Query, json: bool) -> anyhow::Result<u8>
     let found = store.list(query).await?;
     if json {
         let lines: String = found.iter().map(|it| format!("{}\n", summary_json(it))).collect();
-        say(&lines)?;
+        exactly(&lines)?;
         return Ok(0);
     }
     if found.is_empty() {

@@ -75,6 +75,9 @@ fn read(file: &Path) -> Result<Option<(String, Node)>, String> {
         return Ok(None);
     }
     let shown = file.display().to_string();
+    if let Some(why) = safefile::not_ours(file) {
+        return Err(format!("{shown} is not obeyed: {why}; `chown` and `chmod go-w` help"));
+    }
     let text = super::read(file).map_err(|fault| format!("{}; it is ignored", fault.message))?;
     let text = if file.extension().is_some_and(|ending| ending == "json") { jsonc::plain(&text) } else { text };
     let root = tree::parse(file, &text).map_err(|what| {

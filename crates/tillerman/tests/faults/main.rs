@@ -20,6 +20,7 @@ mod loaf_flow;
 mod loaf_lines;
 mod log;
 mod model;
+mod mute;
 mod power;
 mod resume;
 mod rpc_flow;

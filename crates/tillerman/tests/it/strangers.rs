@@ -377,3 +377,59 @@ fn a_session_file_moves_nobody_out_of_the_directory_they_are_in() {
     let refused = command.current_dir(&outside).output().unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("the session works in"), "{refused:?}");
 }
+
+#[test]
+fn settings_are_printed_without_anything_a_terminal_obeys() {
+    let place = Place::new().env("TILLERMAN_MODEL", "");
+    let evil = "model = \"a\\u001b]0;OWNED\\u0007\\u202e\"\n[tools]\nonly = [\"bash\\u001b[2J\\u009b1m\\u2066\"]\n\"k\\u001b[2J\" = 1\n";
+    std::fs::write(place.file(".tillerman.toml"), evil).unwrap();
+    for args in [&["config", "get"][..], &["config", "get", "tools.only"], &["config", "get", "model"], &["doctor"], &["models"]] {
+        let ran = place.run(args);
+        let said = format!("{}{}", ran.out, ran.err);
+        let bad = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!said.contains(bad), "{args:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_configuration_that_others_can_write_is_not_obeyed() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let mode = |path: &Path, mode: u32| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let place = Place::new().env("TILLERMAN_MODEL", "");
+    std::fs::create_dir_all(place.home()).unwrap();
+    let program = place.file("x.sh");
+    std::fs::write(&program, "#!/bin/sh\nid > PWNED\n").unwrap();
+    mode(&program, 0o755);
+    let config = place.home().join("config.toml");
+    std::fs::write(&config, format!("extensions = ['{}']\n", program.display())).unwrap();
+    let refused = |what: &str| {
+        for (way, talk) in WAYS {
+            let said = talk(&place, &[]);
+            assert!(said.contains("is not obeyed") && said.contains(what), "{way}: {said}");
+            assert!(!place.file("PWNED").exists(), "{way}: {said}");
+        }
+    };
+    mode(&config, 0o666);
+    refused("can be written by others (mode 666)");
+    mode(&config, 0o644);
+    mode(&place.home(), 0o777);
+    refused("its directory");
+    mode(&place.home(), 0o755);
+    // Only root can give a file away.
+    if chown(&config, Some(12_345), None).is_ok() {
+        refused("belongs to another user (uid 12345)");
+        chown(&config, Some(0), None).unwrap();
+    }
+    run(&place, &[]);
+    assert!(place.file("PWNED").exists(), "the user's own program runs");
+    std::fs::remove_file(place.file("PWNED")).unwrap();
+    std::fs::remove_file(&config).unwrap();
+    let agent = place.home().join("agent");
+    std::fs::create_dir_all(&agent).unwrap();
+    let settings = agent.join("settings.json");
+    std::fs::write(&settings, json!({"extensions": [program]}).to_string()).unwrap();
+    mode(&settings, 0o622);
+    let said = rpc(&place, &[]);
+    assert!(said.contains("settings.json is not obeyed: it can be written by others"), "{said}");
+    assert!(!place.file("PWNED").exists(), "{said}");
+}

@@ -9,6 +9,7 @@
 mod config;
 mod index;
 
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,9 @@ const POINTER_BYTES_MAX: u64 = 4096;
 const SUBMODULE_DEPTH_MAX: usize = 4;
 const SUBMODULES_MAX: usize = 256;
 
+/// Files of the user's own configuration that are followed; later includes are not looked at.
+const OWN_FILES_MAX: usize = 32;
+
 /// What tells git to use another repository or other parts of one than it would find.
 const STEERING: [&str; 7] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -38,13 +42,15 @@ const STEERING: [&str; 7] = [
     "GIT_WORK_TREE",
 ];
 
-/// What must be no link, or git would read somebody else's repository as this one.
-const PARTS: [&str; 9] =
-    ["HEAD", "commondir", "config", "index", "objects", "objects/info", "objects/pack", "packed-refs", "refs"];
+/// Entries of a repository's directory that are looked at for links; one with more is not inert.
+const ENTRIES_MAX: usize = 4096;
+/// Directories of a repository whose contents git does not show while it reads. Of objects it shows those that it has a
+/// name for; links among the directories that hold them are looked for, links among the objects are not.
+const UNSHOWN: [&str; 6] = ["annex", "hooks", "lfs", "modules", "objects", "worktrees"];
 
 /// Whether git, started in this directory of the workspace, only reads.
 pub(super) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
-    if STEERING.iter().any(|name| std::env::var_os(name).is_some()) || own_files(workspace).any(|open| open) {
+    if STEERING.iter().any(|name| std::env::var_os(name).is_some()) || owns_a_writable_file(workspace) {
         return false;
     }
     let look = Look { workspace: workspace.path(), submodules_left: SUBMODULES_MAX };
@@ -55,15 +61,40 @@ pub(super) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
     }
 }
 
-/// For each file of the user's own configuration: whether this session may write it without being asked.
-fn own_files(workspace: &Workspace) -> impl Iterator<Item = bool> {
-    let home = std::env::home_dir();
-    let of_home = |name: &str| home.as_ref().map(|home| home.join(name));
+/// Whether this session may write a file of the user's own configuration without being asked: the usual ones, and those
+/// that they include.
+fn owns_a_writable_file(workspace: &Workspace) -> bool {
+    let home = std::env::home_dir().unwrap_or_default();
     let elsewhere = std::env::var_os("XDG_CONFIG_HOME").map(|dir| Path::new(&dir).join("git/config"));
-    let files = [of_home(".gitconfig"), of_home(".config/git/config"), elsewhere];
-    files.into_iter().flatten().filter_map(|file| std::fs::canonicalize(file).ok()).map(|file| {
-        let Ok(rel) = file.strip_prefix(workspace.path()) else { return false };
-        workspace.required(&Place::Inside(rel.to_owned()), Access::Write) < Required::DangerFullAccess
+    let mut files = vec![home.join(".gitconfig"), home.join(".config/git/config")];
+    files.extend(elsewhere);
+    let mut next = 0;
+    while let Some(file) = files.get(next).map(std::fs::canonicalize) {
+        next += 1;
+        let Ok(file) = file else { continue };
+        let inside = file.strip_prefix(workspace.path()).map(|rel| Place::Inside(rel.to_owned()));
+        if inside.is_ok_and(|place| workspace.required(&place, Access::Write) < Required::DangerFullAccess) {
+            return true;
+        }
+        let text = read(&file, CONFIG_BYTES_MAX).flatten().unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let dir = file.parent().unwrap_or(Path::new("/"));
+        let room = OWN_FILES_MAX.saturating_sub(files.len());
+        files.extend(included(&text, dir, &home).take(room));
+    }
+    false
+}
+
+/// Every path that this text could include. More than git would: a `path` of any section counts.
+fn included<'a>(text: &'a str, dir: &'a Path, home: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+    let values = text.lines().filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        let key = key.rsplit(']').next()?.trim();
+        key.eq_ignore_ascii_case("path").then(|| value.trim().trim_matches('"'))
+    });
+    values.map(|value| match value.strip_prefix("~/") {
+        Some(rest) => home.join(rest),
+        None => dir.join(value),
     })
 }
 
@@ -102,13 +133,8 @@ impl Look<'_> {
     fn repository(&mut self, top: &Path, depth: usize) -> Option<()> {
         let (git_dir, named) = git_dir(top)?;
         let common = common_dir(&git_dir)?;
-        for dir in [&git_dir, &common] {
-            let linked = |name: &&str| dir.join(name).symlink_metadata().is_ok_and(|found| found.is_symlink());
-            let borrows = dir.join("objects/info/alternates").symlink_metadata().is_ok();
-            if borrows || PARTS.iter().any(|name| linked(&name)) {
-                return None;
-            }
-        }
+        holds_its_own(&git_dir)?;
+        holds_its_own(&common)?;
         let text = read(&common.join("config"), CONFIG_BYTES_MAX)?.unwrap_or_default();
         let config = config::inert(std::str::from_utf8(&text).ok()?)?;
         let says_so = match &config.worktree {
@@ -124,7 +150,7 @@ impl Look<'_> {
     fn submodules(&mut self, top: &Path, git_dir: &Path, depth: usize) -> Option<()> {
         let Some(index) = read(&git_dir.join("index"), INDEX_BYTES_MAX)? else { return Some(()) };
         for link in index::gitlinks(&index)? {
-            let below = top.join(std::ffi::OsStr::from_bytes(&link));
+            let below = top.join(OsStr::from_bytes(&link));
             if below.join(".git").symlink_metadata().is_err() {
                 continue; // Not checked out.
             }
@@ -134,6 +160,37 @@ impl Look<'_> {
         }
         Some(())
     }
+}
+
+/// Nothing in it is a link or borrowed from elsewhere: git reads what it shows (who is being rebased, a log's objects) from
+/// files here, and would read it from any file.
+fn holds_its_own(git_dir: &Path) -> Option<()> {
+    let mut left = ENTRIES_MAX;
+    let shown = |name: &OsStr| !UNSHOWN.iter().any(|unshown| name == *unshown);
+    for name in without_links(git_dir, &mut left)?.iter().filter(|name| shown(name)) {
+        without_links(&git_dir.join(name), &mut left)?;
+    }
+    let objects = git_dir.join("objects");
+    let linked = |name: &str| objects.join(name).symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let borrows = objects.join("info/alternates").symlink_metadata().is_ok();
+    (!borrows && !linked("info") && !linked("pack")).then_some(())
+}
+
+/// The directories in a directory, if it holds no link.
+fn without_links(dir: &Path, left: &mut usize) -> Option<Vec<OsString>> {
+    let mut dirs = Vec::new();
+    for entry in std::fs::read_dir(dir).ok()? {
+        *left = left.checked_sub(1)?;
+        let entry = entry.ok()?;
+        let kind = entry.file_type().ok()?;
+        if kind.is_symlink() {
+            return None;
+        }
+        if kind.is_dir() {
+            dirs.push(entry.file_name());
+        }
+    }
+    Some(dirs)
 }
 
 /// The real path of what `.git` is or, as a file, names; and whether it is a file.
