@@ -48,7 +48,8 @@ impl Beneath {
         if owner != 0 && owner != rustix::process::geteuid().as_raw() {
             return Some(format!("belongs to another user (uid {owner}), so nothing is taken from it"));
         }
-        (mode & 0o022 != 0).then(|| "can be written by others, so nothing is taken from it; chmod go-w helps".to_owned())
+        (mode & 0o022 != 0)
+            .then(|| "can be written by others, so nothing is taken from it; chmod go-w helps".to_owned())
     }
 
     /// A border further in.

@@ -170,6 +170,8 @@ pub struct Open {
     pub family: Option<Family>,
     /// What a new session is said to come from, in its opener's words.
     pub parent: Option<Arc<str>>,
+    /// Whether this peer can answer questions. Where none can, nothing is asked: what a mode leaves open is denied.
+    pub answers: bool,
     /// Servers of tools for this session, as long as it is open.
     pub servers: Vec<ToolServer>,
     /// Replay entries after this seq before going live. `None` = live only.
@@ -186,6 +188,7 @@ impl Open {
             gate: None,
             family: None,
             parent: None,
+            answers: true,
             servers: Vec::new(),
             after: None,
         }

@@ -85,6 +85,11 @@ pub trait Chat: Send {
     fn bytes(&self) -> usize;
     /// Dropping the stream closes the connection.
     fn call(&mut self, spec: &CallSpec) -> ModelStream;
+    /// Whether it is this client's to say how long a model may be silent, for ever perhaps. Of any other one a call that
+    /// says nothing is given up after a while.
+    fn keeps_time(&self) -> bool {
+        false
+    }
 }
 
 /// Everything about a model call except its messages.

@@ -27,6 +27,8 @@ const OPEN_TRIES: u32 = 3;
 pub(super) struct Visit {
     pub(super) shared: Arc<Shared>,
     pub(super) outbox: Arc<Outbox>,
+    /// Whether the peer can answer questions.
+    pub(super) answers: bool,
 }
 
 /// A peer that goes from one session to another.
@@ -83,7 +85,8 @@ impl Visit {
             }
             let (joined, answer) = oneshot::channel();
             let (outbox, after, servers) = (outbox.clone(), open.after, open.servers.clone());
-            if handle.mail.send(Mail::Join { outbox, tag, after, resumed, servers, joined }).await.is_err() {
+            let join = Mail::Join { outbox, tag, after, resumed, answers: open.answers, servers, joined };
+            if handle.mail.send(join).await.is_err() {
                 continue;
             }
             match answer.await {
@@ -250,6 +253,7 @@ impl Visit {
         }
         open.gate = Some(from.gate);
         open.family = Some(from.family);
+        open.answers = self.answers;
         let entered = self.enter_aside(&from.id, open).await.map_err(failed)?;
         let opened = &entered.opened;
         let (text, data) = if is_new {

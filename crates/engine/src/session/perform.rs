@@ -7,13 +7,13 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream,
-    Part, PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
+    PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
+use super::intent::Intent;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
-use crate::images;
 use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
@@ -66,6 +66,9 @@ impl Session {
             Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
             Effect::FallBack(fault) => self.fall_back(fault),
+            Effect::Compact(reason) if !self.ledger.is_settled() => {
+                self.when_written(Intent::Then(Effect::Compact(reason)));
+            }
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
                 let ready = match self.load().await {
@@ -84,11 +87,8 @@ impl Session {
         if self.await_servers() {
             return;
         }
-        if let Err(fault) = self.load().await {
-            self.stop_work();
-            return self.with_turn(|turn, fx| {
-                turn.abort(fault, fx);
-            });
+        if self.history.is_none() {
+            return self.load_for_call();
         }
         if !self.make_room().await {
             self.send_request();
@@ -198,14 +198,14 @@ impl Session {
             Err(verdict) => return verdict,
         };
         let active = self.settings.mode;
-        let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
+        let nobody = self.nobody_answers();
         match permission::decide(self.settings.gate, active, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
             Decision::Ask if self.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {
                 Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
             }
-            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: DENIED.to_owned() },
+            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: self.unasked(plan.required) },
             Decision::Ask => Verdict::Ask {
                 ask: PermissionAsk {
                     call: call.id.clone(),
@@ -237,34 +237,14 @@ impl Session {
         }
     }
 
-    fn run_tool(&mut self, call: Call, name: &str, granted: Required) {
-        let Some(tool) = self.find_tool(name) else {
-            // The gadget was switched off while the question was open.
-            let outcome = vocab::Outcome::error(format!("unknown tool: {name}"));
-            return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
-        };
-        // A cell of its own: what the call before it said last, or says too late, is not this one's output.
-        self.progress = Arc::default();
-        let cell = self.progress.clone();
-        let context = CallContext {
-            session: self.id.clone(),
-            call: call.id.clone(),
-            granted,
-            progress: Arc::new(move |text: &str| cell.put(text)),
-            todos: self.todos.clone(),
-            errands: self.errands_for(&call.id),
-            children: self.children_for(&call.id, granted),
-        };
-        match guarded(|| tool.run(call.input.json(), context)) {
-            Ok(future) => {
-                let future = images::shown(future, self.shared.ports.fit_picture);
-                self.work = Work::Tool { future, call: call.id, since: Instant::now() };
-            }
-            Err(text) => {
-                let outcome = vocab::Outcome::error(format!("the tool failed: {text}"));
-                self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
-            }
+    /// Why a call is denied that nobody can be asked about.
+    fn unasked(&self, required: Required) -> String {
+        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+            return DENIED.to_owned();
         }
+        let mode = self.settings.mode;
+        let why = permission::reason(mode, required).map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("denied, because nobody can be asked in permission mode {}{why}", mode.as_str())
     }
 
     pub(super) fn tell_progress(&mut self, text: &str) {
@@ -306,8 +286,6 @@ impl Session {
             Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
         };
         let ended_well = end.stop == Stop::EndTurn;
-        self.spent.add(&end.usage);
-        self.turns += 1;
         self.log(Body::TurnEnded(end));
         self.turn = None;
         self.return_home();

@@ -281,7 +281,9 @@ async fn a_file_names_models_and_a_directory_and_only_some_are_taken() {
     let write = |id: &str, cwd: &std::path::Path, models: &[&str]| {
         let path = world.files().join(format!("{id}.jsonl"));
         let cwd = cwd.display();
-        let mut text = format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-11-15T22:00:00.000Z","cwd":"{cwd}"}}"#);
+        let mut text = format!(
+            r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-11-15T22:00:00.000Z","cwd":"{cwd}"}}"#
+        );
         for (n, model) in models.iter().enumerate() {
             text.push_str(&format!("\n{{\"type\":\"model_change\",\"id\":\"m{n}\",\"parentId\":null,\"provider\":\"mock\",\"modelId\":\"{model}\"}}"));
         }
@@ -300,7 +302,10 @@ async fn a_file_names_models_and_a_directory_and_only_some_are_taken() {
     process.import(&file).await.unwrap();
     assert_eq!(model("b").await.as_deref(), Some("mock/own"));
     let notes = border.notes.lock().unwrap().join("\n");
-    assert!(notes.contains("b.jsonl: the model `mock/worst` is not taken from a session file: it is not yours"), "{notes}");
+    assert!(
+        notes.contains("b.jsonl: the model `mock/worst` is not taken from a session file: it is not yours"),
+        "{notes}"
+    );
     let outside = process.import(&write("c", "/etc".as_ref(), &["good"])).await;
     assert_eq!((outside.unwrap_err().message.as_str(), model("c").await), ("outside", None));
     // From another directory the same file is somewhere else.

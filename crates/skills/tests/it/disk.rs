@@ -26,7 +26,12 @@ impl Disk {
     }
 
     fn places(&self) -> Places {
-        Places { cwd: self.path("repo/a/b"), data_dir: Some(self.path("data")), home: Some(self.path("home")), trusted: Vec::new() }
+        Places {
+            cwd: self.path("repo/a/b"),
+            data_dir: Some(self.path("data")),
+            home: Some(self.path("home")),
+            trusted: Vec::new(),
+        }
     }
 
     fn scan(&self) -> Found {

@@ -18,9 +18,15 @@ fn is_promised(body: &Body) -> bool {
         | Body::CallEnded { .. }
         | Body::TurnEnded(_)
         | Body::Queued(_)
+        | Body::Settled { .. }
         | Body::Compacted(_)
         | Body::Moved { .. }
+        | Body::Model { .. }
+        | Body::Mode { .. }
+        | Body::Thinking { .. }
+        | Body::Gadgets { .. }
         | Body::Title { .. }
+        | Body::ShellStarted { .. }
         | Body::Shell(_)
         | Body::Todos { .. } => true,
         Body::Opened { .. }
@@ -28,15 +34,11 @@ fn is_promised(body: &Body) -> bool {
         | Body::Assistant { .. }
         | Body::CallStarted { .. }
         | Body::AskOpened(_)
-        | Body::Settled { .. }
         | Body::Requested(_)
         | Body::Retrying { .. }
         | Body::FellBack(_)
         | Body::Spent { .. }
-        | Body::Model { .. }
-        | Body::Mode { .. }
-        | Body::Thinking { .. }
-        | Body::Gadgets { .. }
+        | Body::Restored { .. }
         | Body::Imported { .. }
         | Body::Label { .. }
         | Body::BranchSummary { .. }

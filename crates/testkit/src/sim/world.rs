@@ -48,6 +48,8 @@ pub(super) struct World {
     items: Vec<ItemId>,
     users: Vec<u64>,
     errands: Vec<u64>,
+    /// Errands that a controller took its time for, whose they are, and what comes of them in the end.
+    undone: Vec<(usize, u64, ErrandResult)>,
     last_seq: u64,
     said: u64,
 }
@@ -76,6 +78,7 @@ impl World {
             items: Vec::new(),
             users: Vec::new(),
             errands: Vec::new(),
+            undone: Vec::new(),
             last_seq: 0,
             said: 0,
         }
@@ -474,6 +477,8 @@ impl World {
         if self.dice.chance(60) {
             let result = if self.dice.chance(80) { result } else { ErrandResult::Failed("no".into()) };
             self.send(at, Verb::ErrandDone { errand: errand.id, result });
+        } else {
+            self.undone.push((at, errand.id, result));
         }
     }
 
@@ -535,10 +540,7 @@ impl World {
         for _ in 0..LAST_TRIES {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.look(started).await;
-            for (ask, _) in std::mem::take(&mut self.asks) {
-                self.send(at, Verb::Answer { ask, answer: Answer::Deny(None) });
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            self.answer_all(at).await;
             let prompt = self.prompt(Delivery::RejectIfBusy);
             let tag = self.send(at, prompt).ok_or("the engine takes no commands")?;
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -558,6 +560,19 @@ impl World {
             return self.last_turn(at, turn, started).await;
         }
         Err("the lane is wedged: a turn never ends".into())
+    }
+
+    /// People and their tools take their time, but not for ever: nobody else's clock would end what waits for them.
+    async fn answer_all(&mut self, last: usize) {
+        for (at, errand, result) in std::mem::take(&mut self.undone) {
+            self.send(at, Verb::ErrandDone { errand, result });
+        }
+        for (ask, host) in std::mem::take(&mut self.asks) {
+            for at in if host { 0..self.eyes.len() } else { last..last + 1 } {
+                self.send(at, Verb::Answer { ask: ask.clone(), answer: Answer::Deny(None) });
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
     }
 
     /// With another model the history is read from the log again: the model must be sent what it was sent before.

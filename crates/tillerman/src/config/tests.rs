@@ -251,7 +251,8 @@ fn a_dialects_own_usual_value_holds_against_a_workspace_too() {
 #[test]
 fn the_manual_says_of_every_key_what_a_workspace_can_do_with_it() {
     let manual = include_str!("../../../../docs/config.md");
-    let section = manual.split("## What a workspace can do").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let section =
+        manual.split("## What a workspace can do").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
     for key in KEYS {
         let group = key.name.split_once('.').map_or(key.name, |(group, _)| group);
         let named = [key.name, group].iter().any(|name| section.contains(&format!("`{name}`")));

@@ -162,6 +162,8 @@ impl Face for JsonLines {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }

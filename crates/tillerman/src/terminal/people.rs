@@ -353,6 +353,8 @@ impl Face for People {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }

@@ -29,7 +29,11 @@ fn a_run_applies_what_its_prompt_names_from_every_place() {
     assert!(ran.err.contains("skills applied: own, kept, pdf-forms (from this workspace)"), "{}", ran.err);
     ran.ok();
     let ran = place.run(&["run", "/skill:nope list the rust files"]);
-    assert!(ran.err.contains("unknown skill: nope; there are: kept, own, pdf-forms (from this workspace)"), "{}", ran.err);
+    assert!(
+        ran.err.contains("unknown skill: nope; there are: kept, own, pdf-forms (from this workspace)"),
+        "{}",
+        ran.err
+    );
     ran.ok();
     let ran = place.run(&["run", "list the rust files"]);
     assert!(!ran.err.contains("skill"), "{}", ran.err);
@@ -59,7 +63,8 @@ fn a_skill_that_came_with_the_code_never_stands_in_for_the_users_own_and_is_name
     let place = place();
     let write = |root: &Path, name: &str, body: &str| {
         skill(root, name);
-        std::fs::write(root.join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: d\n---\n{body}\n")).unwrap();
+        std::fs::write(root.join(name).join("SKILL.md"), format!("---\nname: {name}\ndescription: d\n---\n{body}\n"))
+            .unwrap();
     };
     write(&place.home().join("skills"), "code-review", "MINE");
     write(&place.file(".agents/skills"), "code-review", "THEIRS");

@@ -383,10 +383,17 @@ fn settings_are_printed_without_anything_a_terminal_obeys() {
     let place = Place::new().env("TILLERMAN_MODEL", "");
     let evil = "model = \"a\\u001b]0;OWNED\\u0007\\u202e\"\n[tools]\nonly = [\"bash\\u001b[2J\\u009b1m\\u2066\"]\n\"k\\u001b[2J\" = 1\n";
     std::fs::write(place.file(".tillerman.toml"), evil).unwrap();
-    for args in [&["config", "get"][..], &["config", "get", "tools.only"], &["config", "get", "model"], &["doctor"], &["models"]] {
+    for args in [
+        &["config", "get"][..],
+        &["config", "get", "tools.only"],
+        &["config", "get", "model"],
+        &["doctor"],
+        &["models"],
+    ] {
         let ran = place.run(args);
         let said = format!("{}{}", ran.out, ran.err);
-        let bad = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let bad =
+            |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!said.contains(bad), "{args:?}: {said:?}");
     }
 }

@@ -155,12 +155,16 @@ async fn an_unknown_skill_is_a_warning_that_names_what_there_is() {
     skill(&root, "pdf-forms", BODY);
     skill(&root, "test", "x");
     let (said, system) = scene.turn(&mut actor, "/skill:nope /skill:never /skill:test").await;
-    let wanted = warning("unknown skill: nope, never; there are: pdf-forms (from this workspace), test (from this workspace)");
+    let wanted =
+        warning("unknown skill: nope, never; there are: pdf-forms (from this workspace), test (from this workspace)");
     assert_eq!(said, [vec![wanted], applied("test (from this workspace)")].concat());
     assert!(!system.contains(BODY));
     std::fs::write(root.join("test/SKILL.md"), "no front matter").unwrap();
     let (said, _) = scene.turn(&mut actor, "/skill:test").await;
-    assert!(said[0].0.starts_with("unknown skill: test; there are: pdf-forms (from this workspace) (not understood: "), "{said:?}");
+    assert!(
+        said[0].0.starts_with("unknown skill: test; there are: pdf-forms (from this workspace) (not understood: "),
+        "{said:?}"
+    );
     assert!(said[0].0.contains("test/SKILL.md"), "{said:?}");
 }
 
@@ -218,7 +222,8 @@ fn without_any_directory_no_thread_is_started() {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join(".git")).unwrap();
     let data_dir = Some(place.path().join("data"));
-    let places = Places { cwd: place.path().into(), data_dir, home: Some(place.path().join("home")), trusted: Vec::new() };
+    let places =
+        Places { cwd: place.path().into(), data_dir, home: Some(place.path().join("home")), trusted: Vec::new() };
     let advice_for = |prompt: &str| runtime.block_on(look(prompt.into(), places.clone()));
     assert_eq!(advice_for("$pdf-forms, please"), Advice { notices: Vec::new(), opinion: Opinion::Fine });
     assert_eq!(advice_for("/skill:x").notices.len(), 1);
