@@ -1,8 +1,6 @@
 //! What the engine tells unasked, in the order this wire promises.
 
-use vocab::{
-    Answer, AskKind, Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Tag, Verb, parts_text,
-};
+use vocab::{Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, Tag, Verb, parts_text};
 use wire::Out;
 
 use crate::Loaf;

@@ -187,7 +187,12 @@ async fn a_host_hears_of_a_call_when_it_is_written() {
     let (store, witness) = (slow(), Witness::default());
     let stage = on(&store, &witness, Mode::DangerFullAccess, [calls(&[("mine", "{}")])]);
     let mut actor = stage.open().await;
-    let tool = HostTool { name: "mine".into(), description: "".into(), schema: Json::empty_object() };
+    let tool = HostTool {
+        name: "mine".into(),
+        description: "".into(),
+        schema: Json::empty_object(),
+        required: Required::DangerFullAccess,
+    };
     ask_for(&mut actor, Verb::OfferTools { tools: vec![tool] }).await.unwrap();
     let start = Instant::now();
     actor.prompt("go").await;

@@ -20,7 +20,12 @@ fn minutes(n: u64) -> Duration {
 async fn a_host_tool_is_answered_by_a_person_after_eleven_minutes() {
     let stage = stage(&Player::new([calls(&[("ask_human", "{}")]), say("thanks")]));
     let mut actor = stage.open().await;
-    let tool = HostTool { name: "ask_human".into(), description: "".into(), schema: Json::empty_object() };
+    let tool = HostTool {
+        name: "ask_human".into(),
+        description: "".into(),
+        schema: Json::empty_object(),
+        required: Required::DangerFullAccess,
+    };
     ask_for(&mut actor, Verb::OfferTools { tools: vec![tool] }).await.unwrap();
     actor.prompt("go").await;
     let ask = actor.ask().await.id;
