@@ -156,6 +156,7 @@ impl World {
     fn die(&mut self) -> Result<(), String> {
         let session = SESSION.into();
         let written = self.store.entries(&session);
+        self.undone.clear();
         let mut eyes = std::mem::take(&mut self.eyes);
         for eye in &mut eyes {
             // Items may wait on; the next life lists them.
