@@ -120,6 +120,8 @@ impl Written {
             Body::Title { title } => self.title = Some(title.clone()),
             Body::Thinking { level } => self.thinking = Some(level.clone()),
             Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
+            // These two belong to a branch: read back, they are what the one that goes on says.
+            Body::Moved { .. } => (self.thinking, self.gadgets_off) = (None, None),
             _ => {}
         }
     }

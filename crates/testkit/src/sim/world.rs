@@ -157,6 +157,7 @@ impl World {
     fn die(&mut self) -> Result<(), String> {
         let session = SESSION.into();
         let written = self.store.entries(&session);
+        self.undone.clear();
         let mut eyes = std::mem::take(&mut self.eyes);
         self.undone.clear();
         for eye in &mut eyes {
