@@ -223,7 +223,7 @@ impl Config {
             setting = Setting::Text(trust::beside(path, from).display().to_string());
         }
         if let Source::Workspace(file) = from {
-            match self.from_workspace(key, setting, file, from, default) {
+            match self.what_counts(key, setting, file, from, default) {
                 Ok(Some(counts)) => setting = counts,
                 Ok(None) => return,
                 Err(why) => return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name)),
@@ -233,7 +233,7 @@ impl Config {
     }
 
     /// What counts of a workspace's setting; the error says why it does not.
-    fn from_workspace(
+    fn what_counts(
         &mut self,
         key: &'static Key,
         setting: Setting,

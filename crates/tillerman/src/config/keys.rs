@@ -92,7 +92,8 @@ pub(crate) const KEYS: &[Key] = &[
         env: Some("OPENAI_BASE_URL"),
         ..key("base_url", Kind::Text, "OpenAI-compatible server, up to and including /v1.")
     },
-    tightened(Way::Lower { usual: TOKENS_MAX }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
+    // The usual value is the model's and not known here; hardly any model's is less than this.
+    tightened(Way::Lower { usual: 4096 }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
     tightened(Way::Lower { usual: 20 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
     // A window or a price that is not true spends money or hides it.
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
