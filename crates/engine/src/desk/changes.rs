@@ -85,8 +85,8 @@ impl Visit {
             }
             let (joined, answer) = oneshot::channel();
             let (outbox, after, servers) = (outbox.clone(), open.after, open.servers.clone());
-            let answers = open.answers;
-            if handle.mail.send(Mail::Join { outbox, tag, after, resumed, answers, servers, joined }).await.is_err() {
+            let join = Mail::Join { outbox, tag, after, resumed, answers: open.answers, servers, joined };
+            if handle.mail.send(join).await.is_err() {
                 continue;
             }
             match answer.await {

@@ -18,9 +18,9 @@ fn is_promised(body: &Body) -> bool {
         | Body::CallEnded { .. }
         | Body::TurnEnded(_)
         | Body::Queued(_)
+        | Body::Settled { .. }
         | Body::Compacted(_)
         | Body::Moved { .. }
-        | Body::Settled { .. }
         | Body::Model { .. }
         | Body::Mode { .. }
         | Body::Thinking { .. }
@@ -34,11 +34,11 @@ fn is_promised(body: &Body) -> bool {
         | Body::Assistant { .. }
         | Body::CallStarted { .. }
         | Body::AskOpened(_)
-        | Body::Restored { .. }
         | Body::Requested(_)
         | Body::Retrying { .. }
         | Body::FellBack(_)
         | Body::Spent { .. }
+        | Body::Restored { .. }
         | Body::Imported { .. }
         | Body::Label { .. }
         | Body::BranchSummary { .. }
@@ -120,6 +120,8 @@ impl Written {
             Body::Title { title } => self.title = Some(title.clone()),
             Body::Thinking { level } => self.thinking = Some(level.clone()),
             Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
+            // These two belong to a branch: read back, they are what the one that goes on says.
+            Body::Moved { .. } => (self.thinking, self.gadgets_off) = (None, None),
             _ => {}
         }
     }
