@@ -55,8 +55,11 @@ pub fn decide(gate: Gate, mode: Mode, required: Required) -> Decision {
 /// never given.
 #[derive(Default)]
 pub(crate) struct Remembered {
-    allowed: HashMap<(Arc<str>, Required, Option<Arc<str>>), u64>,
+    allowed: HashMap<Allowed, u64>,
 }
+
+/// A tool, the rung, and the input where only that very input is meant.
+type Allowed = (Arc<str>, Required, Option<Arc<str>>);
 
 /// Session-wide allows kept; a session that collects more is asked again.
 const REMEMBERED_MAX: usize = 256;
@@ -77,7 +80,7 @@ impl Remembered {
     }
     /// A remembered allow for a command covers that very command; for the rest, the tool at that rung. What lies
     /// outside the workspace is as particular as a command.
-    fn key(tool: &Arc<str>, required: Required, input: &Arc<str>) -> (Arc<str>, Required, Option<Arc<str>>) {
+    fn key(tool: &Arc<str>, required: Required, input: &Arc<str>) -> Allowed {
         (tool.clone(), required, is_particular(required).then(|| input.clone()))
     }
 }

@@ -20,7 +20,7 @@ const KEPT_MAX: usize = 64;
 pub(super) enum Finish {
     Reply(Result<Reply, Fault>),
     /// With the session in hand.
-    With(Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>),
+    With(Step),
     /// A message whose pictures are ready.
     Prompt {
         parts: Vec<Part>,
@@ -28,6 +28,7 @@ pub(super) enum Finish {
     },
 }
 
+type Step = Box<dyn FnOnce(&mut Session) -> Result<Reply, Fault> + Send>;
 type Begin = Box<dyn FnOnce() -> Later<'static, Finish> + Send>;
 
 enum Stage {

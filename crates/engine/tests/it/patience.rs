@@ -78,7 +78,12 @@ async fn a_model_may_think_in_silence_as_long_as_its_client_lets_it() {
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     let start = Instant::now();
-    while !actor.told.iter().any(|told| matches!(&told.event, Event::Text { .. })) {
+    let is_news = |event: &Event| match event {
+        Event::Text { .. } => true,
+        Event::Logged(entry) => matches!(entry.body, Body::TurnEnded(_)),
+        _ => false,
+    };
+    while !actor.told.iter().any(|told| is_news(&told.event)) {
         assert!(actor.peer.events(&mut actor.told).await);
     }
     assert!(start.elapsed() >= minutes(60));
