@@ -35,8 +35,8 @@ use vocab::{
     Fault, FileDiff, FileEdit, Gadget, Json, Keyring, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
-pub use served_files::ServedFiles;
 pub use output::{Hunks, hunks};
+pub use served_files::ServedFiles;
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.
