@@ -45,6 +45,7 @@ use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
 pub(crate) use choose::{Suggestion, Wanted};
+pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
 pub(crate) use vendors::{Provided, VENDORS, gather};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::{FileEdit, Json, Outcome, Part, Snapshot};
+use crate::{Fact, FileEdit, Json, Outcome, Part, Snapshot};
 
 /// Shorter keys (`none`, `ollama`) are ordinary words: they are not taken out of texts.
 pub const SCRUBBED_BYTES_MIN: usize = 8;
@@ -85,6 +85,11 @@ impl Keyring {
             Part::Text(text) => Part::Text(self.scrub_shared(text)),
             Part::Image(image) => Part::Image(image),
         }
+    }
+
+    /// What a person is asked about; questions are kept, too.
+    pub fn scrub_facts(&self, facts: &[Fact]) -> Arc<[Fact]> {
+        facts.iter().cloned().map(|fact| Fact { text: self.scrub_shared(fact.text), ..fact }).collect()
     }
 
     fn scrub_edit(&self, edit: FileEdit) -> FileEdit {

@@ -219,7 +219,7 @@ impl Session {
                     required,
                     reason: permission::reason(active, required),
                     summary: plan.summary,
-                    preview: plan.preview.map(|preview| self.shared.ports.keyring.scrub_shared(preview)),
+                    preview: plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts)),
                 },
                 mutation: plan.mutation,
             },
