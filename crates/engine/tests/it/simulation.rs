@@ -19,6 +19,7 @@ fn seeds() -> std::ops::Range<u64> {
 }
 
 /// Runs every `nth` seed in this weather.
+#[allow(clippy::print_stdout)] // How much happened is worth a look, and is shown with `--nocapture` only.
 fn promises_hold(weather: Weather, nth: usize) -> Numbers {
     let mut all = Numbers::default();
     for seed in seeds().step_by(nth) {
