@@ -219,7 +219,7 @@ impl Session {
                     required,
                     reason: permission::reason(active, required),
                     summary: plan.summary,
-                    preview: plan.preview,
+                    preview: plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts)),
                 },
                 mutation: plan.mutation,
             },
@@ -253,7 +253,8 @@ impl Session {
 
     pub(super) fn tell_progress(&mut self, text: &str) {
         if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
-            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(text)] };
+            let text = self.shared.ports.keyring.scrub_growing(text);
+            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] };
             self.ledger.emit(event);
         }
     }

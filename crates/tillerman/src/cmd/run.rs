@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use host::FrameLog;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use vocab::{Fault, FaultKind, Mode, Part, Which};
+use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
 use crate::beside;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
 async fn start(args: args::Run) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let prepared = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics)?;
+    let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
     let Prepared { setup, config, mut open, home, extensions } = prepared;
@@ -138,9 +138,9 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     Ok(prepared)
 }
 
-pub(super) fn frame_log(basics: &args::Basics) -> anyhow::Result<Option<FrameLog>> {
+pub(super) fn frame_log(basics: &args::Basics, keyring: &Keyring) -> anyhow::Result<Option<FrameLog>> {
     let open = |path: &std::path::PathBuf| {
-        FrameLog::open(path).with_context(|| format!("cannot write the frame log {}", path.display()))
+        FrameLog::open(path, keyring.clone()).with_context(|| format!("cannot write the frame log {}", path.display()))
     };
     basics.log_frames.as_ref().map(open).transpose()
 }

@@ -14,6 +14,7 @@ mod cli_extensions;
 mod cli_help;
 mod cli_loaf;
 mod cli_models;
+mod cli_protect;
 mod cli_reading;
 mod cli_rpc;
 mod cli_run;

@@ -98,7 +98,7 @@ async fn secrets_stay_out_of_the_environment() {
 #[tokio::test]
 async fn canary_helper() {
     if std::env::var_os("CANARY_HELPER").is_some() {
-        let session = Session::with(|options| options.secrets = vec!["canary-value".into()]);
+        let session = Session::with(|options| options.secrets = ["canary-value"].into_iter().collect());
         // Its own environment, and that of the supervisor above it.
         let (text, _) = session.bash("env; cat /proc/$PPID/environ").await;
         println!("{text}");
