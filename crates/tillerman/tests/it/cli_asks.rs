@@ -97,6 +97,7 @@ fn what_a_question_cannot_carry_is_in_the_input_and_that_has_to_be_shown_first()
     ];
     let (code, seen) = run(&place, (100, 40), &steps);
     assert!(code == Some(0), "{}", &seen[seen.len().saturating_sub(2000)..]);
+    assert!(seen.contains("│ the end") && seen.contains("nothing is allowed yet"), "the whole input was shown first");
     assert_eq!(std::fs::read_to_string(place.file("big.txt")).unwrap(), content);
 }
 
