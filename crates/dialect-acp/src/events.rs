@@ -151,8 +151,8 @@ impl Acp {
             | Body::Requested(_)
             | Body::Spent { .. }
             | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Recovered { .. } => {}
+            | Body::BranchSummary { .. } => {}
+            Body::Recovered { text } => self.notice(at, NoticeLevel::Warning, text, out),
         }
     }
 

@@ -205,6 +205,7 @@ impl Loaf {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             family: Some(Family::Loaf),
+            controller: Some("loaf".into()),
             ..Open::new(which)
         }
     }

@@ -230,6 +230,7 @@ impl Rpc {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             family: Some(Family::Rpc),
+            controller: Some("rpc".into()),
             parent: self.parent.take(),
             ..Open::new(which)
         };

@@ -30,6 +30,8 @@ pub(crate) struct Desk {
     /// Every session this peer is on.
     on: HashMap<SessionId, Handle>,
     current: Option<SessionId>,
+    /// What the log calls the peer; as it said last.
+    controller: Option<Arc<str>>,
     /// What is under way, and what has to wait for it.
     change: Option<Change>,
     waiting: VecDeque<Command>,
@@ -73,7 +75,7 @@ enum Step {
 impl Desk {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
-        Self { shared, outbox, on, current: None, change: None, waiting }
+        Self { shared, outbox, on, current: None, controller: None, change: None, waiting }
     }
 
     /// Runs until the peer lets go of its end.
@@ -171,7 +173,10 @@ impl Desk {
     async fn handle(&mut self, command: Command) {
         let Command { tag, target, verb } = command;
         match verb {
-            Verb::Open(open) => self.begin(None, true, self.visit().open(tag, open)),
+            Verb::Open(open) => {
+                self.controller = open.controller.clone();
+                self.begin(None, true, self.visit().open(tag, open));
+            }
             Verb::Slash { name, args } if self.is_ours(&name) => {
                 let from = self.resolve(&target).map(|id| self.on[&id].clone());
                 let about = from.as_ref().ok().map(|handle| handle.id.clone());
@@ -204,7 +209,7 @@ impl Desk {
     }
 
     fn visit(&self) -> Visit {
-        Visit { shared: self.shared.clone(), outbox: self.outbox.clone() }
+        Visit { shared: self.shared.clone(), outbox: self.outbox.clone(), controller: self.controller.clone() }
     }
 
     fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = Done> + Send + 'static) {

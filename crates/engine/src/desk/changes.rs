@@ -27,6 +27,7 @@ const OPEN_TRIES: u32 = 3;
 pub(super) struct Visit {
     pub(super) shared: Arc<Shared>,
     pub(super) outbox: Arc<Outbox>,
+    pub(super) controller: Option<Arc<str>>,
 }
 
 /// A peer that goes from one session to another.
@@ -83,7 +84,9 @@ impl Visit {
             }
             let (joined, answer) = oneshot::channel();
             let (outbox, after, servers) = (outbox.clone(), open.after, open.servers.clone());
-            if handle.mail.send(Mail::Join { outbox, tag, after, resumed, servers, joined }).await.is_err() {
+            let controller = open.controller.clone();
+            let join = Mail::Join { outbox, tag, after, resumed, servers, controller, joined };
+            if handle.mail.send(join).await.is_err() {
                 continue;
             }
             match answer.await {
@@ -250,6 +253,7 @@ impl Visit {
         }
         open.gate = Some(from.gate);
         open.family = Some(from.family);
+        open.controller = self.controller.clone();
         let entered = self.enter_aside(&from.id, open).await.map_err(failed)?;
         let opened = &entered.opened;
         let (text, data) = if is_new {

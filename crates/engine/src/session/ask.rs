@@ -62,6 +62,7 @@ impl Session {
         }
         let open = self.asks.remove(id).expect("it was just found");
         self.moved_at = Instant::now();
+        let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
         self.ledger.log(Body::AskClosed { ask: id.clone(), end: AskEnd::Answered { answer: answer.clone(), by } });
         match open.kind {
             AskKind::Permission(permission) => {

@@ -13,10 +13,11 @@ use crate::outbox::Outbox;
 impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
         match mail {
-            Mail::Join { outbox, tag, after, resumed, servers, joined } => {
+            Mail::Join { outbox, tag, after, resumed, servers, controller, joined } => {
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
+                    self.controllers.extend(controller.map(|name| (peer, name)));
                     self.start_servers(peer, servers);
                 }
                 let _ = joined.send(is_on);
