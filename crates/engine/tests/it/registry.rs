@@ -486,9 +486,10 @@ async fn the_log_says_which_controller_answered() {
     let ask = right.ask().await;
     let tag = right.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
     right.reply(tag).await.unwrap();
-    left.until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, Body::CallEnded { .. }))).await;
-    left.forget();
-    let ask = left.ask().await;
+    let is_second = |ask: &Ask| matches!(&ask.kind, AskKind::Permission(it) if &*it.tool == "danger");
+    let asked = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::AskOpened(ask) if is_second(ask)));
+    let Event::Logged(entry) = left.until(asked).await else { panic!("a question") };
+    let Body::AskOpened(ask) = entry.body.clone() else { panic!("a question") };
     let tag = left.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
     left.reply(tag).await.unwrap();
     left.turn_end().await;
