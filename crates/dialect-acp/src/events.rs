@@ -133,11 +133,13 @@ impl Acp {
                 let summary = json!([content::text(&done.summary)]);
                 self.compaction(at, "completed", Some(("summary", summary)), out);
             }
-            // Its answer waits for the state that follows: how full the context is now is told before it.
-            Body::TurnEnded(end) => {
+            // Its answer waits for the state that follows: how full the context is now is told before it. A turn that died
+            // with another process ends here, too, just before the new one starts: nobody waits for that.
+            Body::TurnEnded(end) if seat.is_running(&end.turn) => {
                 seat.charge_turn(&end.usage);
                 seat.over = Some(end.clone());
             }
+            Body::TurnEnded(_) => {}
             Body::User { .. }
             | Body::Opened { .. }
             | Body::Queued(_)
@@ -149,6 +151,8 @@ impl Acp {
             | Body::Shell(_)
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. } => {}

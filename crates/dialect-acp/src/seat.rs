@@ -91,6 +91,11 @@ impl Seat {
         self.turn.is_some() || !self.prompts.is_empty() || !self.waiting.is_empty()
     }
 
+    /// Its start was told here, or a prompt waits for its end.
+    pub(crate) fn is_running(&self, turn: &TurnId) -> bool {
+        self.turn.as_ref().is_some_and(|running| running.id == *turn) || self.prompts.iter().any(|(id, _)| id == turn)
+    }
+
     pub(crate) fn said(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {
         let Some(turn) = &mut self.turn else { return };
         let session = &self.session;

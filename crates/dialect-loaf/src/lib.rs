@@ -206,6 +206,8 @@ impl Loaf {
             gate: Some(Gate::Ladder),
             family: Some(Family::Loaf),
             controller: Some("loaf".into()),
+            // There is no question on this wire.
+            answers: false,
             ..Open::new(which)
         }
     }

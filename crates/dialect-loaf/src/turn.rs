@@ -202,7 +202,8 @@ impl Seat {
 
     /// The end: the answer, one terminal event, and `ready`. `seq` is the entry that ends the turn.
     pub(crate) fn finish(&mut self, pen: &mut Pen<'_>, scene: &mut Scene<'_>, seq: u64, end: &TurnEnd) {
-        if self.turn.is_none() {
+        // Not one that died with another process: the session tells its end just before the new one starts.
+        if self.turn.as_ref().is_none_or(|turn| turn.engine != end.turn) {
             return;
         }
         self.open(pen, scene);

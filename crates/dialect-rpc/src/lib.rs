@@ -56,12 +56,13 @@ const EXIT_NO_SESSION: u8 = 1;
 /// Writes the payload of a response.
 type Data<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// Which form an error of a known command takes.
+/// Which form an error of a known command takes. It has the command's id in both, or a host with two open requests could
+/// not tell which of them failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Errors {
-    /// Under the command `parse`, without the id.
+    /// Under the command `parse`.
     Seed,
-    /// Under its own command, with the id.
+    /// Under its own command.
     Pi,
 }
 
@@ -276,7 +277,7 @@ impl Rpc {
     fn fail(&self, call: &Call, error: &str, out: &mut Out) {
         match self.options.errors {
             Errors::Pi => self.refuse(call, error, out),
-            Errors::Seed => unparsed(error, out),
+            Errors::Seed => failed(call.id.as_deref(), error, out),
         }
     }
 
@@ -385,8 +386,15 @@ impl Dialect for Rpc {
 }
 
 fn unparsed(error: &str, out: &mut Out) {
+    failed(None, error, out);
+}
+
+fn failed(id: Option<&str>, error: &str, out: &mut Out) {
     out.frames.line(|bytes| {
         Writer::object(bytes, |w| {
+            if let Some(id) = id {
+                w.raw("id", id.as_bytes());
+            }
             w.text("type", "response").text("command", "parse").flag("success", false);
             w.text("error", &format!("Failed to parse command: {error}"));
         });

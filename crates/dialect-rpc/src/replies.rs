@@ -14,7 +14,7 @@ use crate::decode::{Call, Text};
 use crate::frames::Writer;
 use crate::host_tools::Registered;
 use crate::transcript::{LineKind, Role, Transcript};
-use crate::{Errors, Rpc, answers, models};
+use crate::{Errors, Rpc, answers, models, said};
 
 /// What a prompt is answered while something runs and nobody said what to do then.
 const BUSY: &str = "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.";
@@ -147,6 +147,12 @@ impl Rpc {
     fn answered(&mut self, why: Why, result: &Result<Reply, Fault>, out: &mut Out) {
         let reply = match (why.call(), result) {
             (None, _) => return,
+            // A list that nobody gives is no reason to hide the model that is used.
+            (Some(call), Err(fault)) if matches!(why, Why::Models(_)) && self.known.model().is_some() => {
+                let known: Vec<_> = self.known.model().map(|model| (**model).clone()).into_iter().collect();
+                out.notes.push(said(fault));
+                return self.respond(call, Some(&|out| answers::models(&known, out)), out);
+            }
             (Some(call), Err(fault)) => {
                 let call = call.clone();
                 return self.fault(&call, fault, out);
@@ -351,7 +357,7 @@ impl Rpc {
             (FaultKind::TurnInProgress, Some(delivery)) => return self.deliver(call, text, delivery, out),
             (FaultKind::TurnInProgress, None) if self.options.errors == Errors::Pi => BUSY_PI.to_owned(),
             (FaultKind::TurnInProgress, None) => BUSY.to_owned(),
-            _ => crate::said(fault),
+            _ => said(fault),
         };
         // The seed acknowledges first and says later what came of it, under the same id.
         if self.options.errors == Errors::Seed {
@@ -397,7 +403,7 @@ impl Rpc {
         let error = match fault.kind {
             FaultKind::UnknownModel | FaultKind::NotFound => format!("Model not found: {name}"),
             FaultKind::Auth => format!("No API key for {name}"),
-            _ => crate::said(fault),
+            _ => said(fault),
         };
         self.refuse(call, &error, out);
     }

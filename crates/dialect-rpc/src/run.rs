@@ -5,7 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, UserFrom};
+use vocab::{
+    AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, TurnId, UserFrom,
+};
 use wire::FrameBuf;
 
 use crate::frames;
@@ -29,6 +31,8 @@ pub(crate) enum Came {
 pub(crate) struct Run {
     updates: Updates,
     projector: Projector,
+    /// The engine's turn whose start was told.
+    turn: Option<TurnId>,
     /// Between `agent_start` and `agent_end`.
     open: bool,
     /// Between `turn_start` and `turn_end`.
@@ -72,6 +76,7 @@ impl Run {
         Self {
             updates,
             projector: Projector::new(),
+            turn: None,
             open: false,
             turn_open: false,
             stream: None,
@@ -157,7 +162,8 @@ impl Run {
             _ => None,
         });
         match &entry.body {
-            Body::TurnStarted { .. } => {
+            Body::TurnStarted { turn } => {
+                self.turn = Some(turn.clone());
                 self.stop = None;
                 self.fallback = None;
                 self.unsettled = true;
@@ -201,7 +207,11 @@ impl Run {
                 self.fallback = Some(Fallback { slug: it.to.clone(), answered: false });
                 frames::fallback_applied(frames, &selector(&it.from, known), &selector(&it.to, known));
             }
+            // One that died with another process has its line in the log; its end is told just before the new one starts, and
+            // is the end of no run.
+            Body::TurnEnded(end) if !self.is_running(&end.turn, known) => {}
             Body::TurnEnded(end) => {
+                self.turn = None;
                 let said = said.filter(|said| said.role == Role::Assistant).map(|said| said.json);
                 self.turn_over(end, said, frames);
                 return Came::ToItsEnd;
@@ -222,12 +232,19 @@ impl Run {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
             | Body::Recovered { .. } => {}
         }
         Came::On
+    }
+
+    fn is_running(&self, turn: &TurnId, known: &Known) -> bool {
+        let told = known.state.as_ref().and_then(|state| state.turn.as_ref());
+        self.turn.as_ref() == Some(turn) || told == Some(turn)
     }
 
     fn user(&mut self, from: UserFrom, json: Arc<str>, known: &Known, frames: &mut FrameBuf) {

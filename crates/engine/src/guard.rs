@@ -1,17 +1,15 @@
 //! What is given to us may panic: a tool, a model client. That ends a call and never the session that made it. Ports that
-//! give back plain values are wrapped here, once; futures and streams are guarded where they are polled.
+//! give back plain values are wrapped here, once; futures and streams are guarded where they are polled. A chat that breaks
+//! while it is given a message has lost count of them: there the session breaks off, and is read back from its log.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
-use futures_core::Stream;
 use vocab::{
-    CallContext, CallSpec, Chat, Fault, FaultKind, FileDiff, FileEdit, Gadget, Json, Later, Message, ModelEvent,
-    ModelFault, ModelInfo, ModelStream, Outcome, Plan, Progress, Provider, Required, SessionId, Shell, Tool, ToolSpec,
-    Toolbox,
+    CallContext, Chat, Fault, FaultKind, FileDiff, FileEdit, Gadget, Json, Later, ModelEvent, ModelFault, ModelInfo,
+    Outcome, Plan, Progress, Provider, Required, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
 /// The panic's words, should it panic.
@@ -49,47 +47,7 @@ impl Provider for GuardedProvider {
         }))
     }
     fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
-        let inner = or_fault("the model client", || self.0.chat(model))?;
-        Ok(Box::new(GuardedChat { inner, broken: None }))
-    }
-}
-
-struct GuardedChat {
-    inner: Box<dyn Chat>,
-    /// It does not have what it was given; so no call is made with it.
-    broken: Option<String>,
-}
-
-impl Chat for GuardedChat {
-    fn push(&mut self, message: &Message) {
-        if self.broken.is_none() {
-            self.broken = guarded(|| self.inner.push(message)).err();
-        }
-    }
-    fn clear(&mut self) {
-        self.broken = guarded(|| self.inner.clear()).err();
-    }
-    fn bytes(&self) -> usize {
-        guarded(|| self.inner.bytes()).unwrap_or(0)
-    }
-    fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        let text = match &self.broken {
-            Some(text) => text.clone(),
-            None => match guarded(|| self.inner.call(spec)) {
-                Ok(stream) => return stream,
-                Err(text) => text,
-            },
-        };
-        Box::pin(Once(Some(client_failed(&text))))
-    }
-}
-
-struct Once(Option<ModelEvent>);
-
-impl Stream for Once {
-    type Item = ModelEvent;
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
-        Poll::Ready(self.0.take())
+        or_fault("the model client", || self.0.chat(model))
     }
 }
 

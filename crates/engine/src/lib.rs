@@ -7,12 +7,14 @@ mod commands;
 pub mod compaction;
 mod companions;
 mod desk;
+mod flow;
 mod fork;
 mod guard;
 mod history;
 mod images;
 pub mod lane;
 mod ledger;
+mod logged;
 mod opening;
 mod outbox;
 pub mod permission;
@@ -69,7 +71,7 @@ pub struct Ports {
 pub struct Config {
     pub defaults: Settings,
     pub version: String,
-    /// Shown once to whoever opens a session: which model was chosen and why.
+    /// Shown once to whoever opens a session with the model of the defaults: which one was chosen and why.
     pub notices: Vec<String>,
 }
 

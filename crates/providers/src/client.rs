@@ -15,7 +15,7 @@ use crate::body::Pieces;
 use crate::call::{Answer, ERROR_BYTES_MAX, Greeting, Request};
 use crate::catalogue;
 use crate::completions::{Compat, Routing};
-use crate::detect::provider_name;
+use crate::detect::{provider_name, talks};
 use crate::format::Encoder;
 use crate::gemini::CloudCode;
 use crate::http::{Ask, Http, Reach};
@@ -23,8 +23,8 @@ use crate::listing::Listing;
 use crate::models::Vendor;
 use crate::{KeyHeader, Known, Late, Proxy, Secret, faults};
 
-/// How long a list of models may take when nobody gave a time.
-const LIST_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long a list of models may take when nobody gave a time. Whoever asked is told then, and may name a model unasked.
+const LIST_TIME_MAX: Duration = Duration::from_secs(10);
 /// The longest idle time that can be set; more means the same.
 const IDLE_MS_MAX: u64 = 24 * 60 * 60 * 1000;
 
@@ -223,6 +223,19 @@ impl Client {
         Ok(Loaded::Fetched)
     }
 
+    /// The first model that can hold a conversation, from the server's list: asked for now unless it is known.
+    pub async fn first_model(&self) -> Result<Arc<str>, Fault> {
+        let listed = match self.inner.remembered() {
+            Some(listed) if !self.inner.has_table() => self.inner.merged(&listed),
+            _ => self.models().await?,
+        };
+        let first = listed.iter().find(|model| talks(&model.slug)).or(listed.first());
+        first.map(|model| model.slug.clone()).ok_or_else(|| {
+            let fault = Fault::new(FaultKind::UnknownModel, format!("{} lists no models", self.server()));
+            fault.hint("name one with --model")
+        })
+    }
+
     /// Asks the server for its models within `timeout`; where it does not say, what is remembered counts.
     pub async fn refreshed(&self, timeout: Duration) -> Result<(Vec<ModelInfo>, Loaded), Fault> {
         let inner = &self.inner;
@@ -272,7 +285,9 @@ impl Inner {
         let listed = tokio::time::timeout(timeout, asked).await;
         let listed = listed.unwrap_or_else(|_| {
             let message = format!("{} gave no list of models within {} ms", self.http.server, timeout.as_millis());
-            Err(ModelFault::new(FaultKind::Network, message))
+            let mut fault = ModelFault::new(FaultKind::Network, message);
+            fault.fault = fault.fault.hint("name a model with --model: then nobody has to ask for the list");
+            Err(fault)
         });
         let models: Arc<[ModelInfo]> = match listed {
             Ok(models) => models.into_iter().map(|model| self.ours(model)).collect(),
@@ -425,6 +440,9 @@ struct Conversation {
 }
 
 impl Chat for Conversation {
+    fn keeps_time(&self) -> bool {
+        true
+    }
     fn push(&mut self, message: &Message) {
         self.encoder.push(message);
     }

@@ -9,8 +9,8 @@ use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, New
 
 use crate::files::Following;
 use crate::find::head_of;
-use crate::head::{absolute, copy_of};
-use crate::import::{self, Defaults};
+use crate::head::{absolute, copy_of, file_name, id_in_name};
+use crate::import::{self, Defaults, Reader};
 use crate::read::{Refused, Scan, scan};
 use crate::store::{Mirrored, Shared};
 use crate::tail::Tail;
@@ -64,9 +64,24 @@ impl Shared {
         if let Some(session) = self.promised(file) {
             return Ok(session);
         }
+        if let Some(session) = self.named_by(file).await? {
+            self.bind(&session, file);
+            return Ok(session);
+        }
         let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
         self.bind(&session, file);
         Ok(session)
+    }
+
+    /// The session that the store has and whose file would have this name. It has none yet where nothing was said in it, or
+    /// none any more; its log is there all the same.
+    async fn named_by(&self, file: &Path) -> Result<Option<SessionId>, Fault> {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let Some(id) = name.and_then(id_in_name).map(SessionId::from) else { return Ok(None) };
+        let summary = self.setup.store.summary(&id).await?.filter(|summary| summary.child_of.is_none());
+        let is_its_name = summary.is_some_and(|summary| Some(&*file_name(summary.created_ms, &id)) == name);
+        let is_elsewhere = self.known_path(&id).is_some_and(|path| absolute(&path) != absolute(file));
+        Ok(Some(id).filter(|_| is_its_name && !is_elsewhere))
     }
 
     async fn open(&self, file: PathBuf) -> Result<SessionId, Fault> {
@@ -79,10 +94,16 @@ impl Shared {
         let session = self.session_of(&file, &found.head.id).await?;
         match self.setup.store.summary(&session).await? {
             None => self.adopt(&session, &file, &bytes, &found).await?,
-            // Whoever has it open here follows a file already.
-            Some(_) if self.is_open(&session) => return Ok(session),
-            Some(_) => {
-                self.take_more(&session, &bytes, &found).await?;
+            Some(summary) => {
+                // What a file brought here works within our own directory; what began here works where it began.
+                if self.imported_from(&session).await?.is_some() {
+                    self.setup.border.workspace(&summary.workspace)?;
+                }
+                // Whoever has it open here follows a file already.
+                if self.is_open(&session) {
+                    return Ok(session);
+                }
+                self.take_more(&session, &file, &bytes, &found).await?;
                 self.tell_damage(&file, &bytes, &found);
             }
         }
@@ -96,16 +117,20 @@ impl Shared {
         if self.setup.store.summary(head).await?.is_none() {
             return Ok(head.clone());
         }
-        let first = self.setup.store.read(head, 0, 2).await?.entries;
-        let imported_from = first.iter().find_map(|entry| match &entry.body {
-            Body::Imported { file, .. } => file.clone(),
-            _ => None,
-        });
-        let home = imported_from.or_else(|| self.known_path(head));
+        let home = self.imported_from(head).await?.flatten().or_else(|| self.known_path(head));
         match home {
             Some(home) if home.exists() && absolute(&home) != absolute(file) => Ok(copy_of(head, file)),
             _ => Ok(head.clone()),
         }
+    }
+
+    /// Whether the session began as a file, and which one.
+    async fn imported_from(&self, session: &SessionId) -> Result<Option<Option<PathBuf>>, Fault> {
+        let first = self.setup.store.read(session, 0, 2).await?.entries;
+        Ok(first.iter().find_map(|entry| match &entry.body {
+            Body::Imported { file, .. } => Some(file.clone()),
+            _ => None,
+        }))
     }
 
     /// Lines that nobody can read; a torn end is told by whoever mends it.
@@ -119,13 +144,13 @@ impl Shared {
 
     async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
         let setup = &self.setup;
-        let defaults = Defaults {
-            model: setup.model.clone(),
-            mode: setup.mode,
-            workspace: setup.workspace.clone(),
-            file: Some(absolute(file)),
+        let border = &*setup.border;
+        let workspace = match &found.head.cwd {
+            Some(named) => border.workspace(named)?,
+            None => border.here().to_owned(),
         };
-        let entries = import::whole(bytes, found, &*setup.models, &defaults);
+        let defaults = Defaults { mode: setup.mode, workspace, file: Some(absolute(file)) };
+        let entries = import::whole(bytes, found, self.reader(file), &defaults);
         let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
             return Err(Fault::new(FaultKind::Internal, "an import begins with the session's opening"));
         };
@@ -143,7 +168,7 @@ impl Shared {
     }
 
     /// What somebody else has appended to the file since.
-    async fn take_more(&self, session: &SessionId, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+    async fn take_more(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
         let setup = &self.setup;
         let known = self.names(&setup.store.read(session, 0, usize::MAX).await?.entries);
         if found.rows.iter().all(|row| known.contains_key(&row.name)) {
@@ -155,7 +180,7 @@ impl Shared {
             let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
             let notice = acquired.notice(acquired.summary.updated_ms);
             let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
-            let more = import::more(bytes, found, &*setup.models, &self.names(&entries), last);
+            let more = import::more(bytes, found, self.reader(file), &self.names(&entries), last);
             if notice.is_none() && more.is_empty() {
                 return Ok(());
             }
@@ -164,6 +189,10 @@ impl Shared {
         .await;
         setup.store.release(acquired.lease).await?;
         result
+    }
+
+    fn reader<'a>(&'a self, file: &'a Path) -> Reader<'a> {
+        Reader { models: &*self.setup.models, border: &*self.setup.border, file }
     }
 
     fn names(&self, entries: &[Arc<Entry>]) -> HashMap<Name, u64> {

@@ -61,6 +61,11 @@ pub fn file_name(at_ms: i64, session: &SessionId) -> String {
     format!("{}_{}.jsonl", iso8601(at_ms).replace([':', '.'], "-"), safe(session))
 }
 
+/// The id that [`file_name`] put into a name, as far as a name can say it.
+pub(crate) fn id_in_name(name: &str) -> Option<&str> {
+    Some(name.strip_suffix(".jsonl")?.split_once('_')?.1)
+}
+
 /// Characters of an id that a file name repeats; file systems take 255 bytes in all.
 const ID_CHARS_MAX: usize = 128;
 
@@ -99,5 +104,7 @@ mod tests {
         assert_eq!(dir, Path::new("/agent/sessions/--tmp-x-work space.x-y--"));
         let name = file_name(1_794_781_911_876, &SessionId::from("0198-a/b"));
         assert_eq!(name, "2026-11-15T22-31-51-876Z_0198-a_b.jsonl");
+        assert_eq!(id_in_name(&name), Some("0198-a_b"));
+        assert_eq!(id_in_name("mine.jsonl"), None);
     }
 }

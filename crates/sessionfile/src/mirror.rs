@@ -1,5 +1,6 @@
 //! The file of one session, kept equal to its log. Blocking; [`crate::store`] decides when it is called and reads the log
-//! for it. The file appears with the first assistant message, whole; from then on lines are appended.
+//! for it. The file appears with the first thing that somebody said, whole; from then on lines are appended. So it is there before a
+//! prompt is acknowledged, and whoever was told its path finds the session by it.
 //!
 //! Before the first append of a process, and whenever the file is not as we left it, it is read, mended and compared
 //! with the log by the names of its lines; what is missing is appended. After any failure the same is done again, so
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dialect_rpc::messages::Faces;
-use dialect_rpc::transcript::{Line, LineKind, Name, Projector, Role};
+use dialect_rpc::transcript::{Line, LineKind, Name, Projector};
 use vocab::Entry;
 
 use crate::fields::line_text;
@@ -32,9 +33,6 @@ const OUR_KINDS: [&str; 8] = [
     "model_change",
     "thinking_level_change",
 ];
-
-/// What waits in memory for the first answer. At the bound it is dropped and read from the log again when it is needed.
-const HELD_BYTES_MAX: usize = 8 << 20;
 
 /// Ends the name of a file that was kept when another format took its place.
 pub(crate) const OLD_VERSION: &str = "v1";
@@ -64,8 +62,8 @@ pub(crate) struct Mirror {
     nameless: HashMap<Name, Option<Name>>,
     /// Lines of the file's end that say nothing to us: what hangs on the first name hangs on the second there.
     hidden: HashMap<Name, Name>,
-    held_bytes: usize,
-    has_reply: bool,
+    /// Something was said; settings alone make no file.
+    is_due: bool,
     /// `held` is everything the log has.
     is_whole: bool,
     following: Option<Following>,
@@ -86,8 +84,7 @@ impl Mirror {
             lost: Vec::new(),
             nameless: HashMap::new(),
             hidden: HashMap::new(),
-            held_bytes: 0,
-            has_reply: false,
+            is_due: false,
             is_whole: true,
             following: None,
             is_failing: false,
@@ -113,12 +110,10 @@ impl Mirror {
                 self.head.cwd = Some(workspace.clone());
             }
             for line in self.projector.take(entry, faces) {
-                let reply = matches!(&line.kind, LineKind::Message(said) if said.role == Role::Assistant);
-                self.has_reply |= reply;
+                self.is_due |= !matches!(line.kind, LineKind::ModelChange { .. } | LineKind::ThinkingChange { .. });
                 if line.name.starts_with(NAMELESS) {
                     self.nameless.insert(line.name, line.parent);
                 } else {
-                    self.held_bytes += size(&line);
                     self.held.push(line);
                 }
             }
@@ -145,12 +140,8 @@ impl Mirror {
             return Err(Trouble::Again);
         }
         if self.following.is_none() && !self.catch_up()? {
-            if self.held_bytes > HELD_BYTES_MAX {
-                self.start_over();
-            }
             return Ok(());
         }
-        self.held_bytes = 0;
         let bytes = self.take_held();
         let following = self.following.as_mut().expect("opened by `catch_up`");
         if !bytes.is_empty() {
@@ -185,7 +176,7 @@ impl Mirror {
             Ok(found) => found,
             Err(Refused::Empty) => return self.create(),
             // A head that nobody can read: everything in it is in the log too.
-            Err(Refused::NoHead) if !self.has_reply => return Ok(false),
+            Err(Refused::NoHead) if !self.is_due => return Ok(false),
             Err(Refused::NoHead) => {
                 tail::keep(&self.path, &bytes)?;
                 following.file.set_len(0)?;
@@ -208,9 +199,9 @@ impl Mirror {
         Ok(true)
     }
 
-    /// The whole file at once, as soon as somebody has answered.
+    /// The whole file at once, as soon as there is something in it.
     fn create(&mut self) -> Result<bool, Trouble> {
-        if !self.has_reply {
+        if !self.is_due {
             return Ok(false);
         }
         let mut bytes = Vec::new();
@@ -256,18 +247,6 @@ impl Mirror {
             bytes.push(b'\n');
         }
         bytes
-    }
-}
-
-/// Roughly what a line holds.
-fn size(line: &Line) -> usize {
-    match &line.kind {
-        LineKind::Message(said) => said.json.len() + said.text.len(),
-        LineKind::Compaction { summary, .. } | LineKind::BranchSummary { summary, .. } => summary.len(),
-        LineKind::ModelChange { .. }
-        | LineKind::ThinkingChange { .. }
-        | LineKind::Label { .. }
-        | LineKind::Title { .. } => 0,
     }
 }
 

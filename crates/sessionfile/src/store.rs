@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
-    Acquired, Archive, Body, Entry, Fault, Ids, Later, Lease, Mode, NewSession, Page, Query, SessionId, Store, Summary,
+    Acquired, Archive, Body, Border, Entry, Fault, Ids, Later, Lease, Mode, NewSession, Page, Query, SessionId, Store,
+    Summary,
 };
 
 use crate::find;
@@ -27,9 +28,9 @@ pub struct Setup {
     /// `dir` was asked for. Otherwise new files go where the last opened one is.
     pub dir_is_fixed: bool,
     /// For files that do not say.
-    pub model: Arc<str>,
     pub mode: Mode,
-    pub workspace: PathBuf,
+    /// What files may decide.
+    pub border: Arc<dyn Border>,
     pub note: Note,
 }
 

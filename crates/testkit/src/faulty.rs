@@ -8,6 +8,9 @@ use std::time::Duration;
 
 use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
+/// Entries that were appended together, and whether they were to be synced.
+pub type Batch = (Vec<Arc<Entry>>, bool);
+
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
     /// Appends left until one fails; 0 = none will.
@@ -17,6 +20,8 @@ pub struct FaultyStore {
     /// Waits of the appends to come, used in turn; empty = no wait.
     waits_ms: Mutex<Vec<u64>>,
     appends: AtomicU64,
+    /// What was appended, and whether it was to be on the disk.
+    appended: Mutex<Vec<Batch>>,
     leases: Mutex<Vec<Lease>>,
 }
 
@@ -29,6 +34,7 @@ impl FaultyStore {
             read_wait_ms: AtomicU64::new(0),
             waits_ms: Mutex::default(),
             appends: AtomicU64::new(0),
+            appended: Mutex::default(),
             leases: Mutex::default(),
         }
     }
@@ -51,6 +57,10 @@ impl FaultyStore {
     }
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::Relaxed)
+    }
+    /// Every batch that came, also those that failed, and whether it was to be on the disk before it was acknowledged.
+    pub fn appended(&self) -> Vec<Batch> {
+        lock(&self.appended).clone()
     }
 
     /// The process that held the leases is dead: whoever comes next may have them.
@@ -114,6 +124,7 @@ impl Store for FaultyStore {
     }
     fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
         self.appends.fetch_add(1, Ordering::Relaxed);
+        lock(&self.appended).push((entries.clone(), synced));
         let wait = self.wait();
         let done: Later<'static, _> = if is_due(&self.fail_in) {
             Box::pin(async { Err(full()) })

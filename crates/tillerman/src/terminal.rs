@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use vocab::{
     Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Event, Fault, FaultKind, Mode, Open, Part, Reply,
-    Required, SessionId, Stop, Tag, Target, Told, TurnEnd, Verb,
+    Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -46,16 +46,21 @@ fn calls_for_a_skill(rest: &str) -> bool {
     rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
 }
 
-/// What the model is told where no person can be asked.
-fn nobody(required: Required) -> Arc<str> {
-    format!("denied: nobody can be asked here. The user can allow it with {}.", how_to_allow(required)).into()
-}
 /// What the model is told when the person has gone.
 const GONE: &str = "denied: the user left before answering.";
 
-/// The flags that would have let a call through.
-pub(crate) fn how_to_allow(required: Required) -> String {
-    format!("`--yes` or `--mode {}`", required.as_str())
+/// Why a call is denied without a question.
+pub(crate) struct Denial {
+    pub(crate) why: &'static str,
+    /// The flags that would have let it through.
+    pub(crate) how: String,
+}
+
+impl Denial {
+    /// What the model is told.
+    fn told(&self) -> Arc<str> {
+        format!("denied: {}. The user can allow it with {}.", self.why, self.how).into()
+    }
 }
 
 /// Who answers the engine's questions.
@@ -73,6 +78,28 @@ pub(crate) struct Talk {
     /// The one prompt of `run`; `None` means that lines are prompts.
     pub(crate) once: Option<Vec<Part>>,
     pub(crate) answers: Answers,
+    /// The mode that a flag names. `--yes` is a yes to what it allows: beside `workspace-write` it does not reach out of
+    /// the workspace.
+    pub(crate) bound: Option<Mode>,
+}
+
+impl Talk {
+    /// Whether a flag says that this is too much, whoever answers.
+    fn is_bound_below(&self, required: Required) -> bool {
+        self.bound == Some(Mode::WorkspaceWrite) && required > Required::WorkspaceWrite
+    }
+
+    fn denial(&self, required: Required) -> Denial {
+        let mode = format!("`--mode {}`", required.as_str());
+        let bound = self.is_bound_below(required);
+        let why = match self.answers {
+            Answers::AllowAll if bound => {
+                "`--yes` beside `--mode workspace-write` allows nothing that could leave the workspace"
+            }
+            _ => "nobody can be asked here",
+        };
+        Denial { why, how: if bound { mode } else { format!("`--yes` or {mode}") } }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,6 +125,10 @@ pub(crate) struct Terminal<F> {
     denied_unasked: bool,
     tag: u64,
     pending: Option<Tag>,
+    /// The turn that the last prompt became: its end ends the wait, no other's does.
+    turn: Option<TurnId>,
+    /// The turn whose start was seen here. The end of any other was left over by a process that died.
+    running: Option<TurnId>,
     one_shot: bool,
     session: Option<SessionId>,
     /// The mode the person is working in, which goes with them into another session.
@@ -121,6 +152,8 @@ impl<F: Face> Terminal<F> {
             denied_unasked: false,
             tag: 0,
             pending: None,
+            turn: None,
+            running: None,
             one_shot,
             session: None,
             mode: None,
@@ -140,6 +173,7 @@ impl<F: Face> Terminal<F> {
     fn busy_with(&mut self, verb: Verb, out: &mut Out) {
         self.phase = Phase::Busy;
         self.interrupting = false;
+        self.turn = None;
         self.pending = Some(self.command(verb, out));
     }
 
@@ -257,10 +291,15 @@ impl<F: Face> Terminal<F> {
             return;
         }
         let unasked = match (self.talk.answers, &ask.kind) {
+            (Answers::AllowAll, AskKind::Permission(it)) if self.talk.is_bound_below(it.required) => {
+                Some(Answer::Deny(Some(self.talk.denial(it.required).told())))
+            }
             (Answers::AllowAll, AskKind::Permission(_)) => Some(Answer::Allow(vocab::Scope::Once)),
             (Answers::Person, _) if !self.eof => None,
             (Answers::Person, AskKind::Permission(_)) => Some(Answer::Deny(Some(GONE.into()))),
-            (Answers::Nobody, AskKind::Permission(it)) => Some(Answer::Deny(Some(nobody(it.required)))),
+            (Answers::Nobody, AskKind::Permission(it)) => {
+                Some(Answer::Deny(Some(self.talk.denial(it.required).told())))
+            }
             _ => Some(Answer::Dismissed),
         };
         match unasked {
@@ -279,7 +318,11 @@ impl<F: Face> Terminal<F> {
 
     fn answer_unasked(&mut self, ask: &Ask, answer: Answer, out: &mut Out) {
         self.denied_unasked |= matches!(answer, Answer::Deny(_));
-        self.face.answered_unasked(ask, &answer, &mut out.frames);
+        let denial = match &ask.kind {
+            AskKind::Permission(it) if matches!(answer, Answer::Deny(_)) => Some(self.talk.denial(it.required)),
+            _ => None,
+        };
+        self.face.answered_unasked(ask, &answer, denial.as_ref(), &mut out.frames);
         self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
     }
 
@@ -344,6 +387,10 @@ impl<F: Face> Terminal<F> {
                 self.idle(OK, out);
             }
             // The turn's end is what ends the wait.
+            Ok(Reply::Started { turn }) => {
+                self.pending = None;
+                self.turn = Some(turn.clone());
+            }
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
@@ -372,6 +419,7 @@ impl<F: Face> Terminal<F> {
                 self.face.opened(opened, &mut out.frames);
                 self.session = Some(opened.session.clone());
                 self.mode = Some(opened.state.mode);
+                self.running = opened.state.turn.clone();
                 match self.talk.once.take() {
                     Some(parts) => self.prompt(parts, out),
                     None => self.idle(OK, out),
@@ -386,6 +434,10 @@ impl<F: Face> Terminal<F> {
     }
 
     fn turn_ended(&mut self, end: &TurnEnd, out: &mut Out) {
+        if self.running.take_if(|running| *running == end.turn).is_none() {
+            let why = end.fault.as_ref().map_or("it was not finished", |fault| &fault.message);
+            return self.face.notice(&format!("the turn before this one was cut short: {why}"), &mut out.frames);
+        }
         let code = match end.stop {
             Stop::EndTurn if self.denied_unasked => UNFINISHED,
             Stop::EndTurn => OK,
@@ -395,7 +447,11 @@ impl<F: Face> Terminal<F> {
         };
         self.asks.retain(|ask| ask.turn.is_none());
         self.face.turn_ended(end, code, &mut out.frames);
-        // A turn that an extension began ends beside a line that is wanted already, and so does one that leaves a question.
+        // A turn that an extension began ends beside a line that is wanted already, or beside a command that has its own end.
+        if self.turn.take_if(|turn| *turn == end.turn).is_none() {
+            return;
+        }
+        // One that leaves a question does so, too.
         let waits_for_line = !self.asks.is_empty() && !self.interrupting && !self.one_shot && !self.eof;
         if waits_for_line {
             self.phase = Phase::Idle;
@@ -433,6 +489,7 @@ impl<F: Face> Dialect for Terminal<F> {
                 Body::AskOpened(ask) => self.asked(ask, out),
                 Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
                 Body::TurnEnded(end) => self.turn_ended(end, out),
+                Body::TurnStarted { turn } => self.running = Some(turn.clone()),
                 body => self.face.logged(body, &mut out.frames),
             },
             Event::TurnLost(end) => {

@@ -1,11 +1,13 @@
 //! Replies that come when nobody is left, and requests that come before a reply.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use serde_json::json;
 use vocab::{Body, Event, Fault, FaultKind, ItemEnd, Reply, Stop, Verb};
 use wire::Parting;
 
-use crate::talk::Talk;
+use crate::talk::{Talk, ended, state};
 
 fn fault() -> Fault {
     Fault::new(FaultKind::Internal, "it broke")
@@ -146,5 +148,22 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
         < {"error":{"code":-32603,"message":"it broke"},"id":4}
         < {"error":{"code":-32603,"message":"it broke"},"id":3}
         ! Interrupt { turn: Some("t2") }
+    "#]]);
+}
+
+#[test]
+fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_one() {
+    let mut talk = Talk::with(json!({}));
+    talk.prompt("x").logged(Body::TurnEnded(ended("dead", Stop::Error)));
+    talk.logged(Body::TurnStarted { turn: "t1".into() });
+    talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
+    talk.tell("c1", Event::State(Arc::new(state("c1"))));
+    talk.tell("c1", Event::Text { turn: "t1".into(), delta: "on we go".into() }).end("t1", Stop::EndTurn);
+    talk.check(expect![[r#"
+        > 3 session/prompt
+        ! Prompt { parts: [Text("x")], delivery: Queue }
+        < "c1" {"content":{"text":"on we go","type":"text"},"messageId":"s1","sessionUpdate":"agent_message_chunk"}
+        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
+        < {"id":3,"result":{"stopReason":"end_turn","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
     "#]]);
 }

@@ -330,3 +330,15 @@ fn a_session_that_is_opened_while_a_model_is_selected_has_that_model() {
         assert_eq!(count(&talk, r#"! c9 Set(Model("beta"))"#), 1, "{}", talk.log);
     }
 }
+
+#[test]
+fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_new_one() {
+    let mut talk = Talk::on(1);
+    talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).end("c1", "dead", Stop::Error);
+    talk.logged("c1", Body::TurnStarted { turn: "e1".into() });
+    talk.reply_to(is_prompt, Ok(Reply::Started { turn: "e1".into() })).end("c1", "dead", Stop::Error);
+    assert_eq!((count(&talk, "session.error"), count(&talk, "[ready]")), (0, 0), "{}", talk.log);
+    talk.user("c1", "e1", "x").end("c1", "e1", Stop::EndTurn);
+    assert_eq!((count(&talk, "session.completed"), count(&talk, "[ready]")), (1, 1), "{}", talk.log);
+    talk.watch.at_rest();
+}

@@ -45,9 +45,22 @@ fn without_an_id_there_is_none() {
     let (commands, _) = talk.hear(r#"{"type":"get_state"}"#);
     let (_, frames) = talk.reply(commands[0].tag, Ok(inspected(state("s1"))));
     assert!(frames[0].get("id").is_none(), "{frames:?}");
-    // In the seed's form the error of a known command has none either.
+}
+
+#[test]
+fn a_command_that_fails_is_answered_under_its_id() {
     let line = answer("7", Err(Fault::new(FaultKind::Internal, "no")));
-    assert!(line.starts_with(r#"{"type":"response","command":"parse","success":false,"#), "{line}");
+    assert!(line.starts_with(r#"{"id":7,"type":"response","command":"parse","success":false,"#), "{line}");
+}
+
+#[test]
+fn a_list_that_nobody_gives_is_answered_with_the_model_that_is_known() {
+    let mut talk = Talk::open();
+    let (commands, _) = talk.hear(r#"{"id":"m","type":"get_available_models"}"#);
+    let fault = Fault::new(FaultKind::Network, "it gave no list of models");
+    let (_, frames) = talk.reply(commands[0].tag, Err(fault));
+    assert_eq!((&frames[0]["id"], &frames[0]["success"]), (&"m".into(), &true.into()), "{frames:?}");
+    assert_eq!(frames[0]["data"]["models"][0]["id"], "mock/alpha", "{frames:?}");
 }
 
 #[test]

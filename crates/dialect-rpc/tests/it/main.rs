@@ -4,6 +4,7 @@
 mod commands;
 mod garbage;
 mod ids;
+mod recovered;
 mod sealed;
 mod splits;
 mod strings;

@@ -57,6 +57,7 @@ impl Session {
 
     /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
     fn refuse_the_rest(&mut self) {
+        self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
         while let Ok(mail) = self.mailbox.try_recv() {
             match mail {

@@ -9,14 +9,16 @@ use vocab::*;
 use crate::kit::*;
 
 #[tokio::test]
-async fn nothing_is_written_before_somebody_answers_and_then_everything_is() {
+async fn nothing_is_written_before_somebody_says_something_and_then_everything_is() {
     let world = World::new();
     let process = world.process();
     let mut talk = Talk::begin(&process, ID);
     let path = talk.file();
     assert_eq!(path, world.files().join(format!("2026-11-15T22-31-52-000Z_{ID}.jsonl")));
-    talk.log(vec![opened(), user("hi")]).await;
+    talk.log(vec![opened()]).await;
     assert!(!path.exists());
+    talk.log(vec![user("hi")]).await;
+    assert_eq!(lines(&path).len(), 3, "it is there before the prompt is acknowledged");
     talk.log(vec![says("hello")]).await;
     let written = lines(&path);
     assert_eq!(written.len(), 4);

@@ -109,6 +109,43 @@ async fn a_path_where_nothing_is_belongs_to_a_session_that_is_still_to_begin() {
 }
 
 #[tokio::test]
+async fn a_path_that_was_named_finds_its_session_whether_or_not_the_file_is_there() {
+    let world = World::new();
+    let mut talk = Talk::begin(&world.process(), ID);
+    let path = talk.file();
+    talk.log(vec![opened()]).await;
+    talk.end().await;
+    assert!(!path.exists(), "nothing was said yet");
+    let process = world.process();
+    assert_eq!(process.import(&path).await.unwrap().as_str(), ID);
+    assert_eq!(process.file(&ID.into()).unwrap(), path);
+    let mut talk = Talk::resume(&process, ID).await;
+    talk.log(vec![user("a"), says("1")]).await;
+    assert_eq!(lines(&path)[0]["id"], ID);
+    talk.end().await;
+    // Another place, another time of birth: not the name that it was given.
+    let elsewhere = world.dir.path().join(path.file_name().unwrap());
+    let younger = path.with_file_name(format!("2026-11-15T22-31-53-000Z_{ID}.jsonl"));
+    for other in [elsewhere, younger] {
+        assert_ne!(process.import(&other).await.unwrap().as_str(), ID, "{}", other.display());
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(world.process().import(&path).await.unwrap().as_str(), ID, "the log is there");
+}
+
+#[tokio::test]
+async fn a_path_of_ones_own_finds_its_session_as_soon_as_something_was_said() {
+    let world = World::new();
+    let path = world.dir.path().join("mine.jsonl");
+    let process = world.process();
+    let id = process.import(&path).await.unwrap();
+    let mut talk = Talk::begin(&process, id.as_str());
+    talk.log(vec![opened(), user("a")]).await;
+    // The process is gone, and so is what it had in memory.
+    assert_eq!(world.process().import(&path).await.unwrap(), id);
+}
+
+#[tokio::test]
 async fn a_file_that_is_something_else_is_refused_and_left_alone() {
     let world = World::new();
     let process = world.process();
@@ -208,4 +245,84 @@ async fn a_copy_of_a_file_goes_its_own_way() {
     assert_eq!(later.import(&original).await.unwrap().as_str(), ID);
     assert_eq!(texts(&world.context(ID).await), ["a", "1"], "the original has only its own");
     assert_eq!(world.process().import(&copy).await.unwrap(), other, "found again by its place");
+}
+
+/// Takes one model and what lies below one directory.
+struct Narrow {
+    here: std::path::PathBuf,
+    notes: std::sync::Mutex<Vec<String>>,
+}
+
+impl Border for Narrow {
+    fn model(&self, slug: &str) -> Result<(), String> {
+        if slug == "mock/good" { Ok(()) } else { Err("it is not yours".into()) }
+    }
+    fn workspace(&self, named: &std::path::Path) -> Result<std::path::PathBuf, Fault> {
+        let within = named.starts_with(&self.here);
+        within.then(|| named.to_owned()).ok_or_else(|| Fault::new(FaultKind::Invalid, "outside"))
+    }
+    fn own_model(&self) -> std::sync::Arc<str> {
+        "mock/own".into()
+    }
+    fn here(&self) -> &std::path::Path {
+        &self.here
+    }
+    fn note(&self, text: &str) {
+        self.notes.lock().unwrap().push(text.to_owned());
+    }
+}
+
+#[tokio::test]
+async fn a_file_names_models_and_a_directory_and_only_some_are_taken() {
+    let world = World::new();
+    let border = std::sync::Arc::new(Narrow { here: world.dir.path().to_owned(), notes: Default::default() });
+    let process = world.process_behind(border.clone());
+    std::fs::create_dir(world.files()).unwrap();
+    let write = |id: &str, cwd: &std::path::Path, models: &[&str]| {
+        let path = world.files().join(format!("{id}.jsonl"));
+        let cwd = cwd.display();
+        let mut text = format!(
+            r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-11-15T22:00:00.000Z","cwd":"{cwd}"}}"#
+        );
+        for (n, model) in models.iter().enumerate() {
+            text.push_str(&format!("\n{{\"type\":\"model_change\",\"id\":\"m{n}\",\"parentId\":null,\"provider\":\"mock\",\"modelId\":\"{model}\"}}"));
+        }
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        path
+    };
+    let model = async |id: &str| world.store.summary(&id.into()).await.unwrap().map(|it| it.model.to_string());
+    let below = world.dir.path().join("below");
+    process.import(&write("a", &below, &["bad", "good", "worse"])).await.unwrap();
+    assert_eq!(model("a").await.as_deref(), Some("mock/good"));
+    let file = write("b", &below, &["bad"]);
+    process.import(&file).await.unwrap();
+    assert_eq!(model("b").await.as_deref(), Some("mock/own"));
+    // What is added to the file later is judged, too.
+    write("b", &below, &["bad", "worst"]);
+    process.import(&file).await.unwrap();
+    assert_eq!(model("b").await.as_deref(), Some("mock/own"));
+    let notes = border.notes.lock().unwrap().join("\n");
+    assert!(
+        notes.contains("b.jsonl: the model `mock/worst` is not taken from a session file: it is not yours"),
+        "{notes}"
+    );
+    let outside = process.import(&write("c", "/etc".as_ref(), &["good"])).await;
+    assert_eq!((outside.unwrap_err().message.as_str(), model("c").await), ("outside", None));
+    // From another directory the same file is somewhere else.
+    let elsewhere = Narrow { here: "/elsewhere".into(), notes: Default::default() };
+    let later = world.process_behind(std::sync::Arc::new(elsewhere));
+    assert_eq!(later.import(&file).await.unwrap_err().message, "outside");
+}
+
+#[tokio::test]
+async fn what_began_here_goes_on_where_it_began_whatever_its_file_says() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, ID);
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    let file = talk.file();
+    talk.end().await;
+    let elsewhere = Narrow { here: "/elsewhere".into(), notes: Default::default() };
+    let later = world.process_behind(std::sync::Arc::new(elsewhere));
+    assert_eq!(later.import(&file).await.unwrap().as_str(), ID);
 }

@@ -13,7 +13,11 @@ async fn around_a_store_in_memory() {
     })
     .await;
     let notes: Vec<String> = worlds.lock().unwrap().iter().flat_map(World::notes).collect();
-    assert_eq!(notes, Vec::<String>::new());
+    // The suite has ids that no file name can tell apart, and an empty one; only that is a reason for a note.
+    let alike =
+        |note: &String| note.contains("it belongs to session") || note.contains("Z_.jsonl had no readable head");
+    let others: Vec<String> = notes.into_iter().filter(|note| !alike(note)).collect();
+    assert_eq!(others, Vec::<String>::new());
 }
 
 #[tokio::test]

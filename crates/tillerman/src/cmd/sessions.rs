@@ -16,7 +16,7 @@ use vocab::{
 use super::config::{home, workspace};
 use super::listing::{ago, now_ms, table};
 use crate::args::{self, SessionsVerb};
-use crate::print::say;
+use crate::print::{exactly, say};
 use crate::{setup, wiring};
 
 /// Characters of a title in the table.
@@ -42,7 +42,7 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
             if let Some(text) = &page.recovered {
                 host::note(text);
             }
-            say(&show::render(&summary, &page.entries, json))?;
+            exactly(&show::render(&summary, &page.entries, json))?;
             Ok(0)
         }
         SessionsVerb::Export { session, requests: true, out, .. } => {
@@ -90,7 +90,7 @@ async fn list(store: &dyn Store, query: Query, json: bool) -> anyhow::Result<u8>
     let found = store.list(query).await?;
     if json {
         let lines: String = found.iter().map(|it| format!("{}\n", summary_json(it))).collect();
-        say(&lines)?;
+        exactly(&lines)?;
         return Ok(0);
     }
     if found.is_empty() {

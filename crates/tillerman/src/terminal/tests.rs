@@ -22,8 +22,12 @@ enum Step {
 }
 use Step::{Parted, Typed};
 
+fn logged(body: Body) -> Event {
+    Event::Logged(Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body }))
+}
+
 fn told(body: Body) -> Step {
-    Step::Told(Event::Logged(Arc::new(Entry { seq: 1, parent: 0, at_ms: 0, body })))
+    Step::Told(logged(body))
 }
 
 fn turn() -> TurnId {
@@ -94,7 +98,25 @@ fn ended(stop: Stop, fault: Option<Fault>) -> Step {
     told(Body::TurnEnded(TurnEnd { turn: turn(), stop, iterations: 1, usage, mutations: Vec::new(), fault }))
 }
 
+/// What a session says of a turn that died with another process, before the new one starts.
+fn left_over() -> Step {
+    let fault = Some(Fault::new(FaultKind::Internal, "the process ended during this turn"));
+    let end = TurnEnd {
+        turn: TurnId::from("t0"),
+        stop: Stop::Error,
+        iterations: 0,
+        usage: Usage::default(),
+        mutations: Vec::new(),
+        fault,
+    };
+    told(Body::TurnEnded(end))
+}
+
 fn permission(id: &str) -> Step {
+    permission_for(id, Required::WorkspaceWrite)
+}
+
+fn permission_for(id: &str, required: Required) -> Step {
     told(Body::AskOpened(Ask {
         id: AskId::from(id),
         turn: Some(turn()),
@@ -103,7 +125,7 @@ fn permission(id: &str) -> Step {
             tool: "write_file".into(),
             input: Json::trusted(r#"{"path":"src/x.rs","content":"b\n"}"#),
             active: Mode::Prompt,
-            required: Required::WorkspaceWrite,
+            required,
             reason: None,
             summary: "write src/x.rs (+1 -1)".into(),
             preview: Some("@@ -1 +1 @@\n-a\n+b\n".into()),
@@ -124,8 +146,17 @@ fn play<F: Face>(talk: Talk, face: F, side: Arc<Mutex<String>>, steps: Vec<Step>
     let mut terminal = Terminal::new(talk, face);
     let mut out = Out::new();
     let mut seen = Seen { shown: String::new(), side, wanted: Vec::new(), exit: None };
+    let mut prompted = None;
     terminal.greet(&mut out);
     for step in steps {
+        if let Step::Told(event) = &step
+            && let Some(tag) = prompted.take_if(|tag| begins_turn(event, *tag))
+        {
+            let started = Event::Reply { tag, result: Ok(Reply::Started { turn: turn() }) };
+            for event in [logged(Body::TurnStarted { turn: turn() }), started] {
+                terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out);
+            }
+        }
         match step {
             Step::Told(event) => terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out),
             Typed(line) => {
@@ -136,7 +167,12 @@ fn play<F: Face>(talk: Talk, face: F, side: Arc<Mutex<String>>, steps: Vec<Step>
         }
         let bytes = std::mem::take(&mut out.frames);
         seen.shown.push_str(&String::from_utf8_lossy(bytes.as_bytes()).replace('\x1b', "^"));
-        seen.wanted.extend(out.commands.drain(..).map(|command| command.verb));
+        for command in out.commands.drain(..) {
+            if matches!(command.verb, Verb::Prompt { .. }) {
+                prompted = Some(command.tag);
+            }
+            seen.wanted.push(command.verb);
+        }
         if out.close {
             seen.exit = Some(out.exit_code);
         }
@@ -144,12 +180,24 @@ fn play<F: Face>(talk: Talk, face: F, side: Arc<Mutex<String>>, steps: Vec<Step>
     seen
 }
 
+/// A prompt becomes a turn as soon as something of that turn is told, unless the story answers the prompt itself.
+fn begins_turn(event: &Event, prompted: Tag) -> bool {
+    match event {
+        Event::Reply { tag, .. } => *tag != prompted,
+        Event::Logged(entry) => match &entry.body {
+            Body::TurnEnded(end) => end.turn == turn(),
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
 fn run_talk(answers: Answers) -> Talk {
-    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers }
+    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers, bound: None }
 }
 
 fn repl_talk() -> Talk {
-    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person }
+    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person, bound: None }
 }
 
 fn inline(color: bool, marks: bool) -> People {
@@ -458,6 +506,28 @@ fn where_nobody_can_be_asked_a_call_is_denied_and_the_exit_code_says_so() {
 }
 
 #[test]
+fn yes_goes_as_far_as_the_mode_beside_it() {
+    let wants = |required| vec![opened(), permission_for("ask1", required), ended(Stop::EndTurn, None)];
+    let seen = |mode, required| {
+        let talk = Talk { bound: Some(mode), ..run_talk(Answers::AllowAll) };
+        show(&play(talk, inline(false, false), Arc::default(), wants(required)))
+    };
+    let (write, all) = (Required::WorkspaceWrite, Required::DangerFullAccess);
+    for (mode, required) in [(Mode::WorkspaceWrite, write), (Mode::Prompt, all), (Mode::DangerFullAccess, all)] {
+        let seen = seen(mode, required);
+        assert!(seen.contains("answer ask1 Allow(Once)") && seen.contains("exit 0"), "{mode:?}: {seen}");
+    }
+    let denied = seen(Mode::WorkspaceWrite, all);
+    let why = "`--yes` beside `--mode workspace-write` allows nothing that could leave the workspace";
+    assert!(
+        denied.contains(&format!("Deny(Some(\"denied: {why}. The user can allow it with `--mode danger-full-access`.")),
+        "{denied}"
+    );
+    assert!(denied.contains(&format!("{why}; `--mode danger-full-access` would allow it")), "{denied}");
+    assert!(denied.contains("exit 3"), "{denied}");
+}
+
+#[test]
 fn yes_allows_everything_without_a_question() {
     let steps = vec![opened(), permission("ask1"), ended(Stop::EndTurn, None)];
     in_pipe(
@@ -651,6 +721,55 @@ fn output_of_a_running_call_is_shown_as_it_comes_and_not_again() {
 }
 
 #[test]
+fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt() {
+    on_terminal(
+        Answers::Nobody,
+        vec![opened(), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
+        expect![[r#"
+            model: tour (no key, no local server)
+            the turn before this one was cut short: the process ended during this turn
+
+            Done.
+
+            1.2k tokens in, 34 out, 1 tool round
+            -> prompt "go"
+            -- exit 0
+        "#]],
+    );
+    let seen = play(
+        run_talk(Answers::Nobody),
+        JsonLines,
+        Arc::default(),
+        vec![opened(), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
+    );
+    expect![[r#"
+        {"type":"session","session_id":"s1","resumed":false,"model":"tour","mode":"prompt","workspace":"/w"}
+        {"type":"notice","text":"model: tour (no key, no local server)"}
+        {"type":"notice","text":"the turn before this one was cut short: the process ended during this turn"}
+        {"type":"text","delta":"Done."}
+        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0}
+        -> prompt "go"
+        -- exit 0
+    "#]].assert_eq(&show(&seen));
+    in_repl(
+        vec![opened(), Typed("go on"), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
+        expect![[r#"
+            model: tour (no key, no local server)
+            tillerman 0.1.0 · tour · prompt · /help lists what can be typed
+            {prompt?}
+            <go on>
+            the turn before this one was cut short: the process ended during this turn
+
+            Done.
+
+            1.2k tokens in, 34 out, 1 tool round
+            {prompt?}
+            -> prompt "go on"
+        "#]],
+    );
+}
+
+#[test]
 fn a_repl_asks_for_lines_and_goes_on_after_each() {
     let help = SlashReply {
         command: "status".into(),
@@ -669,7 +788,6 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
         Typed("/Status now"),
         slash(2, help),
         Typed("first\x1esecond"),
-        Step::Told(Event::Reply { tag: Tag(3), result: Ok(Reply::Started { turn: turn() }) }),
         text("words"),
         permission("ask1"),
         Typed("\x03"),

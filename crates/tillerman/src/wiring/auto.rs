@@ -1,8 +1,9 @@
-//! The model `auto`: the first local one that answers. Somebody listens on a port, but whether it serves models is not known
-//! yet. It is asked from the start, in the background; a conversation waits for that when it has something to say.
+//! The model `auto`: the first one of a server that has not said yet what it serves. A server on this machine is asked from
+//! the start, in the background; a conversation waits for that when it has something to say. One that was named and gave no
+//! list is asked again by every prompt until it does, and a prompt that it gives none fails with the reason.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -26,12 +27,22 @@ enum Landed {
     },
     /// The built-in tour answers.
     Nobody,
+    /// The next prompt asks again.
+    Failed(Fault),
 }
 
 #[derive(Clone)]
 pub(super) struct Auto {
-    landed: watch::Receiver<Option<Arc<Landed>>>,
+    way: Way,
     before: Arc<ModelInfo>,
+}
+
+#[derive(Clone)]
+enum Way {
+    /// Asked in the background.
+    Local(watch::Receiver<Option<Arc<Landed>>>),
+    /// Asked when somebody needs it; the model, once it was told.
+    Server(Client, Arc<OnceLock<Arc<str>>>),
 }
 
 impl Auto {
@@ -65,19 +76,38 @@ impl Auto {
             // Whoever waited may be gone.
             let _ = tell.send(Some(Arc::new(landed)));
         });
-        Self { landed, before: Arc::new(before) }
+        Self { way: Way::Local(landed), before: Arc::new(before) }
+    }
+
+    /// The first model of a server that was named.
+    pub(super) fn of(client: Client, window: u64) -> Self {
+        let before = ModelInfo {
+            provider: client.provider().clone(),
+            name: format!("the first model that {} will list", client.server()).into(),
+            base_url: client.server().into(),
+            ..ModelInfo::named(AUTO, window)
+        };
+        Self { way: Way::Server(client, Arc::default()), before: Arc::new(before) }
     }
 
     fn now(&self) -> Option<Arc<Landed>> {
-        self.landed.borrow().clone()
+        match &self.way {
+            Way::Local(landed) => landed.borrow().clone(),
+            Way::Server(client, found) => found.get().map(|model| at(client, model)),
+        }
     }
 
     async fn landed(&self) -> Arc<Landed> {
-        let mut landed = self.landed.clone();
-        match landed.wait_for(Option::is_some).await {
-            Ok(landed) => landed.clone().expect("that is what was waited for"),
-            // The runtime is ending, and whoever asked ends with it.
-            Err(_) => Arc::new(Landed::Nobody),
+        match &self.way {
+            Way::Local(landed) => match landed.clone().wait_for(Option::is_some).await {
+                Ok(landed) => landed.clone().expect("that is what was waited for"),
+                // The runtime is ending, and whoever asked ends with it.
+                Err(_) => Arc::new(Landed::Nobody),
+            },
+            Way::Server(client, found) => match client.first_model().await {
+                Ok(model) => at(client, found.get_or_init(|| model)),
+                Err(fault) => Arc::new(Landed::Failed(fault)),
+            },
         }
     }
 
@@ -85,22 +115,23 @@ impl Auto {
     pub(super) fn client(&self) -> Option<Client> {
         match &*self.now()? {
             Landed::At { client, .. } => Some(client.clone()),
-            Landed::Nobody => None,
+            Landed::Nobody | Landed::Failed(_) => None,
         }
     }
 
-    /// The models of the server that answers.
+    /// The models of the server that answers; one that was named is asked by whoever named it.
     pub(super) async fn models(&self) -> Vec<ModelInfo> {
+        let Way::Local(_) = &self.way else { return Vec::new() };
         match &*self.landed().await {
             Landed::At { client, .. } => client.models().await.unwrap_or_else(|_| client.known()),
-            Landed::Nobody => Vec::new(),
+            Landed::Nobody | Landed::Failed(_) => Vec::new(),
         }
     }
 
     pub(super) fn info(&self) -> ModelInfo {
         let found = self.now().and_then(|landed| match &*landed {
             Landed::At { client, model } => client.resolve(model).ok(),
-            Landed::Nobody => None,
+            Landed::Nobody | Landed::Failed(_) => None,
         });
         found.map_or_else(|| (*self.before).clone(), |model| ModelInfo { slug: AUTO.into(), ..model })
     }
@@ -111,6 +142,10 @@ impl Auto {
     }
 }
 
+fn at(client: &Client, model: &Arc<str>) -> Arc<Landed> {
+    Arc::new(Landed::At { client: client.clone(), model: model.clone() })
+}
+
 impl Landed {
     fn chat(&self) -> Result<Box<dyn Chat>, Fault> {
         match self {
@@ -119,6 +154,7 @@ impl Landed {
                 let tour = Tour::default();
                 tour.chat(&tour.resolve(TOUR)?)
             }
+            Landed::Failed(fault) => Err(fault.clone()),
         }
     }
 }
@@ -183,6 +219,11 @@ impl Chat for Waiting {
     fn bytes(&self) -> usize {
         let state = self.state();
         state.chat.as_ref().map_or(state.bytes, |chat| chat.bytes())
+    }
+
+    /// The search has a limit, and what it finds keeps time.
+    fn keeps_time(&self) -> bool {
+        true
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {

@@ -3,14 +3,14 @@
 mod faults;
 mod local;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use providers::detect::{Candidate, Choice, Env, Server, provider_name, settled};
 use providers::{Client, Secret, openrouter};
-use vocab::{Fault, FaultKind, ModelInfo, Provider};
+use vocab::{Fault, FaultKind, ModelInfo};
 
-use super::Setup;
 use super::auto::Auto;
 use super::catalogue::{Catalogue, Parts, TOUR, is_built_in};
 use super::custom::Custom;
@@ -19,11 +19,15 @@ use super::names::{AUTO, Around, Meant};
 use super::pick::{self, Pick};
 use super::sources::Sources;
 use super::vendors::{Origin, Provided};
+use super::{Lookout, Setup};
 use faults::{ambiguous, keyless, unknown_model, unknown_provider};
 use local::{Local, remote};
 
 /// How long a server may take to list its models the very first time; afterwards the list is remembered.
 const CATALOGUE_TIME_MAX: Duration = Duration::from_millis(1500);
+/// The same where somebody speaks to us as soon as we are started, or where the model is named and the list tells only its
+/// window. After that we start without it: a prompt asks again.
+const LIST_PATIENCE: Duration = Duration::from_millis(300);
 
 /// Which model somebody asked for.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +42,15 @@ pub(crate) struct Wanted {
     /// As controllers of the pi family name models: parts of names count, a level may stand behind them, the first
     /// described model is the default, and the tour does not stand beside real models.
     pub(crate) loose: bool,
+    /// What a file that came with the code would like; see [`super::suggest`].
+    pub(crate) suggested: Option<Suggestion>,
+}
+
+/// A model that the workspace's own settings name, and the file that does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Suggestion {
+    pub(crate) model: String,
+    pub(crate) file: PathBuf,
 }
 
 pub(super) struct Chosen {
@@ -376,7 +389,14 @@ impl Chooser<'_> {
         }
         let remote = remote(self.setup, &server)?;
         // A server that is down now may be up for the first prompt; only the windows are unknown then.
-        let listed = remote.load_catalogue(CATALOGUE_TIME_MAX).await;
+        let can_wait = self.setup.lookout == Lookout::Wait;
+        let patience = match wanted {
+            // A part of a name means nothing without the list.
+            Some(_) if loose => CATALOGUE_TIME_MAX,
+            None if can_wait => CATALOGUE_TIME_MAX,
+            Some(_) | None => LIST_PATIENCE,
+        };
+        let listed = remote.load_catalogue(patience).await;
         let usual =
             self.setup.wanted.usual.as_ref().filter(|(provider, _)| provider.as_deref().is_none_or(|it| it == name));
         let (model, thinking, reason) = match (wanted, usual, server.model) {
@@ -389,8 +409,18 @@ impl Chooser<'_> {
             }
             (None, None, Some(model)) => (model, None, reason),
             (None, None, None) => {
-                let model = first_listed(&remote, listed.map(|_| ())).await?;
-                (model, None, format!("{reason}; the first model that {} lists", remote.server()))
+                let first = match listed {
+                    Ok(_) => remote.first_model().await,
+                    Err(fault) => Err(fault),
+                };
+                match first {
+                    Ok(model) => {
+                        (model.to_string(), None, format!("{reason}; the first model that {} lists", remote.server()))
+                    }
+                    Err(fault) if can_wait => return Err(fault),
+                    // Whoever wants something of a model is told then.
+                    Err(fault) => return Ok(self.unlisted(remote, &reason, &fault)),
+                }
             }
         };
         self.notes.extend(usual_missing(&self.setup.wanted, name, &infos));
@@ -499,16 +529,6 @@ fn by_name(remote: &Client, text: &str, loose: bool) -> Result<(String, Option<A
         Pick::Many | Pick::None => {
             let (name, level) = pick::split_level(text);
             Ok((name.to_owned(), level.map(Arc::from)))
-        }
-    }
-}
-
-async fn first_listed(remote: &Client, listed: Result<(), Fault>) -> Result<String, Fault> {
-    match listed.and(remote.models().await)?.first() {
-        Some(first) => Ok(first.slug.to_string()),
-        None => {
-            let message = format!("{} lists no models", remote.server());
-            Err(Fault::new(FaultKind::UnknownModel, message).hint("name one with --model"))
         }
     }
 }

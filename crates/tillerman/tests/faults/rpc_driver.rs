@@ -34,20 +34,15 @@ impl DerefMut for Rpc {
 impl Rpc {
     /// Started and `ready`.
     pub(crate) fn new(world: &World, args: &[&str]) -> Self {
-        Self::try_new(world, args).expect("it starts")
-    }
-
-    /// `None` when it ends without a word.
-    fn try_new(world: &World, args: &[&str]) -> Option<Self> {
         let mut command = world.dialect_command("rpc", &[], args);
         let process = Process::start(command.stderr(world.stderr_log()));
         let mut rpc = Self { process, session: String::new(), file: None, requests: 0 };
-        let ready = rpc.next(PATIENCE)?;
+        let ready = rpc.next(PATIENCE).expect("it starts");
         assert_eq!(ready["type"], "ready", "{ready}");
         let state = rpc.ask(json!({ "type": "get_state" }));
         rpc.session = state["data"]["sessionId"].as_str().expect("a session has an id").to_owned();
         rpc.file = state["data"]["sessionFile"].as_str().map(PathBuf::from);
-        Some(rpc)
+        rpc
     }
 
     /// Sends a command under a fresh id, which is returned.
@@ -96,11 +91,17 @@ impl Rpc {
 }
 
 impl Controller for Rpc {
+    /// A path that nothing was said at begins a new session there, so the messages tell whether it was found.
     fn begin(world: &World, session: Option<&str>) -> Option<Self> {
-        Self::try_new(world, &session.map_or(vec![], |id| vec!["--session", id]))
+        let Some(session) = session else { return Some(Self::new(world, &[])) };
+        let mut rpc = Self::new(world, &["--session", session]);
+        let messages = rpc.ask(json!({ "type": "get_messages" }));
+        let is_there = messages["data"]["messages"].as_array().is_some_and(|messages| !messages.is_empty());
+        is_there.then_some(rpc)
     }
+    /// The path that `get_state` named: whoever asked for it may come back with it, whether or not there is a file yet.
     fn session(&self) -> &str {
-        &self.session
+        self.file.as_deref().and_then(|file| file.to_str()).expect("a session has a file")
     }
     fn process(&mut self) -> &mut Process {
         &mut self.process

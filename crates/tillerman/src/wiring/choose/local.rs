@@ -77,6 +77,18 @@ impl Chooser<'_> {
         chosen.catalogue.set_auto(auto);
         chosen
     }
+
+    /// A server that was named and has not said yet what it serves.
+    pub(super) fn unlisted(mut self, remote: Client, reason: &str, fault: &Fault) -> Chosen {
+        self.notes.push(format!("no list of models yet: {}", fault.message));
+        let reason = format!("{reason}; the first model that {} will list", remote.server());
+        let auto = Auto::of(remote.clone(), self.setup.default_context_window.unwrap_or(LOCAL_WINDOW));
+        let (custom, tour) = (self.custom(None), !self.setup.wanted.loose);
+        let found = Found { model: AUTO.to_owned(), provider: remote.provider().clone(), thinking: None, reason };
+        let mut chosen = self.finish(custom, Some(remote), tour, found);
+        chosen.catalogue.set_auto(auto);
+        chosen
+    }
 }
 
 /// One that takes any name.

@@ -169,6 +169,25 @@ pub(crate) const TABLE: &[Exception] = &[
         },
     },
     Exception {
+        name: "a command that fails is answered under its id",
+        recordings: "omp-",
+        reason: "without it a host with two open requests cannot tell which of them failed",
+        rewrite: |records| {
+            let (mut asked, mut failures) = (Value::Null, 0);
+            for record in records {
+                match record {
+                    Record::In(frame) => asked = frame["id"].clone(),
+                    Record::Out(frame) if frame["command"] == "parse" && !asked.is_null() => {
+                        frame["id"] = asked.clone();
+                        failures += 1;
+                    }
+                    _ => {}
+                }
+            }
+            failures
+        },
+    },
+    Exception {
         name: "a parser has its own words",
         recordings: "pi-malformed",
         reason: "the detail behind `Failed to parse command: ` is the JSON parser's",
