@@ -6,6 +6,7 @@
 mod page;
 mod request;
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use vocab::Secret;
 
@@ -23,7 +24,8 @@ use crate::flow::Seat;
 use crate::pkce::State;
 use request::{Head, Request};
 
-/// Browsers open connections they do not use. At this many the next one waits in the kernel until one is done.
+/// Browsers open connections they do not use, and others may knock. At this many the one that has been silent for longest
+/// makes room: a browser says at once what it wants.
 const CONNECTIONS_MAX: usize = 16;
 /// How long a browser may take to read its page; it is some hundred bytes.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(2);
@@ -71,6 +73,8 @@ pub(crate) struct Callback<'a> {
     door: Arc<Door>,
     /// Dropping it ends the connections.
     open: JoinSet<()>,
+    /// The same, the oldest first; some may be over already.
+    order: VecDeque<AbortHandle>,
     sender: mpsc::Sender<Arrived>,
     arrivals: mpsc::Receiver<Arrived>,
 }
@@ -80,14 +84,14 @@ impl<'a> Callback<'a> {
         let door = Arc::new(Door { path: path.to_owned(), state, used: AtomicBool::new(false), time });
         // One is enough: the door lets one through.
         let (sender, arrivals) = mpsc::channel(1);
-        Self { seat, door, open: JoinSet::new(), sender, arrivals }
+        Self { seat, door, open: JoinSet::new(), order: VecDeque::new(), sender, arrivals }
     }
 
     pub(crate) async fn arrival(&mut self) -> Arrived {
         loop {
             tokio::select! {
                 Some(arrived) = self.arrivals.recv() => return arrived,
-                stream = self.seat.accept(), if self.open.len() < CONNECTIONS_MAX => self.welcome(stream).await,
+                stream = self.seat.accept() => self.welcome(stream).await,
                 Some(_) = self.open.join_next() => {}
             }
         }
@@ -104,7 +108,13 @@ impl<'a> Callback<'a> {
     async fn welcome(&mut self, stream: io::Result<TcpStream>) {
         match stream {
             Ok(stream) => {
-                self.open.spawn(serve(stream, self.door.clone(), self.sender.clone()));
+                self.order.retain(|connection| !connection.is_finished());
+                if self.order.len() >= CONNECTIONS_MAX
+                    && let Some(oldest) = self.order.pop_front()
+                {
+                    oldest.abort();
+                }
+                self.order.push_back(self.open.spawn(serve(stream, self.door.clone(), self.sender.clone())));
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }

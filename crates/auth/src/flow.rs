@@ -6,7 +6,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
@@ -118,10 +118,13 @@ fn no_browser_here(config: &Config) -> bool {
 #[derive(Default)]
 pub(crate) struct Seats(Arc<Mutex<[Option<Arc<Seat>>; Account::ALL.len()]>>);
 
-/// One running flow: how it can be ended, and its listener.
+/// Ports that the system chooses and that are taken on the other address; then the sign-in fails.
+const ANY_PORT_TRIES_MAX: usize = 8;
+
+/// One running flow: how it can be ended, and its listeners.
 pub(crate) struct Seat {
     ended: watch::Sender<Option<Fault>>,
-    listener: Mutex<Option<TcpListener>>,
+    listeners: Mutex<Vec<TcpListener>>,
 }
 
 /// Leaves the seat when the flow ends, however it does.
@@ -129,7 +132,7 @@ pub(crate) struct Seated(Arc<Seat>, Account, Arc<Mutex<[Option<Arc<Seat>>; Accou
 
 impl Drop for Seated {
     fn drop(&mut self) {
-        // The listener goes with the last owner of the seat, which is this one.
+        // The listeners go with the last owner of the seat, which is this one.
         let mut seats = self.2.lock().expect("nothing panics while holding it");
         let place = &mut seats[self.1 as usize];
         if place.as_ref().is_some_and(|seat| Arc::ptr_eq(seat, &self.0)) {
@@ -140,7 +143,7 @@ impl Drop for Seated {
 
 impl Seats {
     fn sit(&self, account: Account) -> Seated {
-        let seat = Arc::new(Seat { ended: watch::Sender::new(None), listener: Mutex::default() });
+        let seat = Arc::new(Seat { ended: watch::Sender::new(None), listeners: Mutex::default() });
         let mut seats = self.0.lock().expect("nothing panics while holding it");
         if let Some(older) = seats[account as usize].replace(seat.clone()) {
             older.end("a newer sign-in took its place");
@@ -161,7 +164,7 @@ impl Seat {
     }
 
     fn close(&self) {
-        *self.listener.lock().expect("nothing panics while holding it") = None;
+        self.listeners.lock().expect("nothing panics while holding it").clear();
     }
 
     fn ended(&self) -> impl Future<Output = Fault> + Send + use<> {
@@ -176,13 +179,12 @@ impl Seat {
     pub(crate) async fn listen(&self, ports: &[u16]) -> io::Result<u16> {
         let mut failed = io::Error::from(io::ErrorKind::InvalidInput);
         for port in ports {
-            match TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await {
-                Ok(listener) => {
-                    let port = listener.local_addr()?.port();
-                    let mut place = self.listener.lock().expect("nothing panics while holding it");
+            match both_families(*port).await {
+                Ok((port, listeners)) => {
+                    let mut place = self.listeners.lock().expect("nothing panics while holding it");
                     // A flow that was ended meanwhile must not open a port again.
                     if self.ended.borrow().is_none() {
-                        *place = Some(listener);
+                        *place = listeners;
                     }
                     return Ok(port);
                 }
@@ -192,13 +194,34 @@ impl Seat {
         Err(failed)
     }
 
-    /// The next connection; waits forever once the listener is closed, for then the flow is over.
+    /// The next connection; waits forever once the listeners are closed, for then the flow is over.
     pub(crate) async fn accept(&self) -> io::Result<TcpStream> {
-        poll_fn(|cx| match &*self.listener.lock().expect("nothing panics while holding it") {
-            Some(listener) => listener.poll_accept(cx).map(|accepted| accepted.map(|(stream, _)| stream)),
-            None => Poll::Pending,
+        poll_fn(|cx| {
+            for listener in &*self.listeners.lock().expect("nothing panics while holding it") {
+                if let Poll::Ready(accepted) = listener.poll_accept(cx) {
+                    return Poll::Ready(accepted.map(|(stream, _)| stream));
+                }
+            }
+            Poll::Pending
         })
         .await
+    }
+}
+
+/// `localhost` is two addresses, and a browser takes either: somebody else on the other one would be given the code. So a
+/// port counts as free when it is free on both; a machine without IPv6 has only one.
+async fn both_families(port: u16) -> io::Result<(u16, Vec<TcpListener>)> {
+    let mut tries = 1..=ANY_PORT_TRIES_MAX;
+    loop {
+        let four = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let bound = four.local_addr()?.port();
+        match TcpListener::bind((Ipv6Addr::LOCALHOST, bound)).await {
+            Ok(six) => return Ok((bound, vec![four, six])),
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => return Ok((bound, vec![four])),
+            // Any port will do: the next one may be free on both.
+            Err(_) if port == 0 && tries.next().is_some() => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

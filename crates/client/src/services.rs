@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
+use vocab::TextFiles;
 use wire::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
 use crate::channel::{Launcher, Vars};
@@ -22,6 +23,8 @@ pub struct Workshop {
     pub roots: Vec<PathBuf>,
     /// The environment of terminal commands.
     pub env: Vars,
+    /// Who reads and writes files there.
+    pub files: Arc<dyn TextFiles>,
     pub launcher: Arc<dyn Launcher>,
 }
 
@@ -39,12 +42,12 @@ impl Services {
     pub(crate) async fn perform(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         match method {
             "fs/read_text_file" if self.offers.read_files => {
-                let roots = self.workshop.roots.clone();
-                blocking(move || files::read(&roots, &params)).await
+                let (files, roots) = (self.workshop.files.clone(), self.workshop.roots.clone());
+                blocking(move || files::read(&*files, &roots, &params)).await
             }
             "fs/write_text_file" if self.offers.write_files => {
-                let roots = self.workshop.roots.clone();
-                blocking(move || files::write(&roots, &params)).await
+                let (files, roots) = (self.workshop.files.clone(), self.workshop.roots.clone());
+                blocking(move || files::write(&*files, &roots, &params)).await
             }
             "terminal/create" if self.offers.terminals => self.terminals.create(&self.workshop, &params).await,
             "terminal/output" => self.terminals.output(&params),

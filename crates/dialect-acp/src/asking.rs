@@ -3,6 +3,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use vocab::visible::headline;
 use vocab::{Answer, Ask, AskId, AskKind, CallId, PermissionAsk, Scope, Services, SessionId, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
@@ -10,6 +11,7 @@ use wire::jsonrpc::RpcError;
 use crate::Acp;
 use crate::errands::Step;
 use crate::frames::Pen;
+use crate::particulars;
 use crate::replies::Why;
 use crate::seat::call_id;
 use crate::tools;
@@ -100,17 +102,16 @@ impl Acp {
         let known = seat.turn.as_ref().and_then(|turn| turn.calls.iter().find(|call| call.id == permission.call));
         let id = turn.map_or_else(|| permission.call.to_string(), |turn| call_id(turn, &permission.call));
         let input: Value = serde_json::from_str(permission.input.as_str()).unwrap_or_default();
-        let shown: Vec<Value> = permission.preview.iter().map(|preview| tools::output(preview)).collect();
         let option = |(id, name, kind): (&str, &str, &str)| json!({ "optionId": id, "name": name, "kind": kind });
         json!({
             "sessionId": seat.session.as_str(),
             "toolCall": {
                 "toolCallId": id,
-                "title": known.map_or_else(|| format!("{}: {}", permission.tool, permission.summary), tools::title),
+                "title": known.map_or_else(|| format!("{}: {}", permission.tool, headline(&permission.summary)), tools::title),
                 "kind": tools::kind(&permission.tool),
                 "status": "pending",
                 "rawInput": input,
-                "content": shown,
+                "content": particulars::blocks(permission, &seat.cwd),
                 "locations": known.map(|call| tools::locations(call, &seat.cwd)).unwrap_or_default(),
             },
             "options": OPTIONS.map(option),

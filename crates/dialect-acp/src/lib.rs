@@ -15,6 +15,7 @@ mod errands;
 mod events;
 mod frames;
 mod params;
+mod particulars;
 mod replay;
 mod replies;
 mod requests;

@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use vocab::names;
+use vocab::visible::headline;
 use vocab::{Call, CallResult, FileEdit, Snapshot, TurnId};
 
 use crate::content;
 use crate::seat::call_id;
 
 /// Output that one update carries; of more the end is shown.
-const OUTPUT_BYTES_MAX: usize = 256 * 1024;
-/// The longest summary in a title.
-const SUMMARY_CHARS_MAX: usize = 120;
+pub(crate) const OUTPUT_BYTES_MAX: usize = 256 * 1024;
 
 pub(crate) fn kind(tool: &str) -> &'static str {
     match names::canonical(tool).unwrap_or(tool) {
@@ -33,10 +32,7 @@ pub(crate) fn title(call: &Call) -> String {
         .iter()
         .find_map(|name| input[*name].as_str().map(str::trim).filter(|text| !text.is_empty()));
     match about {
-        Some(about) => {
-            let line = about.lines().next().unwrap_or_default();
-            format!("{}: {}", call.name, line.chars().take(SUMMARY_CHARS_MAX).collect::<String>())
-        }
+        Some(about) => format!("{}: {}", call.name, headline(about)),
         None => call.name.to_string(),
     }
 }

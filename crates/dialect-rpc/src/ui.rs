@@ -1,14 +1,15 @@
 //! Dialogs and notices: what an extension shows or asks, and our own permission questions, as `extension_ui_request`.
 
 use vocab::names::Family;
+use vocab::visible::headline;
 use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
-use wire::FrameBuf;
+use wire::{FrameBuf, question};
 
 use crate::decode::UiAnswer;
 use crate::frames::Writer;
 
-/// How much of a preview a confirmation shows.
-const PREVIEW_CHARS_MAX: usize = 4000;
+/// How much of a call a confirmation shows; of more it says how much is missing. `tool_execution_start` had it all.
+const FACTS_BYTES_MAX: usize = 64 * 1024;
 
 /// What kind of answer a dialog takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +25,7 @@ pub(crate) fn ask(frames: &mut FrameBuf, id: &str, kind: &AskKind, timeout_ms: O
         AskKind::Permission(permission) => {
             let tool = Family::Rpc.show(&permission.tool);
             request(frames, id, "confirm", |w| {
-                w.text("title", &format!("Allow {tool}?")).text("message", &question(permission));
+                w.text("title", &format!("Allow {tool}?")).text("message", &asked(permission));
             });
             return Some(Dialog::Permission);
         }
@@ -67,14 +68,14 @@ fn timeout(w: &mut Writer<'_>, ms: Option<u64>) {
     }
 }
 
-fn question(permission: &PermissionAsk) -> String {
-    let mut text = permission.summary.to_string();
+fn asked(permission: &PermissionAsk) -> String {
+    let mut text = headline(&permission.summary);
     if let Some(reason) = &permission.reason {
         text.push_str(&format!("\n({reason})"));
     }
-    if let Some(preview) = &permission.preview {
-        text.push_str("\n\n");
-        text.extend(preview.chars().take(PREVIEW_CHARS_MAX));
+    let facts = question::text(&question::facts(permission), FACTS_BYTES_MAX);
+    if !facts.is_empty() {
+        text.push_str(&format!("\n\n{facts}"));
     }
     text
 }

@@ -321,8 +321,8 @@ impl Branch {
         branch
     }
 
-    /// What belongs to the session and not to a branch: an undo neither ends nor begins a turn, and what waits or was
-    /// asked does not go away with the messages around it.
+    /// What belongs to the session and not to a branch: an undo neither ends nor begins a turn, what waits or was asked does
+    /// not go away with the messages around it, and a setting stays what it was set to.
     fn follow(&mut self, entry: &Entry) {
         match &entry.body {
             Body::TurnStarted { turn } => {
@@ -336,6 +336,7 @@ impl Branch {
             Body::AskOpened(ask) => self.open_asks.push(ask.clone()),
             Body::AskClosed { ask, .. } => self.open_asks.retain(|open| open.id != *ask),
             Body::Thinking { level } => self.thinking = Some(level.clone()),
+            Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
             Body::ShellStarted { command, aside } => self.open_shells.push((command.clone(), *aside)),
             Body::Shell(shell) => {
                 let is_it = |(command, aside): &(Arc<str>, bool)| *command == shell.command && *aside == shell.aside;
@@ -374,7 +375,6 @@ impl Branch {
                 self.messages.push(Said::beside(entry.seq, branch_message(summary)));
             }
             Body::Todos { phases } => self.todos = phases.clone(),
-            Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
             Body::Compacted(compaction) => {
                 self.compaction = Some(compaction.clone());
                 self.compacted_at = entry.seq;
@@ -398,6 +398,7 @@ impl Branch {
             | Body::Model { .. }
             | Body::Mode { .. }
             | Body::Thinking { .. }
+            | Body::Gadgets { .. }
             | Body::Title { .. }
             | Body::Shell(_)
             | Body::Imported { .. }

@@ -32,8 +32,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Archive, Around, Clock, Command, FitPicture, Ids, PeerId, Preferences, Provider, SessionId, Settings, Store, Told,
-    ToolServers, Toolbox,
+    Archive, Around, Clock, Command, FitPicture, Ids, Keyring, PeerId, Preferences, Provider, SessionId, Settings,
+    Store, Told, ToolServers, Toolbox,
 };
 
 pub use commands::{COMMANDS, SlashCommand};
@@ -65,6 +65,8 @@ pub struct Ports {
     pub servers: Arc<dyn ToolServers>,
     pub read_object: ReadObject,
     pub fit_picture: FitPicture,
+    /// Keys that are taken out of whatever a call or a command has printed.
+    pub keyring: Keyring,
 }
 
 /// What a new session starts with, and what everybody is told about us.

@@ -186,7 +186,7 @@ pub(crate) struct Session {
     was_joined: bool,
     /// It cannot go on, and everybody was told.
     is_over: bool,
-    /// The command that is being looked at, should we break on it.
+    /// The command that is being looked at or answered, should we break on it.
     answering: Option<(Arc<Outbox>, Tag)>,
     asked_busy: Vec<oneshot::Sender<bool>>,
 }

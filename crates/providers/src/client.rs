@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use vocab::thinking::clamp;
-use vocab::{CallSpec, Chat, Fault, FaultKind, Later, Message, ModelFault, ModelInfo, ModelStream, Provider};
+use vocab::{CallSpec, Chat, Fault, FaultKind, Keyring, Later, Message, ModelFault, ModelInfo, ModelStream, Provider};
 
 use crate::address::is_local;
 use crate::api::{Api, Manners};
@@ -67,6 +67,8 @@ pub struct Config {
     pub proxy: Option<Proxy>,
     /// A PEM file of authorities to trust beside the system's; `None` = as [`crate::trust_everywhere`] says.
     pub ca_file: Option<PathBuf>,
+    /// Learns every key that is sent.
+    pub keyring: Keyring,
 }
 
 impl Config {
@@ -93,6 +95,7 @@ impl Config {
             cache_file: None,
             proxy: None,
             ca_file: None,
+            keyring: Keyring::default(),
         }
     }
 }
@@ -141,6 +144,7 @@ impl Client {
             key_header: config.key_header.unwrap_or(config.api.key_header()),
             key_name: config.key_name.clone(),
             ca_file: config.ca_file.clone().or_else(|| reach.ca_file.clone()),
+            keyring: config.keyring.clone(),
             ..reach
         })?;
         let vendor = match config.listing {

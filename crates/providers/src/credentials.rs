@@ -15,6 +15,21 @@ const MASKED_BYTES_MIN: usize = 8;
 /// Headers that belong to the connection, not to the provider.
 const OURS: [&str; 6] = ["host", "connection", "content-length", "transfer-encoding", "upgrade", "te"];
 
+/// A header whose name holds one of these proves who we are.
+const KEY_HEADERS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
+/// The value of any other counts as a key from this length on, unless it reads like a sentence or a kind of content
+/// (`application/json`); shorter ones are words.
+const KEY_LIKE_BYTES_MIN: usize = 16;
+
+/// Whether the value of a header is to be kept from others. Many are ordinary words, which nobody may lose.
+pub fn is_key(header: &str, value: &Secret) -> bool {
+    let name = header.to_ascii_lowercase();
+    let value = value.expose();
+    let is_content = value.contains('/') && !value.contains(|c: char| c.is_ascii_digit());
+    let is_like = value.len() >= KEY_LIKE_BYTES_MIN && !value.contains(' ') && !is_content;
+    is_like || KEY_HEADERS.iter().any(|part| name.contains(part))
+}
+
 /// A key and headers, ready to be sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Known {
@@ -64,6 +79,8 @@ pub(crate) struct Pass {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// To be masked in whatever a server echoes.
     pub(crate) secrets: Vec<Secret>,
+    /// What is a key for certain; another header may be an ordinary word.
+    pub(crate) keys: Vec<Secret>,
 }
 
 impl Pass {
@@ -92,7 +109,9 @@ impl Pass {
         }
         let secrets = known.key.iter().chain(known.headers.iter().map(|(_, value)| value));
         let secrets = secrets.filter(|secret| secret.expose().len() >= MASKED_BYTES_MIN).cloned().collect();
-        Ok(Self { headers, secrets })
+        let proving = known.headers.iter().filter(|(name, value)| is_key(name, value)).map(|(_, value)| value);
+        let keys = known.key.iter().chain(proving).cloned().collect();
+        Ok(Self { headers, secrets, keys })
     }
 }
 

@@ -24,7 +24,7 @@ use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
-use vocab::{Fault, FaultKind, ModelFault};
+use vocab::{Fault, FaultKind, Keyring, ModelFault};
 
 use crate::body::Pieces;
 use crate::credentials::{KeyHeader, Known, Late, Pass, Passes};
@@ -67,6 +67,7 @@ pub(crate) struct Http {
     tls: OnceCell<Tls>,
     proxy: Option<Proxy>,
     ca_file: Option<PathBuf>,
+    keyring: Keyring,
     idle: Mutex<Vec<(Wire, Instant)>>,
 }
 
@@ -85,13 +86,16 @@ pub(crate) struct Reach<'a> {
     pub(crate) proxy: Option<Proxy>,
     /// Authorities to trust beside the system's.
     pub(crate) ca_file: Option<PathBuf>,
+    /// Learns every key that is sent.
+    pub(crate) keyring: Keyring,
 }
 
 impl<'a> Reach<'a> {
     pub(crate) fn new(base_url: &'a str, known: &'a Known, connect_timeout: Duration, proxy: Option<Proxy>) -> Self {
         let key_header = KeyHeader::Bearer;
         let ca_file = tls::trusted_everywhere();
-        Self { base_url, known, late: None, key_header, key_name: None, connect_timeout, proxy, ca_file }
+        let keyring = Keyring::default();
+        Self { base_url, known, late: None, key_header, key_name: None, connect_timeout, proxy, ca_file, keyring }
     }
 }
 
@@ -107,7 +111,7 @@ pub(crate) struct Ask<'a> {
 impl Http {
     /// Fails on a base URL or key that could never work.
     pub(crate) fn new(reach: Reach<'_>) -> Result<Self, Fault> {
-        let Reach { base_url, known, late, key_header, key_name, connect_timeout, proxy, ca_file } = reach;
+        let Reach { base_url, known, late, key_header, key_name, connect_timeout, proxy, ca_file, keyring } = reach;
         let invalid = |why: &str| {
             let shown = base_url.rsplit_once('@').map_or(base_url, |(_, host)| host);
             Fault::new(FaultKind::Invalid, format!("the base URL {shown:?} {why}"))
@@ -142,6 +146,7 @@ impl Http {
             tls: OnceCell::new(),
             proxy,
             ca_file,
+            keyring,
             idle: Mutex::default(),
         })
     }
@@ -188,6 +193,7 @@ impl Http {
         ask: Ask<'_>,
         body: &mut impl FnMut() -> Pieces,
     ) -> Result<(Response<()>, Reply), ModelFault> {
+        pass.keys.iter().for_each(|key| self.keyring.learn(key.expose()));
         if let Some(mut wire) = self.kept().await {
             match wire.exchange(self.request(pass, ask, body())?).await {
                 Ok(response) => return Ok(split(response, wire)),

@@ -47,7 +47,7 @@ pub use call::{ERROR_BYTES_MAX, WHOLE_BYTES_MAX};
 pub use calls::{ARGUMENT_BYTES_MAX, CALLS_MAX};
 pub use client::{Client, Config, Loaded};
 pub use completions::{CallIds, Compat, ReasoningBack, Routing, ThinkingFormat, TokensField};
-pub use credentials::{Credentials, KeyHeader, Known, Late};
+pub use credentials::{Credentials, KeyHeader, Known, Late, is_key};
 pub use endpoint::{Endpoint, Incoming};
 pub use faults::MESSAGE_CHARS_MAX;
 pub use gemini::CloudCode;

@@ -78,6 +78,7 @@ impl Stage {
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
             fit_picture: vocab::as_it_is,
+            keyring: vocab::Keyring::default(),
             around: options.around,
             servers: options.servers,
         };

@@ -46,7 +46,7 @@ async fn extensions(wired: &Wired, programs: Vec<PathBuf>) -> Option<Extensions>
     let options = Options {
         programs,
         workspace: wired.settings.workspace.clone(),
-        env: tools::shell::clean_environment(wired.secrets.clone()),
+        env: tools::shell::clean_environment(&wired.keyring),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         launcher: Arc::new(Leashed),
     };

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use vocab::{
-    CompactionPolicy, Fault, FaultKind, Mode, ModelInfo, Open, Preferences, RetryPolicy, Secret, Settings, Which,
+    CompactionPolicy, Fault, FaultKind, Keyring, Mode, ModelInfo, Open, Preferences, RetryPolicy, Secret, Settings,
+    Which,
 };
 
 use crate::args::Basics;
@@ -79,6 +80,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         base_url: elsewhere,
         providers: gathered.providers,
         secrets: gathered.secrets,
+        keyring: Keyring::default(),
         names: Names { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
         lookout: Lookout::Later,
         accounts: accounts(&config),

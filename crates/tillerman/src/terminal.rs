@@ -7,7 +7,9 @@ mod face;
 mod json;
 mod paint;
 mod people;
+mod reading;
 mod running;
+mod sheet;
 pub(crate) mod show;
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,9 @@ use answer::Heard;
 pub(crate) use face::{Face, Want};
 pub(crate) use json::{JsonLines, stop_name};
 pub(crate) use paint::{Paint, clean};
-pub(crate) use people::{CHOICES, MARK_ANSWER, MARK_LINE, MARK_PROMPT, People, Side};
+pub(crate) use people::{CHOICES, MARK_ANSWER, MARK_LINE, MARK_PROMPT, People, Side, Window};
+pub(crate) use reading::{NOT_TAKEN, Reading};
+pub(crate) use sheet::Size;
 
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
@@ -248,6 +252,10 @@ impl<F: Face> Terminal<F> {
             kind => answer::read(kind, line),
         };
         match heard {
+            Heard::Answer(Answer::Allow(_)) if !self.face.has_shown_all() => {
+                self.face.explain(ask, Some(NOT_TAKEN), &mut out.frames);
+                self.face.want(Want::answer_to(ask), &mut out.frames);
+            }
             Heard::Answer(answer) => {
                 self.asks.pop_front();
                 self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
@@ -258,7 +266,7 @@ impl<F: Face> Terminal<F> {
                 }
             }
             Heard::Explain => {
-                self.face.explain(ask, &mut out.frames);
+                self.face.explain(ask, None, &mut out.frames);
                 self.face.want(Want::answer_to(ask), &mut out.frames);
             }
             Heard::Unclear(how) => {

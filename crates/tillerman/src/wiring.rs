@@ -33,8 +33,8 @@ use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use tools::web_search;
 use vocab::{
-    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store,
-    ToolServer,
+    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, Keyring, ModelInfo, Preferences, Provider, Settings,
+    Store, ToolServer,
 };
 
 pub(crate) use accounts::AccountSettings;
@@ -45,6 +45,7 @@ use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
 pub(crate) use choose::{Suggestion, Wanted};
+pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
 pub(crate) use vendors::{Provided, VENDORS, gather};
@@ -69,6 +70,8 @@ pub(crate) struct Setup {
     pub(crate) providers: Vec<Provided>,
     /// Keys that are known, beyond those of `providers`.
     pub(crate) secrets: Vec<Secret>,
+    /// Learns all of them, and those that come later.
+    pub(crate) keyring: Keyring,
     pub(crate) names: Names,
     pub(crate) lookout: Lookout,
     /// Given on the command line, for the provider of the model that is chosen.
@@ -143,8 +146,8 @@ pub(crate) struct Wired {
     pub(crate) integrations: Integrations,
     /// Where models come from.
     pub(crate) sources: Vec<Standpoint>,
-    /// Values that no program we start may find in its environment.
-    pub(crate) secrets: Vec<String>,
+    /// Values that no program we start may find in its environment, and nobody in what is printed.
+    pub(crate) keyring: Keyring,
 }
 
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
@@ -156,18 +159,15 @@ pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
 async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) -> Result<Wired, Fault> {
     let described = &setup.described.providers;
     let auth = accounts::sign_ins(&setup.accounts, &setup.config);
-    let mut secrets = custom::secrets(described);
+    let keyring = setup.keyring.clone();
+    custom::secrets(described).iter().for_each(|key| keyring.learn(key.expose()));
     let (stored, damaged) = stored_secrets(&auth).await;
     let given = environment.api_key.iter().chain(&setup.api_key).chain(setup.accounts.secrets());
     let filed: Vec<Secret> = setup.providers.iter().filter_map(filed).collect();
     let known = given.chain(&stored).chain(&setup.secrets).chain(&filed);
-    secrets.extend(known.map(|key| key.expose().to_owned()));
-    secrets.sort_unstable();
-    secrets.dedup();
-    // A command that prints a key has not run yet, but its output will stand in memory as well; servers are given keys.
-    if !secrets.is_empty() || !described.is_empty() || !setup.servers.is_empty() || !setup.providers.is_empty() {
-        hide_memory();
-    }
+    known.for_each(|key| keyring.learn(key.expose()));
+    // Whether or not one of them is there: the environment has secrets of others as well.
+    hide_memory();
     let openai = setup.providers.iter().any(|provided| &*provided.name == chatgpt::OPENAI);
     let stands = settled(&environment).is_some() || openai;
     let linked = Arc::new(Linked::new(&setup, auth, stands)?);
@@ -185,7 +185,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let tools = tools::Options {
         protected: guarded.protected,
         secret_paths: guarded.secret,
-        secrets: secrets.clone(),
+        secrets: keyring.clone(),
         search,
         ..tools::Options::new(store::spill_dir(&setup.data))
     };
@@ -216,7 +216,8 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         read_object: wire::read_object,
         fit_picture: pictures::fit,
         around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
-        servers: servers::servers(&secrets, setup.servers),
+        servers: servers::servers(&keyring, setup.servers),
+        keyring: keyring.clone(),
     };
     let mut settings = setup.settings;
     settings.model = model.into();
@@ -233,7 +234,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, secrets })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, keyring })
 }
 
 /// A key that stands in a file, if it can be read now: whoever gets it later is told what is wrong.
@@ -292,7 +293,7 @@ impl Kept {
     }
 }
 
-/// The key stands in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same
+/// Keys stand in our memory and in `/proc/PID/environ`, where the commands of a model could read it as the same
 /// user (root reads everything). No core dump is written either.
 fn hide_memory() {
     #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ mod unified;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::args::Args;
 use crate::blocking::{Cancel, blocking, outcome};
@@ -89,8 +89,8 @@ impl Tool for ApplyPatch {
         Ok(Plan {
             required,
             summary: format!("patch {}", noted.join(", ")).into(),
-            mutation: Some(targets.into()),
-            preview: Some(output::preview(&text)),
+            mutation: Some(targets.as_str().into()),
+            preview: Some([Fact::line("files", &noted.join(", ")), Fact::text("patch", &text)].into()),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {

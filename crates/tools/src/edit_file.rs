@@ -6,7 +6,7 @@ mod swap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::args::{Args, Names, PATH, missing};
 use crate::blocking::{Cancel, blocking, on_thread, outcome};
@@ -96,8 +96,11 @@ impl Tool for EditFile {
         Ok(Plan {
             required: self.workspace.required(&place, Access::Write),
             summary: format!("edit {shown}{counts}{}", self.workspace.note(&place)).into(),
-            mutation: Some(shown.into()),
-            preview: change.map(|change| change.preview),
+            mutation: Some(shown.as_str().into()),
+            preview: Some(match change {
+                Some(change) => [change.diff].into(),
+                None => swaps(&shown, &request).into(),
+            }),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
@@ -123,6 +126,16 @@ impl Tool for EditFile {
             }
         })
     }
+}
+
+/// The edit as it was asked for, where the file cannot be looked at beforehand or does not hold the text.
+fn swaps(shown: &str, request: &Request) -> Vec<Fact> {
+    let mut facts = vec![Fact::line("file", shown)];
+    for Swap { old, new } in &request.swaps {
+        facts.push(Fact::text(if request.all { "replace every" } else { "replace" }, old));
+        facts.push(Fact::text("with", new));
+    }
+    facts
 }
 
 fn run(workspace: &Workspace, request: &Request, granted: Required, cancel: &Cancel) -> Result<Outcome, String> {

@@ -15,6 +15,7 @@ pub mod leash;
 mod list_dir;
 mod output;
 mod read_file;
+mod served_files;
 pub mod shell;
 mod subagent;
 mod sys;
@@ -30,8 +31,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use vocab::{Fault, FileDiff, FileEdit, Gadget, Json, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox};
+use vocab::{
+    Fault, FileDiff, FileEdit, Gadget, Json, Keyring, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox,
+};
 
+pub use output::{Hunks, hunks};
+pub use served_files::ServedFiles;
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.
@@ -49,7 +54,7 @@ pub struct Options {
     pub exe: PathBuf,
     /// See [`shell::Options`].
     pub keep_env: Vec<String>,
-    pub secrets: Vec<String>,
+    pub secrets: Keyring,
     /// `None`, or no key for it: the web is not searched, and no model is told that it could be.
     pub search: Option<web_search::Options>,
 }
@@ -63,7 +68,7 @@ impl Options {
             secret_paths: Vec::new(),
             exe: PathBuf::from("/proc/self/exe"),
             keep_env: Vec::new(),
-            secrets: Vec::new(),
+            secrets: Keyring::default(),
             search: None,
         }
     }

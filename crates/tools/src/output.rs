@@ -1,14 +1,10 @@
 //! Turning file contents into what people and models see: cuts on character borders, unified diffs, snapshots,
 //! counts of lines. Pure.
 
-use std::sync::Arc;
-
 use similar::{ChangeTag, TextDiff};
-use vocab::{FileDiff, FileEdit, SNAPSHOT_BYTES_MAX, Snapshot};
+use vocab::{Fact, FileDiff, FileEdit, SNAPSHOT_BYTES_MAX, Snapshot};
 
-/// A longer preview is cut at a line and says so.
-pub(crate) const PREVIEW_BYTES_MAX: usize = 16 * 1024;
-/// Larger texts get no preview and no count of changed lines: a diff of them would cost more than it tells.
+/// Larger texts get no diff and no count of changed lines: it would cost more than it tells.
 pub(crate) const DIFF_BYTES_MAX: usize = 128 * 1024;
 
 /// The start of `text`, at most `max` bytes, never half a character.
@@ -34,22 +30,66 @@ pub(crate) fn line_count(text: &str) -> usize {
 pub(crate) struct Change {
     /// `(+3 -1)`
     pub(crate) counts: String,
-    pub(crate) preview: Arc<str>,
+    pub(crate) diff: Fact,
 }
 
 pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Change> {
-    let diff = unified(path, before, after)?;
-    Some(Change { counts: format!("(+{} -{})", diff.added, diff.removed), preview: preview(&diff.patch) })
+    let Hunks { text, added, removed } = hunks(&diffable(before)?, &diffable(after)?);
+    let diff = match (text.is_empty(), before) {
+        (false, _) => Fact::diff(path, &text),
+        (true, None) => Fact::line(path, "a new, empty file"),
+        (true, Some(_)) => Fact::line(path, "nothing would change"),
+    };
+    Some(Change { counts: format!("(+{added} -{removed})"), diff })
 }
 
-/// A unified diff of one file. `None` when it is too large to be worth it, or binary.
-pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<FileDiff> {
-    let text = |side: Option<&[u8]>| match side {
+/// What changes between two texts.
+pub struct Hunks {
+    /// As of a unified diff, without the lines that name the file.
+    pub text: String,
+    pub added: usize,
+    pub removed: usize,
+}
+
+/// The changes from one text to another, whole lines, however long.
+pub fn hunks(old: &str, new: &str) -> Hunks {
+    let diff = TextDiff::from_lines(old, new);
+    let (mut added, mut removed, mut text) = (0, 0, String::new());
+    for hunk in diff.unified_diff().iter_hunks() {
+        text.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Insert => '+',
+                ChangeTag::Delete => '-',
+            };
+            added += usize::from(sign == '+');
+            removed += usize::from(sign == '-');
+            // One line each, also where a lone CR ends it.
+            let line = change.value();
+            text.push(sign);
+            text.push_str(line.strip_suffix('\n').unwrap_or(line));
+            text.push('\n');
+            if !line.ends_with(['\n', '\r']) {
+                text.push_str("\\ No newline at end of file\n");
+            }
+        }
+    }
+    Hunks { text, added, removed }
+}
+
+/// One side of a diff; `None` when it is too large to be worth it, or binary.
+fn diffable(side: Option<&[u8]>) -> Option<String> {
+    match side {
         None => Some(String::new()),
         Some(bytes) if bytes.len() > DIFF_BYTES_MAX || bytes.contains(&0) => None,
         Some(bytes) => String::from_utf8(bytes.to_vec()).ok(),
-    };
-    let (old, new) = (text(before)?, text(after)?);
+    }
+}
+
+/// A unified diff of one file.
+pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<FileDiff> {
+    let (old, new) = (diffable(before)?, diffable(after)?);
     let diff = TextDiff::from_lines(&old, &new);
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
     let name = |side: Option<&[u8]>, prefix| match side {
@@ -63,16 +103,6 @@ pub(crate) fn unified(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -
         removed: count(ChangeTag::Delete),
         patch: diff.unified_diff().header(&name(before, "a"), &name(after, "b")).to_string(),
     })
-}
-
-/// Cuts a preview at a line.
-pub(crate) fn preview(text: &str) -> Arc<str> {
-    if text.len() <= PREVIEW_BYTES_MAX {
-        return text.into();
-    }
-    let head = cut(text, PREVIEW_BYTES_MAX);
-    let head = head.rfind('\n').map_or(head, |at| &head[..=at]);
-    format!("{head}[preview cut: {} of {} bytes]\n", head.len(), text.len()).into()
 }
 
 /// One file before and after, as far as it is kept for undo.
@@ -110,9 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_preview_is_cut_at_a_line() {
-        let text = "line\n".repeat(PREVIEW_BYTES_MAX);
-        let cut = preview(&text);
-        assert!(cut.len() < PREVIEW_BYTES_MAX + 100 && cut.contains("\n[preview cut"), "{}", cut.len());
+    fn a_change_is_told_whole_line_by_line() {
+        let far = format!("x = 1{}; evil()\n", " ".repeat(500));
+        let change = change("a.py", Some(b"x = 1\nend"), Some(format!("{far}y\rz\nend").as_bytes())).unwrap();
+        assert_eq!(change.counts, "(+3 -1)");
+        let hunks = format!("@@ -1,2 +1,4 @@\n-x = 1\n+{far}+y\r\n+z\n end\n\\ No newline at end of file\n");
+        assert_eq!(change.diff, Fact::diff("a.py", &hunks));
+        let of = |before: Option<&[u8]>| super::change("a", before, Some(b"")).map(|it| it.diff.text.to_string());
+        assert_eq!(of(None).as_deref(), Some("a new, empty file"));
+        assert_eq!(of(Some(b"")).as_deref(), Some("nothing would change"));
     }
 }

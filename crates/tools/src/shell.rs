@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use vocab::{Fault, Required, Tool};
+use vocab::{Fault, Keyring, Required, Tool};
 
 use background::Registry;
 
@@ -49,7 +49,7 @@ pub struct Options {
     /// Names of variables that are passed on although they look like secrets (`SSH_AUTH_SOCK`).
     pub keep_env: Vec<String>,
     /// Values that never reach a command's environment, whatever the variable is called.
-    pub secrets: Vec<String>,
+    pub secrets: Keyring,
     /// Processes per command; [`PIDS_MAX`] unless told otherwise.
     pub pids_max: u32,
 }
@@ -61,7 +61,7 @@ impl Options {
             workspace: workspace.into(),
             spill_dir: spill_dir.into(),
             keep_env: Vec::new(),
-            secrets: Vec::new(),
+            secrets: Keyring::default(),
             pids_max: PIDS_MAX,
         }
     }
@@ -108,8 +108,8 @@ impl Shell {
 }
 
 /// Our own environment as a program of the user's may have it: without secrets, and without a terminal to page on.
-pub fn clean_environment(secrets: Vec<String>) -> Vec<(OsString, OsString)> {
-    let options = Options { secrets, ..Options::new("", "", "") };
+pub fn clean_environment(secrets: &Keyring) -> Vec<(OsString, OsString)> {
+    let options = Options { secrets: secrets.clone(), ..Options::new("", "", "") };
     environment::clean(std::env::vars_os(), &options, Required::DangerFullAccess)
 }
 

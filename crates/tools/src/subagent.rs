@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{CallContext, ChildEnd, ChildTask, Fault, Json, Later, Outcome, Plan, Required, Stop, Tool, ToolSpec};
+use vocab::{
+    CallContext, ChildEnd, ChildTask, Fact, Fault, Json, Later, Outcome, Plan, Required, Stop, Tool, ToolSpec,
+};
 
 use crate::args::{Args, Names, missing};
-use crate::output::{cut, cut_chars, preview};
+use crate::output::{cut, cut_chars};
 use crate::spec;
 
 /// A longer answer is cut, and says so.
@@ -85,6 +87,12 @@ fn parse(input: &Json) -> Result<Wanted, String> {
     Ok(Wanted { task: ChildTask { prompt: prompt.into(), title, model: model.map(Into::into) }, label, access })
 }
 
+fn facts(task: &ChildTask, access: Required) -> Vec<Fact> {
+    let mut facts = vec![Fact::text("task", &task.prompt), Fact::line("access", access.as_str())];
+    facts.extend(task.model.as_deref().map(|model| Fact::line("model", model)));
+    facts
+}
+
 impl Tool for Subagent {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -101,7 +109,7 @@ impl Tool for Subagent {
             required: access,
             mutation: (access > Required::ReadOnly).then(|| label.clone()),
             summary: format!("sub-agent with {}: {label}", access.as_str()).into(),
-            preview: (access > Required::ReadOnly).then(|| preview(&task.prompt)),
+            preview: Some(facts(&task, access).into()),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
@@ -195,7 +203,8 @@ mod tests {
         assert_eq!(&*reading.summary, "sub-agent with read-only: find it");
         let writing = plan(r#"{"task":"mend it","label":"mending","access":"workspace-write"}"#).unwrap();
         assert_eq!((writing.required, writing.mutation.as_deref()), (Required::WorkspaceWrite, Some("mending")));
-        assert_eq!(writing.preview.as_deref(), Some("mend it"));
+        let seen = [Fact::text("task", "mend it"), Fact::line("access", "workspace-write")];
+        assert_eq!(writing.preview.as_deref(), Some(&seen[..]));
         let any = plan(r#"{"task":"x","access":"danger-full-access"}"#).unwrap();
         assert_eq!(any.required, Required::DangerFullAccess);
     }

@@ -74,15 +74,16 @@ impl Tool for Todo {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
+    /// The list is the session's own: nothing outside it changes.
     fn required(&self) -> Required {
-        Required::WorkspaceWrite
+        Required::ReadOnly
     }
     fn plan(&self, input: &Json) -> Result<Plan, String> {
         let summary = match parse::phases(input)? {
             None => "show the todo list".to_owned(),
             Some(phases) => format!("set the todo list ({})", plural(count(&phases), "item")),
         };
-        Ok(Plan { required: Required::WorkspaceWrite, mutation: None, summary: summary.into(), preview: None })
+        Ok(Plan { required: Required::ReadOnly, mutation: None, summary: summary.into(), preview: None })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         Box::pin(async move {

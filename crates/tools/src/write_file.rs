@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use vocab::{CallContext, Json, Later, Outcome, Plan, Required, SNAPSHOT_BYTES_MAX, Snapshot, Tool, ToolSpec};
+use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, SNAPSHOT_BYTES_MAX, Snapshot, Tool, ToolSpec};
 
 use crate::args::{Args, PATH};
 use crate::blocking::{Cancel, blocking, on_thread, outcome};
@@ -50,8 +50,12 @@ impl Tool for WriteFile {
         Ok(Plan {
             required: self.workspace.required(&place, Access::Write),
             summary: format!("write {shown} {counts}{}", self.workspace.note(&place)).into(),
-            mutation: Some(shown.into()),
-            preview: change.map(|change| change.preview),
+            mutation: Some(shown.as_str().into()),
+            preview: Some(match change {
+                Some(change) => [change.diff].into(),
+                // The file is outside, large or no text: it is not read beforehand.
+                None => [Fact::line("file", &shown), Fact::text("new contents", &content)].into(),
+            }),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {

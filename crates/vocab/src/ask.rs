@@ -54,8 +54,65 @@ pub struct PermissionAsk {
     pub reason: Option<Arc<str>>,
     /// One line for a person: `write src/main.rs (+3 -1)`.
     pub summary: Arc<str>,
-    /// What would change, where it can be known beforehand.
-    pub preview: Option<Arc<str>>,
+    /// All that a person has to see; `None` where the tool does not say it, and then that is the whole input.
+    pub preview: Option<Arc<[Fact]>>,
+}
+
+/// The most of one fact that a question carries. What is longer says how much is missing; the input has it.
+pub const FACT_BYTES_MAX: usize = 256 * 1024;
+
+/// One thing about a call that a person sees before they allow it, as the call has it: nothing is cleaned yet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fact {
+    /// What it is: `command`, `directory`. Of a diff, the file.
+    pub label: Arc<str>,
+    pub text: Arc<str>,
+    pub form: FactForm,
+    pub missing: Missing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FactForm {
+    /// A short value.
+    Line,
+    /// A command, a file's contents: lines that count as they are.
+    Text,
+    /// What would change in one file: hunks of a unified diff, without the lines that name the file.
+    Diff,
+}
+
+/// What a bound kept out of a fact.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Missing {
+    pub lines: usize,
+    pub bytes: usize,
+}
+
+impl Fact {
+    fn new(label: impl Into<Arc<str>>, text: &str, form: FactForm) -> Self {
+        let (text, missing) = match text.len() <= FACT_BYTES_MAX {
+            true => (text, Missing::default()),
+            false => {
+                let start = &text[..text.floor_char_boundary(FACT_BYTES_MAX)];
+                let start = start.rfind('\n').map_or(start, |at| &start[..=at]);
+                let rest = &text[start.len()..];
+                (start, Missing { lines: rest.lines().count(), bytes: rest.len() })
+            }
+        };
+        Self { label: label.into(), text: text.into(), form, missing }
+    }
+    pub fn line(label: impl Into<Arc<str>>, text: &str) -> Self {
+        Self::new(label, text, FactForm::Line)
+    }
+    pub fn text(label: impl Into<Arc<str>>, text: &str) -> Self {
+        Self::new(label, text, FactForm::Text)
+    }
+    pub fn diff(file: impl Into<Arc<str>>, hunks: &str) -> Self {
+        Self::new(file, hunks, FactForm::Diff)
+    }
+    pub fn is_whole(&self) -> bool {
+        self.missing == Missing::default()
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -93,4 +150,18 @@ pub enum AskEnd {
     },
     /// The turn was interrupted, or nobody can answer any more.
     Withdrawn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_beyond_the_bound_says_how_much_is_missing() {
+        assert!(Fact::text("command", &"x".repeat(FACT_BYTES_MAX)).is_whole());
+        let lines = Fact::text("contents", &"0123456789abcde\n".repeat(FACT_BYTES_MAX / 16 + 3));
+        assert_eq!((lines.text.len(), lines.missing), (FACT_BYTES_MAX, Missing { lines: 3, bytes: 48 }));
+        let one = Fact::text("contents", &"ü".repeat(FACT_BYTES_MAX));
+        assert_eq!((one.text.len(), one.missing), (FACT_BYTES_MAX, Missing { lines: 1, bytes: FACT_BYTES_MAX }));
+    }
 }

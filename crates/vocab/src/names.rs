@@ -1,6 +1,8 @@
 //! One table of tool names. The first column is ours; each family shows its own spelling, and every spelling of
 //! every family resolves, so that a model or a controller trained on one family is understood by all.
 
+use crate::Required;
+
 /// Whose spelling a model and a controller see.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Family {
@@ -46,6 +48,15 @@ impl Family {
     /// How this family spells a canonical name. Names outside the table (MCP, host tools) keep their spelling.
     pub fn show(self, canonical: &str) -> &str {
         TABLE.iter().find(|row| row[0] == canonical).map_or(canonical, |row| row[self.column()])
+    }
+
+    /// The rung that this family's controllers are told for a call. They decide themselves, and theirs counts the list of
+    /// tasks as a write; here it asks for nothing.
+    pub fn told(self, canonical: &str, required: Required) -> Required {
+        match (self, canonical) {
+            (Family::Serve, "todo") => required.max(Required::WorkspaceWrite),
+            _ => required,
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    Body, CallId, Children, Entry, Errands, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices,
-    Required, SessionId, Shell, TodoPhase, Usage,
+    Body, CallId, Children, Entry, Errands, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part,
+    Prices, Required, SessionId, Shell, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -243,8 +243,8 @@ pub struct Plan {
     pub mutation: Option<Arc<str>>,
     /// One line for a person.
     pub summary: Arc<str>,
-    /// A diff or the like, where it can be known beforehand.
-    pub preview: Option<Arc<str>>,
+    /// All that a person has to see before they allow it; `None` where that is the whole input.
+    pub preview: Option<Arc<[Fact]>>,
 }
 
 #[derive(Clone)]

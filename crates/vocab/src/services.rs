@@ -1,6 +1,7 @@
 //! What a controller can do for the tools of its session: show and take text of files that it has open, run commands in a
 //! terminal of its own. And programs beside a session that bring tools of their own.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -64,6 +65,27 @@ pub enum ErrandResult {
 pub trait Errands: Send + Sync {
     fn offered(&self) -> Services;
     fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult>;
+}
+
+// ---- files for somebody else's agent ----------------------------------------------------------------------------
+
+/// Text files of one directory, for an agent that is not ours. Who implements it keeps the rules of the workspace; nobody
+/// is asked, so what would need a question is refused.
+pub trait TextFiles: Send + Sync {
+    /// A regular file, for reading.
+    fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>, FileRefused>;
+    /// Creates or replaces a file, with its directories.
+    fn write(&self, path: &Path, content: &str) -> Result<(), FileRefused>;
+}
+
+/// Why a file was not read or written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FileRefused {
+    NotFound,
+    /// The path leads out of the directory.
+    Outside,
+    /// A sentence that names the path.
+    Failed(String),
 }
 
 // ---- servers of tools -------------------------------------------------------------------------------------------

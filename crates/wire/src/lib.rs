@@ -5,6 +5,7 @@ mod frames;
 mod json;
 pub mod jsonrpc;
 mod lines;
+pub mod question;
 
 pub use frames::{FrameBuf, escape_into, escape_plain_into};
 pub use json::{DEPTH_MAX, JsonError, check, replace_lone_surrogates};

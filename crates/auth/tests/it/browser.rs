@@ -150,12 +150,25 @@ async fn browsers_that_connect_and_say_nothing_are_not_in_the_way() {
     stage.issuer.on(TOKEN_PATH, [granted("access-1", "refresh-1")]);
     let mut flow = stage.connect(Account::OpenAi, SignInMode::Browser);
     let page = flow.url().await;
+    let began = std::time::Instant::now();
     let mut silent = Vec::new();
-    for _ in 0..15 {
+    for _ in 0..40 {
         silent.push(TcpStream::connect(("127.0.0.1", page.port())).await.unwrap());
     }
     assert_eq!(page.back_with_code("c").await.0, 200);
     flow.end().await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+/// A browser takes either address of `localhost`, so nobody else may have the other one.
+#[tokio::test]
+async fn both_addresses_of_localhost_are_ours() {
+    let Ok(squatter) = std::net::TcpListener::bind("[::1]:0") else { return };
+    let port = squatter.local_addr().unwrap().port();
+    let stage = Stage::with(|config| config.openai.redirect.ports = vec![port, 0]).await;
+    let page = stage.connect(Account::OpenAi, SignInMode::Browser).url().await;
+    assert_ne!(page.port(), port, "its other address is somebody else's");
+    assert!(TcpStream::connect(("::1", page.port())).await.is_ok());
 }
 
 #[cfg(target_os = "linux")]

@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, watch};
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
-use super::{Workshop, files, invalid, text, under};
+use super::{Workshop, files, invalid, outside, text, under};
 use crate::channel::{Program, Started, Strike, find_program};
 use crate::error::{Exit, NOT_FOUND};
 
@@ -142,6 +143,14 @@ fn status(exit: &Exit) -> Value {
     json!({ "exitCode": exit.code, "signal": exit.signal.map(|number| number.to_string()) })
 }
 
+/// It is a directory below the root and nowhere else, whatever links there are.
+fn check_dir(root: &Path, way: &Path) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(root, flags, Mode::empty())?;
+    let way = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+    openat2(&root, way, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS).map(drop)
+}
+
 fn program(workshop: &Workshop, params: &Value) -> Result<Program, RpcError> {
     let command = text(params, "command")?;
     let args = params.get("args").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -151,8 +160,11 @@ fn program(workshop: &Workshop, params: &Value) -> Result<Program, RpcError> {
         None => first.clone(),
         Some(cwd) => {
             let (root, way) = under(&workshop.roots, cwd)?;
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            files::open(root, &way, flags, Mode::empty()).map_err(|error| files::refused(error, cwd))?;
+            check_dir(root, &way).map_err(|error| match error {
+                Errno::NOENT => files::missing(cwd),
+                Errno::XDEV => outside(Path::new(cwd)),
+                error => RpcError::new(INTERNAL_ERROR, format!("{cwd}: {error}")),
+            })?;
             root.join(way)
         }
     };

@@ -223,6 +223,11 @@ impl PermissionOption {
         }
     }
 
+    /// Whether choosing it could let the call run: only a known kind says that it cannot.
+    pub fn may_allow(&self) -> bool {
+        !matches!(self.kind, Some(OptionKind::RejectOnce | OptionKind::RejectAlways))
+    }
+
     /// Whether it also decides later calls.
     pub fn lasts(&self) -> bool {
         match &self.kind {

@@ -13,7 +13,8 @@ const ALL: Offers = Offers { read_files: true, write_files: true, terminals: tru
 
 async fn working(root: &Path, offers: Offers) -> (Client, Events, Agent) {
     let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-    let workshop = Workshop { roots: vec![root.to_owned()], env, launcher: Arc::new(Grouped) };
+    let files = Arc::new(tools::ServedFiles::open(root, tools::workspace::Guard::default()).unwrap());
+    let workshop = Workshop { roots: vec![root.to_owned()], env, files, launcher: Arc::new(Grouped) };
     opened(Options { offers, workshop: Some(workshop), ..quiet() }).await
 }
 
@@ -85,6 +86,30 @@ async fn what_is_missing_outside_or_no_text_is_refused() {
     assert_eq!(asks(&mut agent, "fs/read_text_file", relative).await.unwrap_err().0, -32602);
     assert_eq!(std::fs::read_to_string(root.join("../secret")).unwrap(), "s");
     assert!(!root.join("../new").exists() && !root.join("../d").exists());
+}
+
+/// The rules are those of our own tools.
+#[tokio::test]
+async fn what_decides_what_runs_is_refused_and_hard_links_are_broken() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap().join("in");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("../outside"), "kept").unwrap();
+    std::fs::hard_link(root.join("../outside"), root.join("linked")).unwrap();
+    let (_client, _events, mut agent) = working(&root, ALL).await;
+    for path in
+        [".git/hooks/post-checkout", ".tillerman.toml", ".tillerman.json", ".vscode/tasks.json", ".agents/skills/x"]
+    {
+        let params = json!({ "sessionId": "s", "path": root.join(path), "content": "evil" });
+        let (code, text) = asks(&mut agent, "fs/write_text_file", params).await.unwrap_err();
+        assert_eq!(code, -32603, "{path}: {text}");
+        assert!(text.contains("needs danger-full-access"), "{path}: {text}");
+        assert!(!root.join(path).exists());
+    }
+    let params = json!({ "sessionId": "s", "path": root.join("linked"), "content": "changed" });
+    assert_eq!(asks(&mut agent, "fs/write_text_file", params).await, Ok(json!({})));
+    assert_eq!(std::fs::read_to_string(root.join("linked")).unwrap(), "changed");
+    assert_eq!(std::fs::read_to_string(root.join("../outside")).unwrap(), "kept");
 }
 
 #[tokio::test]

@@ -133,7 +133,7 @@ fn bodies(s: &str) -> Vec<Body> {
         required: Required::ReadOnly,
         reason: Some(arc.clone()),
         summary: arc.clone(),
-        preview: Some(arc.clone()),
+        preview: Some([Fact::text("x", &arc)].into()),
     };
     let compaction = Compaction {
         reason: CompactReason::Overflow,

@@ -108,6 +108,8 @@ impl Session {
             (Some(AskKind::HostCall { call, .. }), Some(turn)) => {
                 let call = call.clone();
                 self.moved_at = Instant::now();
+                let keyring = &self.shared.ports.keyring;
+                let parts = parts.into_iter().map(|part| keyring.scrub_part(part)).collect();
                 self.ledger.emit(vocab::Event::CallProgress { turn, call, parts });
                 Ok(())
             }

@@ -95,6 +95,7 @@ impl Session {
 
     /// A tool is done: companions may put its result in other words.
     pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
+        let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
         let Some((call, tool)) = self.turn.as_ref().and_then(|turn| turn.running()) else { return };
         let (call, tool) = (call.clone(), tool.clone());
         self.consult(Point::Result { call, tool, outcome, said: None, duration_ms });

@@ -99,6 +99,10 @@ impl Session {
             return Poll::Ready(Err(mail));
         }
         for at in 0..self.jobs.running.len() {
+            // Whoever does not read gets nothing more to read; what it sends waits behind this.
+            if self.jobs.running[at].outbox.poll_room(context).is_pending() {
+                continue;
+            }
             if let Poll::Ready(finish) = self.jobs.running[at].stage.poll(committed, context) {
                 return Poll::Ready(Ok((self.jobs.running.remove(at), finish)));
             }
@@ -191,10 +195,12 @@ impl Session {
         }
     }
 
-    /// Nobody is left to be told.
-    pub(super) fn forget_jobs(&mut self, peer: PeerId) {
-        self.jobs.running.retain(|job| job.outbox.peer != peer);
-        self.jobs.kept.retain(|mail| sender(mail) != Some(peer));
+    /// The peer goes, and does not wait for what it asked for.
+    pub(super) fn leave_jobs(&mut self, peer: PeerId) {
+        let jobs = self.jobs.running.extract_if(.., |job| job.outbox.peer == peer).collect();
+        let (left, kept) = std::mem::take(&mut self.jobs.kept).into_iter().partition(|mail| sender(mail) == Some(peer));
+        self.jobs.kept = kept;
+        self.refuse_all(jobs, left, &Fault::new(FaultKind::Cancelled, "you left the session before it was done"));
     }
 }
 

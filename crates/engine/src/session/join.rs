@@ -178,7 +178,7 @@ impl Session {
         self.catchers.retain(|catcher| catcher.outbox.peer != peer);
         // Nobody is left who could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
-        self.forget_jobs(peer);
+        self.leave_jobs(peer);
         self.mute.remove(&peer);
         self.server_left(peer);
         let offered = self.host_tools.len();

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
+    Body, Call, CallSpec, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
     PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
@@ -198,6 +198,10 @@ impl Session {
             Err(verdict) => return verdict,
         };
         let active = self.settings.mode;
+        let required = match self.settings.gate {
+            Gate::Proxy => self.settings.family.told(&name, plan.required),
+            Gate::Ladder | Gate::Alone => plan.required,
+        };
         let nobody = self.nobody_answers();
         match permission::decide(self.settings.gate, active, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
@@ -212,10 +216,10 @@ impl Session {
                     tool: name,
                     input,
                     active,
-                    required: plan.required,
-                    reason: permission::reason(active, plan.required),
+                    required,
+                    reason: permission::reason(active, required),
                     summary: plan.summary,
-                    preview: plan.preview,
+                    preview: plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts)),
                 },
                 mutation: plan.mutation,
             },
@@ -249,7 +253,8 @@ impl Session {
 
     pub(super) fn tell_progress(&mut self, text: &str) {
         if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
-            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(text)] };
+            let text = self.shared.ports.keyring.scrub_growing(text);
+            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] };
             self.ledger.emit(event);
         }
     }

@@ -194,6 +194,7 @@ impl Session {
             while running.outbox.poll_room(context).is_ready()
                 && let Poll::Ready(text) = running.progress.poll_take(context)
             {
+                let text = self.shared.ports.keyring.scrub_growing(&text).into_owned();
                 running.told.clone_from(&text);
                 let event = Event::ShellProgress { tag: running.tag, text };
                 running.outbox.push(Told { session: self.id.clone(), event });
@@ -205,8 +206,10 @@ impl Session {
     /// One of them is done: into the log, then to its owner.
     pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
         let running = self.shells.swap_remove(index);
+        self.answering = Some((running.outbox.clone(), running.tag));
         let result = result.map(|shell| {
-            let shell = Shell { aside: running.aside, ..shell };
+            let output = self.shared.ports.keyring.scrub_shared(shell.output);
+            let shell = Shell { aside: running.aside, output, ..shell };
             self.log(Body::Shell(shell.clone()));
             if !shell.aside {
                 self.tell_state();
@@ -214,5 +217,6 @@ impl Session {
             Reply::Shell(Box::new(shell))
         });
         self.ledger.reply(running.outbox, Event::Reply { tag: running.tag, result });
+        self.answering = None;
     }
 }

@@ -183,7 +183,10 @@ impl Session {
         let family = self.settings.family;
         let rows: Vec<(String, &str, Option<&str>)> = self
             .offered_tools()
-            .map(|tool| (family.show(&tool.spec().name).to_owned(), tool.required().as_str(), tool.gadget()))
+            .map(|tool| {
+                let name = &tool.spec().name;
+                (family.show(name).to_owned(), family.told(name, tool.required()).as_str(), tool.gadget())
+            })
             .collect();
         let text =
             rows.iter().map(|(name, required, _)| format!("{name:20} {required}")).collect::<Vec<_>>().join("\n");

@@ -43,6 +43,30 @@ for frame in frames():
 }
 
 #[tokio::test]
+async fn a_tool_needs_what_it_says_and_full_access_where_it_says_nothing() {
+    let mut scene = Scene::with(|options| options.mode = Mode::Plan);
+    let path = scene.python(
+        "ops.py",
+        r#"
+register(tools=[{"name": "peek", "required": "read-only"}, {"name": "deploy"}])
+send(id=9, method="tools/set", params={"tools": [{"name": "x", "required": "root"}]})
+for frame in frames():
+    if frame.get("method") == "tool/call":
+        send(id=frame["id"], result={"content": frame["params"]["tool"] + " ran"})
+    if frame.get("id") == 9:
+        assert "danger-full-access" in frame["error"]["message"], frame
+"#,
+    );
+    scene.start(&[&path]).await;
+    let mut actor = scene.stage.open().await;
+    turn(&mut actor, r#"call peek {} then call deploy {} then say "done""#).await;
+    let results = results(&actor);
+    assert_eq!(results[0], (CallEnd::Ran, "peek ran".to_owned()));
+    assert!(results[1].0 == CallEnd::Denied && results[1].1.contains("plan mode"), "{results:?}");
+    scene.shutdown().await;
+}
+
+#[tokio::test]
 async fn several_calls_wait_for_it_at_once_and_each_gets_its_own_answer() {
     let mut scene = Scene::new();
     // It answers the first session's call only when the second session's has come, in reverse order.

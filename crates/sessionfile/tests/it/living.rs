@@ -44,6 +44,7 @@ fn engine(process: &Mirrored, world: &World) -> Engine {
         clock: Arc::new(TickingClock::default()),
         read_object: wire::read_object,
         fit_picture: as_it_is,
+        keyring: Keyring::default(),
         around: Arc::new(Alone),
         servers: Arc::new(NoServers),
     };

@@ -28,7 +28,7 @@ enum AskKind {
         required: Required,
         reason: Option<Arc<str>>,
         summary: Arc<str>,
-        preview: Option<Arc<str>>,
+        preview: Option<Preview>,
     },
     HostCall {
         call: Arc<str>,
@@ -51,6 +51,69 @@ enum AskKind {
         title: Arc<str>,
         prefill: Option<Arc<str>>,
     },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Preview {
+    Facts(Vec<Fact>),
+    /// As logs had it before there were facts.
+    Text(Arc<str>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Fact {
+    label: Arc<str>,
+    text: Arc<str>,
+    form: FactForm,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    missing_lines: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    missing_bytes: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FactForm {
+    Line,
+    Text,
+    Diff,
+}
+
+impl From<Preview> for Arc<[vocab::Fact]> {
+    fn from(preview: Preview) -> Self {
+        match preview {
+            Preview::Facts(facts) => facts.into_iter().map(Into::into).collect(),
+            Preview::Text(text) => [vocab::Fact::text("preview", &text)].into(),
+        }
+    }
+}
+
+impl From<&vocab::Fact> for Fact {
+    fn from(fact: &vocab::Fact) -> Self {
+        let form = match fact.form {
+            vocab::FactForm::Line => FactForm::Line,
+            vocab::FactForm::Text => FactForm::Text,
+            vocab::FactForm::Diff => FactForm::Diff,
+        };
+        let vocab::Missing { lines, bytes } = fact.missing;
+        Self { label: fact.label.clone(), text: fact.text.clone(), form, missing_lines: lines, missing_bytes: bytes }
+    }
+}
+impl From<Fact> for vocab::Fact {
+    fn from(fact: Fact) -> Self {
+        let form = match fact.form {
+            FactForm::Line => vocab::FactForm::Line,
+            FactForm::Text => vocab::FactForm::Text,
+            FactForm::Diff => vocab::FactForm::Diff,
+        };
+        let missing = vocab::Missing { lines: fact.missing_lines, bytes: fact.missing_bytes };
+        Self { label: fact.label, text: fact.text, form, missing }
+    }
 }
 
 impl From<&vocab::Ask> for Ask {
@@ -77,7 +140,7 @@ impl From<&vocab::AskKind> for AskKind {
                 required: ask.required.into(),
                 reason: ask.reason,
                 summary: ask.summary,
-                preview: ask.preview,
+                preview: ask.preview.map(|facts| Preview::Facts(facts.iter().map(Into::into).collect())),
             },
             vocab::AskKind::HostCall { call, tool, input } => {
                 AskKind::HostCall { call: call.as_str().into(), tool, input: json_text(&input) }
@@ -101,7 +164,7 @@ impl From<AskKind> for vocab::AskKind {
                     required: required.into(),
                     reason,
                     summary,
-                    preview,
+                    preview: preview.map(Into::into),
                 })
             }
             AskKind::HostCall { call, tool, input } => {

@@ -9,7 +9,7 @@ use super::eye::Seen;
 use super::stored;
 
 /// Whether a controller that was told this counts on it from then on: a prompt was accepted, a question answered, a tool
-/// has run, a turn is over, a message waits, and whatever a user did to the session. This is said here once more, and not
+/// has run, a turn is over, a message waits or does not any more, and whatever a user did to the session. This is said here once more, and not
 /// asked of the engine: it is what the engine is held to.
 fn is_promised(body: &Body) -> bool {
     match body {
@@ -120,6 +120,8 @@ impl Written {
             Body::Title { title } => self.title = Some(title.clone()),
             Body::Thinking { level } => self.thinking = Some(level.clone()),
             Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
+            // These two belong to a branch: read back, they are what the one that goes on says.
+            Body::Moved { .. } => (self.thinking, self.gadgets_off) = (None, None),
             _ => {}
         }
     }

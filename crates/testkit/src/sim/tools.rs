@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vocab::{
-    Body, CallContext, ErrandKind, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required,
-    SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
+    Body, CallContext, Entry, ErrandKind, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress,
+    Required, SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
 };
 
 use super::dice::Dice;
@@ -47,12 +47,19 @@ impl Toolbox for SimTools {
     }
     fn shell(
         &self,
-        _: &SessionId,
+        session: &SessionId,
         _: &Path,
         command: &str,
         told: Progress,
         stop: Later<'static, ()>,
     ) -> Later<'static, Shell> {
+        if let Some((log, findings)) = &self.log {
+            let is_it =
+                |entry: &Arc<Entry>| matches!(&entry.body, Body::ShellStarted { command: it, .. } if **it == *command);
+            if !log.entries(session).iter().any(is_it) {
+                findings.add(format!("`{command}` runs, which the log does not know"));
+            }
+        }
         let mut dice = self.dice.lock().expect("nobody panics while holding this");
         let (how, wait) = (dice.below(30), dice.pick(&[0, 0, 1, 40, 900, 5000]));
         drop(dice);

@@ -108,6 +108,7 @@ impl World {
             clock: self.clock.clone(),
             read_object: wire::read_object,
             fit_picture: vocab::as_it_is,
+            keyring: vocab::Keyring::default(),
             around: Arc::new(vocab::Alone),
             servers: Arc::new(vocab::NoServers),
         };
@@ -156,7 +157,9 @@ impl World {
     fn die(&mut self) -> Result<(), String> {
         let session = SESSION.into();
         let written = self.store.entries(&session);
+        self.undone.clear();
         let mut eyes = std::mem::take(&mut self.eyes);
+        self.undone.clear();
         for eye in &mut eyes {
             // Items may wait on; the next life lists them.
             eye.listed = super::log::waiting(&written);

@@ -58,7 +58,8 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     setup.settings.gate = Gate::Ladder;
     setup.settings.family = Family::Canonical;
     config.warnings.iter().for_each(|warning| host::note(warning));
-    let frame_log = args.basics.log_frames.as_deref().map(FrameLog::open).transpose();
+    let frame_log =
+        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let by_flag = args.basics.model.is_some();

@@ -16,11 +16,14 @@ use client::{
     SshChannel, Tap, Vars, Workshop,
 };
 
+use tools::workspace::Guard;
+
 use super::USAGE;
 use super::repl::{Screen, lines_of};
 use super::run::Streams;
 use crate::args;
 use crate::config::{self, Home};
+use crate::wiring::Guarded;
 
 use choices::{Choices, What};
 use leashed::Leashed;
@@ -53,7 +56,7 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     let (wish, mut lines) = lines_of(input, edited, history)?;
     let view: Box<dyn View> = match args.json {
         true => Box::new(JsonLines),
-        false => Box::new(People::new(streams.paint, streams.stdout_terminal)),
+        false => Box::new(People::new(streams.paint, streams.stdout_terminal, streams.window())),
     };
     let answers = match () {
         () if args.yes => Answers::Yes,
@@ -165,11 +168,7 @@ fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<Options> {
     let tap = args.record.as_deref().map(Recorder::create).transpose()?;
     let offers =
         Offers { read_files: args.files, write_files: args.files, terminals: args.terminals, elicitation: false };
-    let workshop = (args.files || args.terminals).then(|| Workshop {
-        roots: vec![cwd.to_owned()],
-        env: ours(),
-        launcher: Arc::new(Leashed),
-    });
+    let workshop = (args.files || args.terminals).then(|| workshop(cwd)).transpose()?;
     let defaults = Options::default();
     Ok(Options {
         keepalive: defaults.keepalive.filter(|_| !args.no_ping),
@@ -178,4 +177,17 @@ fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<Options> {
         tap: tap.map(|tap| Arc::new(tap) as Arc<dyn Tap>),
         ..defaults
     })
+}
+
+/// Files by the rules of our own tools.
+fn workshop(cwd: &Path) -> anyhow::Result<Workshop> {
+    let home = std::env::home_dir();
+    let guarded = Home::find(&config::process_env).map(|dirs| {
+        let agent_dir = config::agent::directory(&config::process_env, &dirs);
+        Guarded::of_dirs(&dirs.config, &dirs.data, &agent_dir, home.as_deref())
+    });
+    let Guarded { protected, secret } = guarded.unwrap_or_default();
+    let guard = Guard { home, protected, secret, spill_dir: None };
+    let files = tools::ServedFiles::open(cwd, guard).map_err(|fault| anyhow::anyhow!("{fault}"))?;
+    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(Leashed) })
 }

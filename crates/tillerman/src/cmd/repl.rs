@@ -47,7 +47,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let edited = streams.stdin_terminal && streams.stdout_terminal;
     let saved = edited.then(Screen::save).flatten();
     let Prepared { setup, config, mut open, home, extensions } = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics)?;
+    let frame_log = frame_log(&args.basics, &setup.keyring)?;
     if edited {
         // The editor opens the terminal itself; a second reader would take every other line from it.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;

@@ -1,6 +1,7 @@
 //! `tillerman rpc` and `tillerman --mode rpc`: the `rpc` dialect on stdin and stdout. stdout is protocol only; whatever keeps
 //! it from starting is one line on stderr.
 
+mod argv;
 mod flags;
 mod list;
 mod session;
@@ -54,6 +55,9 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
     if flags.at_file {
         return Ok(refuse("@file arguments are not supported in RPC mode", FAILED));
     }
+    if let Some(key) = &flags.api_key {
+        argv::hide(key);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(async {
         match start(&flags).await {
@@ -84,7 +88,7 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     if let Some(file) = &flags.export {
         return export(setup, file).await;
     }
-    let frame_log = flags.log_frames.as_deref().map(FrameLog::open).transpose();
+    let frame_log = flags.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let templates = templates::load(&setup.agent_dir, flags);
@@ -166,7 +170,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         setup.servers.clear();
     }
     setup.compact_at = settle::compact_at(&config, &settings);
-    setup.api_key = flags.api_key.clone();
+    setup.api_key = flags.api_key.clone().or_else(argv::handed_over);
     setup.wanted = wanted(flags, &config, &settings);
     let around = Around {
         env: &config::process_env,

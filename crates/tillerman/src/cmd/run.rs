@@ -1,18 +1,20 @@
 //! `run "PROMPT"`: one turn, shown as it happens, told by the exit code.
 
 use std::io::IsTerminal;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use host::FrameLog;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use vocab::{Fault, FaultKind, Mode, Part, Which};
+use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
 use crate::beside;
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
-use crate::terminal::{Answers, Face, JsonLines, Paint, People, Side, Talk, Terminal};
+use crate::terminal::{Answers, Face, JsonLines, Paint, People, Side, Size, Talk, Terminal, Window};
 use crate::wiring::{self, Lookout, Wired};
 
 /// Piped input longer than this is refused: no model takes it.
@@ -23,33 +25,52 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 3600);
 
 /// What the streams are, looked at before the host takes them.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Streams {
     pub(super) stdin_terminal: bool,
     pub(super) stdout_terminal: bool,
     stderr_terminal: bool,
     pub(super) paint: Paint,
+    /// The screen that is read, kept at hand: the host moves the descriptors about.
+    screen: Option<Arc<OwnedFd>>,
 }
 
 impl Streams {
     pub(super) fn look() -> Self {
-        let stdout = std::io::stdout();
+        let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
+        let screen = match (stdout.is_terminal(), stderr.is_terminal()) {
+            (true, _) => stdout.as_fd().try_clone_to_owned().ok(),
+            (false, true) => stderr.as_fd().try_clone_to_owned().ok(),
+            (false, false) => None,
+        };
         Self {
             stdin_terminal: std::io::stdin().is_terminal(),
             stdout_terminal: stdout.is_terminal(),
-            stderr_terminal: std::io::stderr().is_terminal(),
+            stderr_terminal: stderr.is_terminal(),
             paint: Paint { on: colours(&stdout) },
+            screen: screen.map(Arc::new),
         }
     }
 
+    /// The size of the screen whenever it is asked for: people resize their windows.
+    pub(super) fn window(&self) -> Window {
+        let screen = self.screen.clone();
+        Box::new(move || {
+            let size = rustix::termios::tcgetwinsize(screen.as_ref()?).ok()?;
+            let size = Size { cols: size.ws_col.into(), rows: size.ws_row.into() };
+            // A serial line does not know how large its screen is.
+            (size.cols > 0 && size.rows > 0).then_some(size)
+        })
+    }
+
     /// Somebody can read a question and type an answer.
-    pub(super) fn person(self) -> bool {
+    pub(super) fn person(&self) -> bool {
         self.stdin_terminal && (self.stdout_terminal || self.stderr_terminal)
     }
 
-    pub(super) fn people(self, marks: bool) -> People {
+    pub(super) fn people(&self, marks: bool) -> People {
         let side = if self.stdout_terminal { Side::Inline } else { Side::Lines(Box::new(host::note)) };
-        People::new(self.paint, side, marks)
+        People::new(self.paint, side, self.window(), marks)
     }
 }
 
@@ -61,7 +82,7 @@ pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
 async fn start(args: args::Run) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let prepared = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics)?;
+    let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
     let Prepared { setup, config, mut open, home, extensions } = prepared;
@@ -117,9 +138,9 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     Ok(prepared)
 }
 
-pub(super) fn frame_log(basics: &args::Basics) -> anyhow::Result<Option<FrameLog>> {
+pub(super) fn frame_log(basics: &args::Basics, keyring: &Keyring) -> anyhow::Result<Option<FrameLog>> {
     let open = |path: &std::path::PathBuf| {
-        FrameLog::open(path).with_context(|| format!("cannot write the frame log {}", path.display()))
+        FrameLog::open(path, keyring.clone()).with_context(|| format!("cannot write the frame log {}", path.display()))
     };
     basics.log_frames.as_ref().map(open).transpose()
 }

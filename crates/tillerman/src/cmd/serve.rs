@@ -33,7 +33,8 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
     for warning in &config.warnings {
         host::note(warning);
     }
-    let frame_log = args.basics.log_frames.as_deref().map(FrameLog::open).transpose();
+    let frame_log =
+        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let wired = wiring::build(setup).await?;

@@ -344,7 +344,7 @@ fn a_broken_file_of_a_workspace_is_ignored_as_a_whole_and_pointed_out() {
         ("work/.tillerman.toml", "max_iterations = 3\n[servers.x]\nurl = 1\n"),
     ] {
         let config = place(&[(name, text), ("user/config.toml", "max_iterations = 9")]).load(None).unwrap();
-        assert_eq!(config.max_iterations(), Some(9), "{name}: {text}");
+        assert_eq!(config.max_iterations(20), 9, "{name}: {text}");
         let told = config.warnings.last().unwrap();
         assert!(told.ends_with("the settings of this workspace are ignored"), "{told}");
     }
@@ -412,8 +412,9 @@ fn a_workspace_starts_extensions_only_where_the_user_trusts_it() {
 #[test]
 fn servers_are_read_and_those_of_a_workspace_need_trust() {
     let user = "[servers.Files]\ncommand = 'npx'\nargs = ['-y', 'files']\nenv = { API_KEY = 'canary-1', EMPTY = '' }\n\
-                [servers.web]\nurl = 'https://x.example/mcp'\nheaders = { Authorization = 'canary-2' }\n";
-    let work = ("work/.tillerman.toml", "[servers.theirs]\ncommand = 'x'\n[servers.web]\ncommand = 'y'\n");
+                [servers.web]\nurl = 'https://x.example/mcp'\nheaders = { Authorization = 'canary-2' }\ntrust_hints = true\n";
+    let work =
+        ("work/.tillerman.toml", "[servers.theirs]\ncommand = 'x'\ntrust_hints = true\n[servers.web]\ncommand = 'y'\n");
     let stranger = place(&[("user/config.toml", user), work]);
     check(
         &stranger,
@@ -441,6 +442,8 @@ fn servers_are_read_and_those_of_a_workspace_need_trust() {
     let config = trusting.load(None).unwrap();
     let names: Vec<&str> = config.servers().iter().map(|server| &*server.name).collect();
     assert_eq!((names, &config.servers()[1].way), (vec!["Files", "web", "theirs"], &web), "the user's own counts");
+    let trusted: Vec<bool> = config.servers().iter().map(|server| server.trust_hints).collect();
+    assert_eq!(trusted, [false, true, false], "whose word counts is the user's to say");
 
     for (text, want) in [
         ("servers = 3", "`servers` wants a table of servers, has a whole number"),
@@ -448,7 +451,10 @@ fn servers_are_read_and_those_of_a_workspace_need_trust() {
         ("[servers.x]\ncommand = 'a'\nurl = 'b'", "`servers.x` wants either command or url"),
         ("[servers.x]\ncommand = 'a'\nargs = 'b c'", "`servers.x.args` wants a list of texts, has text"),
         ("[servers.x]\ncommand = 'a'\nenv = ['canary']", "`servers.x.env` wants a table of texts, has a list"),
-        ("[servers.x]\ncomand = 'a'", "`servers.x.comand` is unknown; a server has command, args, env, url, headers"),
+        (
+            "[servers.x]\ncomand = 'a'",
+            "`servers.x.comand` is unknown; a server has command, args, env, url, headers, trust_hints",
+        ),
     ] {
         let fault = place(&[("user/config.toml", text)]).load(None).unwrap_err();
         assert!(fault.message.ends_with(want), "{text}: {}", fault.message);

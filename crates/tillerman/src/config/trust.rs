@@ -40,7 +40,11 @@ pub(super) fn is_trusted(trusted: Option<&[String]>, from: &Source) -> bool {
     trusted.unwrap_or_default().iter().any(is_here)
 }
 
-pub(super) fn joined(before: Option<&Setting>, more: Setting) -> Setting {
+/// What the user has set, and what a trusted workspace adds. Whose word counts about a server's tools is the user's alone.
+pub(super) fn joined(before: Option<&Setting>, mut more: Setting) -> Setting {
+    if let Setting::Servers(servers) = &mut more {
+        servers.iter_mut().for_each(|server| server.trust_hints = false);
+    }
     match (before, more) {
         (Some(Setting::Texts(before)), Setting::Texts(more)) => {
             Setting::Texts(before.iter().cloned().chain(more).collect())

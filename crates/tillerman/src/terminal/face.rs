@@ -32,8 +32,12 @@ pub(crate) trait Face: Send {
     fn event(&mut self, event: &Event, out: &mut FrameBuf);
     /// A question for the person.
     fn ask(&mut self, ask: &Ask, out: &mut FrameBuf);
-    /// The person wants to know more before answering.
-    fn explain(&mut self, ask: &Ask, out: &mut FrameBuf);
+    /// Whether all of the question was shown. An allow counts only then.
+    fn has_shown_all(&self) -> bool {
+        true
+    }
+    /// The person has to know more before answering: because they asked, or for the reason that is given. Ends in the question.
+    fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf);
     /// A question that was answered without a person.
     /// It was answered without a person; `denial` says why, if that was a no.
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, denial: Option<&Denial>, out: &mut FrameBuf);

@@ -210,7 +210,7 @@ impl Face for JsonLines {
 
     fn ask(&mut self, _: &Ask, _: &mut FrameBuf) {}
 
-    fn explain(&mut self, _: &Ask, _: &mut FrameBuf) {}
+    fn explain(&mut self, _: &Ask, _: Option<&str>, _: &mut FrameBuf) {}
 
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, _denial: Option<&Denial>, out: &mut FrameBuf) {
         let AskKind::Permission(permission) = &ask.kind else { return };

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use vocab::visible::{is_ignorable, is_of_writing, push_picture};
+
 /// Colours when the terminal wants them, nothing otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Paint {
@@ -27,24 +29,37 @@ impl Paint {
     pub(crate) fn yellow(self, text: &str) -> String {
         self.with("33", text)
     }
+    pub(crate) fn loud(self, text: &str) -> String {
+        self.with("1;31", text)
+    }
     pub(crate) fn cyan(self, text: &str) -> String {
         self.with("36", text)
     }
 }
 
-fn harmful(c: char) -> bool {
-    // Bidirectional overrides can make a line read differently from what it says.
-    let bidi = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    (c.is_control() && c != '\n' && c != '\t') || bidi
+fn is_obeyed(c: char) -> bool {
+    c.is_control() && c != '\n' && c != '\t'
 }
 
-/// Text from a model, a tool or a file without anything a terminal would obey. Clean text is borrowed.
+/// Prose of a model, a tool or a file without anything a terminal would obey, and with nothing that does not show. Clean
+/// text is borrowed. What a person is asked about goes through [`vocab::visible`] instead, which keeps everything.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
-    if text.contains(harmful) {
-        Cow::Owned(text.replace("\r\n", "\n").chars().filter(|c| !harmful(*c)).collect())
-    } else {
-        Cow::Borrowed(text)
+    if !text.contains(|c| is_obeyed(c) || is_ignorable(c)) {
+        return Cow::Borrowed(text);
     }
+    let mut out = String::with_capacity(text.len());
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let after = chars.peek().copied();
+        match c {
+            c if is_obeyed(c) => {}
+            c if is_ignorable(c) && !is_of_writing(before, c, after) => push_picture(&mut out, c),
+            c => out.push(c),
+        }
+        before = Some(c);
+    }
+    Cow::Owned(out)
 }
 
 /// Cuts a line to `max` characters and shows that it did.
@@ -55,5 +70,20 @@ pub(crate) fn cut(text: &str, max: usize) -> Cow<'_, str> {
             let end = text.char_indices().nth(max.saturating_sub(1)).map_or(0, |(at, _)| at);
             Cow::Owned(format!("{}…", &text[..end]))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_obeys_nothing_and_hides_nothing() {
+        assert_eq!(clean("a\u{1b}[2Kb\rc\r\nd\te"), "a[2Kbc\nd\te");
+        assert_eq!(clean("l\u{200b}s \u{202e}x\u{200f}\u{e0041}"), "l<U+200B>s <U+202E>x<U+200F><U+E0041>");
+        for plain in ["naïve 👩\u{200d}👩\u{200d}👧 ❤\u{fe0f}", "می\u{200c}خواهم", "日本語"] {
+            assert_eq!(clean(plain), plain);
+        }
+        assert!(matches!(clean("plain\n"), Cow::Borrowed(_)));
     }
 }

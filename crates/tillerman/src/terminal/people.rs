@@ -4,15 +4,18 @@
 use std::collections::{HashMap, HashSet};
 
 use vocab::{
-    Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, Fault, Notice, NoticeLevel, Opened,
-    PermissionAsk, SlashReply, Stop, TurnEnd,
+    Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, FactForm, Fault, Notice, NoticeLevel, Opened,
+    PermissionAsk, SlashReply, Stop, TurnEnd, visible,
 };
 use wire::FrameBuf;
+use wire::question::of_input;
 
 use super::Denial;
 use super::face::{Face, Want};
 use super::paint::{Paint, clean};
+use super::reading::Reading;
 use super::running::Running;
+use super::sheet::Size;
 use super::show::{self, DIFF_LINES_MAX};
 
 /// Bytes in the output that ask a line editor for the next line. [`clean`] keeps them out of everything else.
@@ -22,6 +25,9 @@ pub(crate) const MARK_LINE: u8 = 0x11;
 
 /// What can be typed at a permission question.
 pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
+
+/// How large the screen is now; `None` where there is none.
+pub(crate) type Window = Box<dyn Fn() -> Option<Size> + Send>;
 
 /// Where everything goes that is not the answer.
 pub(crate) enum Side {
@@ -34,6 +40,9 @@ pub(crate) enum Side {
 pub(crate) struct People {
     paint: Paint,
     side: Side,
+    window: Window,
+    /// The question that is open, as far as it was read.
+    reading: Option<Reading>,
     /// A line editor waits for marks; without one, questions end in a prompt of ours.
     marks: bool,
     /// The flow is at the start of a line.
@@ -62,11 +71,13 @@ enum Last {
 }
 
 impl People {
-    pub(crate) fn new(paint: Paint, side: Side, marks: bool) -> Self {
+    pub(crate) fn new(paint: Paint, side: Side, window: Window, marks: bool) -> Self {
         Self {
             paint,
             rounds_shown: matches!(side, Side::Inline),
             side,
+            window,
+            reading: None,
             marks,
             fresh: true,
             last: Last::Nothing,
@@ -185,8 +196,8 @@ impl People {
             CallEnd::Ran => lines.extend(show::result(&text).into_iter().map(|line| self.paint.dim(&line))),
             CallEnd::Denied if self.told_denied.remove(&result.call) => return,
             CallEnd::Denied => {
-                let why = first.strip_prefix("denied: ").unwrap_or(first);
-                lines.push(self.paint.yellow(&format!("  ✗ denied: {}", clean(why))));
+                let denied = if first.starts_with("denied") { "" } else { "denied: " };
+                lines.push(self.paint.yellow(&format!("  ✗ {denied}{}", clean(first))));
             }
             CallEnd::Interrupted => lines.push(self.paint.yellow("  ✗ interrupted")),
             CallEnd::Skipped => lines.push(self.paint.yellow("  ✗ skipped")),
@@ -234,16 +245,28 @@ impl People {
         }
     }
 
-    fn permission(&mut self, ask: &PermissionAsk, lines_max: usize) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(preview) = &ask.preview {
+    /// Everything the call would do, as far as one screen holds it, and the question below.
+    fn permission(&mut self, ask: &PermissionAsk, out: &mut FrameBuf) {
+        let facts = wire::question::facts(ask);
+        if facts.iter().any(|fact| fact.form == FactForm::Diff) {
             self.previewed.insert(ask.call.clone());
-            lines.extend(show::diff(preview, self.paint, lines_max));
         }
-        if let Some(reason) = &ask.reason {
-            lines.push(self.paint.yellow(&format!("  {}", clean(reason))));
-        }
-        lines
+        let headline = self.headlines.get(&ask.call).cloned().unwrap_or_default();
+        let reason = ask.reason.as_ref().map(|reason| format!("  {}", clean(reason)));
+        let always = format!("  {}", always(ask));
+        let question = may_it(ask);
+        let last = format!("{question} {CHOICES}");
+        let mut reading = Reading::new(&facts, || of_input(&ask.input), (self.window)(), self.paint);
+        let around = [&headline, reason.as_deref().unwrap_or_default(), &always, &last];
+        let mut lines = reading.first(&around);
+        lines.extend(reason.map(|reason| self.paint.yellow(&reason)));
+        lines.push(self.paint.dim(&always));
+        lines.extend(reading.warning());
+        self.reading = Some(reading);
+        self.block(&lines, out);
+        self.question(&question, out);
+        // What follows is about this call, and the question said which it is.
+        self.shown_call = Some(ask.call.clone());
     }
 
     /// The last line of a question; the cursor stays behind it unless a line editor draws a prompt of its own.
@@ -289,6 +312,21 @@ impl People {
             Stop::Interrupted => "interrupted",
         };
         Some(self.paint.yellow(why))
+    }
+}
+
+fn may_it(ask: &PermissionAsk) -> String {
+    format!("Allow {}?", visible::headline(&ask.summary))
+}
+
+/// What `a` allows from then on, no more and no less.
+fn always(ask: &PermissionAsk) -> String {
+    match engine::permission::is_particular(ask.required) {
+        true => "a  allow exactly this call from now on, in this session".to_owned(),
+        false => {
+            let (tool, required) = (clean(&ask.tool), ask.required.as_str());
+            format!("a  allow every {tool} that needs {required} from now on, in this session")
+        }
     }
 }
 
@@ -402,15 +440,7 @@ impl Face for People {
 
     fn ask(&mut self, ask: &Ask, out: &mut FrameBuf) {
         match &ask.kind {
-            AskKind::Permission(permission) => {
-                let lines = self.permission(permission, DIFF_LINES_MAX);
-                if !lines.is_empty() {
-                    self.block(&lines, out);
-                }
-                self.question(&format!("Allow {}?", permission.summary), out);
-                // What follows is about this call, and the question said which it is.
-                self.shown_call = Some(permission.call.clone());
-            }
+            AskKind::Permission(permission) => self.permission(permission, out),
             AskKind::Select { title, options } => {
                 let mut lines = vec![self.paint.bold(&clean(title))];
                 lines.extend(options.iter().enumerate().map(|(at, it)| format!("  {}. {}", at + 1, clean(it))));
@@ -436,23 +466,28 @@ impl Face for People {
         }
     }
 
-    fn explain(&mut self, ask: &Ask, out: &mut FrameBuf) {
-        let mut lines = Vec::new();
-        if let AskKind::Permission(permission) = &ask.kind {
-            lines.extend(self.permission(permission, usize::MAX));
-            lines.push(format!("  tool: {}", clean(&permission.tool)));
-            lines.push(format!("  needs: {} (mode is {})", permission.required.as_str(), permission.active.as_str()));
-            lines.push(format!("  arguments: {}", clean(permission.input.as_str())));
-        }
+    fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf) {
+        let AskKind::Permission(permission) = &ask.kind else { return };
+        let mut lines = self.reading.as_mut().map(Reading::more).unwrap_or_default();
+        lines.push(format!("  tool: {}", clean(&permission.tool)));
+        lines.push(format!("  needs: {} (mode is {})", permission.required.as_str(), permission.active.as_str()));
         lines.push("  y  allow it this once".into());
         lines.push("  n  deny it; `n because ...` tells the model why".into());
-        lines.push("  a  allow it for the rest of this session".into());
+        lines.push(format!("  {}", always(permission)));
+        lines.extend(self.reading.as_ref().and_then(Reading::warning));
+        lines.extend(why.map(|why| self.paint.yellow(why)));
         self.block(&lines, out);
+        self.question(&may_it(permission), out);
+        self.shown_call = Some(permission.call.clone());
+    }
+
+    fn has_shown_all(&self) -> bool {
+        self.reading.as_ref().is_none_or(Reading::is_whole)
     }
 
     fn answered_unasked(&mut self, ask: &Ask, _answer: &Answer, denial: Option<&Denial>, out: &mut FrameBuf) {
         if let (AskKind::Permission(permission), Some(Denial { why, how })) = (&ask.kind, denial) {
-            let line = format!("denied {}: {why}; {how} would allow it", clean(&permission.summary));
+            let line = format!("denied {}: {why}; {how} would allow it", visible::headline(&permission.summary));
             self.block(&[self.paint.yellow(&line)], out);
             self.told_denied.insert(permission.call.clone());
         }

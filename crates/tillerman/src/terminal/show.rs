@@ -1,6 +1,7 @@
 //! Calls, results and diffs in few lines.
 
 use similar::TextDiff;
+use vocab::visible::headline;
 use vocab::{FileEdit, Json, Snapshot, Usage};
 
 use super::paint::{Paint, clean, cut};
@@ -12,30 +13,24 @@ pub(crate) const DIFF_LINES_MAX: usize = 40;
 /// Characters of a line shown.
 const LINE_CHARS_MAX: usize = 120;
 /// Arguments that say what a call is about, the best first.
-const TELLING: [&str; 7] = ["command", "pattern", "path", "file_path", "url", "query", "id"];
+const TELLING: [&str; 9] = ["command", "pattern", "path", "file_path", "url", "query", "id", "label", "task"];
+/// Arguments that the result shows better.
+const TOLD_BY_RESULT: [&str; 2] = ["todos", "phases"];
 
 /// `src/main.rs`, `cargo test`, `TODO in src`: what a call is about.
 pub(super) fn about(input: &Json) -> String {
     let Ok(serde_json::Value::Object(map)) = serde_json::from_str(input.as_str()) else {
-        return one_line(input.as_str());
+        return headline(input.as_str());
     };
     let text = |key: &str| map.get(key).and_then(|value| value.as_str()).filter(|text| !text.is_empty());
     if let (Some(pattern), Some(path)) = (text("pattern"), text("path")) {
-        return one_line(&format!("{pattern} in {path}"));
+        return headline(&format!("{pattern} in {path}"));
     }
     match TELLING.iter().find_map(|key| text(key)) {
-        Some(text) => one_line(text),
-        None if map.is_empty() => String::new(),
-        None => one_line(input.as_str()),
+        Some(text) => headline(text),
+        None if map.is_empty() || TOLD_BY_RESULT.iter().any(|key| map.contains_key(*key)) => String::new(),
+        None => headline(input.as_str()),
     }
-}
-
-fn one_line(text: &str) -> String {
-    let clean = clean(text.trim());
-    let mut lines = clean.lines();
-    let first = lines.next().unwrap_or_default();
-    let more = if lines.next().is_some() { " …" } else { "" };
-    format!("{}{more}", cut(first, LINE_CHARS_MAX))
 }
 
 /// One line of output, indented and cut.

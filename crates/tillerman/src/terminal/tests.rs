@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use expect_test::{Expect, expect};
 use vocab::{
     Ask, AskEnd, AskId, AskKind, AssistantMessage, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry, Event,
-    Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply, Required,
-    SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
+    Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply,
+    Required, SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -128,7 +128,7 @@ fn permission_for(id: &str, required: Required) -> Step {
             required,
             reason: None,
             summary: "write src/x.rs (+1 -1)".into(),
-            preview: Some("@@ -1 +1 @@\n-a\n+b\n".into()),
+            preview: Some([Fact::diff("src/x.rs", "@@ -1 +1 @@\n-a\n+b\n")].into()),
         }),
         timeout_ms: None,
     }))
@@ -201,7 +201,7 @@ fn repl_talk() -> Talk {
 }
 
 fn inline(color: bool, marks: bool) -> People {
-    People::new(Paint { on: color }, Side::Inline, marks)
+    People::new(Paint { on: color }, Side::Inline, Box::new(|| None), marks)
 }
 
 fn show(seen: &Seen) -> String {
@@ -239,7 +239,7 @@ fn in_pipe(answers: Answers, steps: Vec<Step>, expect: Expect) {
         side.push_str(line);
         side.push('\n');
     }));
-    let face = People::new(Paint { on: false }, lines, false);
+    let face = People::new(Paint { on: false }, lines, Box::new(|| None), false);
     expect.assert_eq(&show(&play(run_talk(answers), face, side, steps)));
 }
 
@@ -319,11 +319,11 @@ fn colours_are_ours_and_escape_sequences_of_others_are_not_obeyed() {
     let seen = play(run_talk(Answers::Person), inline(true, false), Arc::default(), steps);
     expect![[r#"
         ^[2mmodel: tour (no key, no local server)^[0m
-        ^[2m● bash printf '[31mred'^[0m
+        ^[2m● bash printf '␛[31mred'^[0m
         ^[2m  [2Jgone^[0m
         ^[2m  next^[0m
 
-        ]0;titleplain text
+        ]0;titleplain <U+202E>text
 
         ^[2m1.2k tokens in, 34 out, 1 tool round^[0m
         -> prompt "go"
@@ -354,9 +354,11 @@ fn a_yes_allows_once_and_the_diff_is_shown_only_once() {
         expect![[r#"
             model: tour (no key, no local server)
             ● write_file src/x.rs
-              @@ -1 +1 @@
-              -a
-              +b
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              a  allow every write_file that needs workspace-write from now on, in this session
             Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <y>
               src/x.rs (+1 -1)
             1.2k tokens in, 34 out, 1 tool round
@@ -418,38 +420,44 @@ fn no_always_unclear_and_question_mark_are_understood() {
         Answers::Person,
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-          @@ -1 +1 @@
-          -a
-          +b
-        Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <maybe>
-        type y, n, a or ? (`n because ...` tells the model why)
-        [y]es [n]o [a]lways this session [?] <>
-        type y, n, a or ? (`n because ...` tells the model why)
-        [y]es [n]o [a]lways this session [?] <?>
-          @@ -1 +1 @@
-          -a
-          +b
-          tool: write_file
-          needs: workspace-write (mode is prompt)
-          arguments: {"path":"src/x.rs","content":"b\n"}
-          y  allow it this once
-          n  deny it; `n because ...` tells the model why
-          a  allow it for the rest of this session
-        [y]es [n]o [a]lways this session [?] <n because it is generated>
-          @@ -1 +1 @@
-          -a
-          +b
-        Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <A>
-          @@ -1 +1 @@
-          -a
-          +b
-        Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <no>
-        -> prompt "go"
-        -> answer ask1 Deny(Some("it is generated"))
-        -> answer ask2 Allow(Session)
-        -> answer ask3 Deny(None)
-    "#]],
+            model: tour (no key, no local server)
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              a  allow every write_file that needs workspace-write from now on, in this session
+            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <maybe>
+            type y, n, a or ? (`n because ...` tells the model why)
+            [y]es [n]o [a]lways this session [?] <>
+            type y, n, a or ? (`n because ...` tells the model why)
+            [y]es [n]o [a]lways this session [?] <?>
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              tool: write_file
+              needs: workspace-write (mode is prompt)
+              y  allow it this once
+              n  deny it; `n because ...` tells the model why
+              a  allow every write_file that needs workspace-write from now on, in this session
+            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <n because it is generated>
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              a  allow every write_file that needs workspace-write from now on, in this session
+            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <A>
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              a  allow every write_file that needs workspace-write from now on, in this session
+            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <no>
+            -> prompt "go"
+            -> answer ask1 Deny(Some("it is generated"))
+            -> answer ask2 Allow(Session)
+            -> answer ask3 Deny(Some("denied by the user"))
+        "#]],
     );
 }
 
@@ -552,9 +560,11 @@ fn end_of_input_denies_what_is_open_and_what_comes() {
         steps,
         expect![[r#"
             model: tour (no key, no local server)
-              @@ -1 +1 @@
-              -a
-              +b
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              a  allow every write_file that needs workspace-write from now on, in this session
             Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] 
             denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
             denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
@@ -812,9 +822,11 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
 
             words
 
-              @@ -1 +1 @@
-              -a
-              +b
+              src/x.rs:
+              │ @@ -1 +1 @@
+              │ -a
+              │ +b
+              a  allow every write_file that needs workspace-write from now on, in this session
             Allow write src/x.rs (+1 -1)?
             {answer?}
             <>

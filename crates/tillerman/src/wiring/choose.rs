@@ -322,7 +322,7 @@ impl Chooser<'_> {
     }
 
     fn custom(&self, key: Option<(&str, &Secret)>) -> Custom {
-        Custom::new(&self.setup.described.providers, key, self.setup.idle_timeout_ms)
+        Custom::new(&self.setup.described.providers, key, self.setup.idle_timeout_ms, &self.setup.keyring)
     }
 
     /// A model of the environment's server, of a vendor, of an account, or of a server on this machine.

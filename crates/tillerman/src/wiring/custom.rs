@@ -4,10 +4,10 @@
 use std::sync::{Arc, OnceLock};
 
 use providers::{Api, Compat, Config, Late, Secret};
-use vocab::{Chat, Fault, ModelInfo};
+use vocab::{Chat, Fault, Keyring, ModelInfo};
 
 use super::keys::{Held, Purse};
-use super::vendors::completed;
+use super::vendors::{completed, proof};
 use crate::config::agent::{CustomProvider, Word};
 
 #[derive(Default)]
@@ -32,6 +32,7 @@ struct Address {
     headers: Vec<(String, Word)>,
     purse: Arc<Purse>,
     idle_timeout_ms: Option<u64>,
+    keyring: Keyring,
     made: OnceLock<Result<providers::Client, Fault>>,
 }
 
@@ -41,6 +42,7 @@ impl Custom {
         providers: &[CustomProvider],
         key: Option<(&str, &Secret)>,
         idle_timeout_ms: Option<u64>,
+        keyring: &Keyring,
     ) -> Custom {
         let mut custom = Custom::default();
         for provider in providers {
@@ -65,6 +67,7 @@ impl Custom {
                         headers: model.headers.clone(),
                         purse: Arc::new(Purse { key: key.clone(), headers }),
                         idle_timeout_ms,
+                        keyring: keyring.clone(),
                         made: OnceLock::new(),
                     });
                     clients.push(client.clone());
@@ -106,6 +109,7 @@ impl Address {
     fn make(&self) -> Result<providers::Client, Fault> {
         let mut config = Config::new(completed(self.api, &self.base_url, ""));
         config.api = self.api;
+        config.keyring = self.keyring.clone();
         config.provider = Some(self.provider.clone());
         config.proxy = providers::Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
         if let Some(ms) = self.idle_timeout_ms {
@@ -124,13 +128,8 @@ impl Address {
 }
 
 /// Every secret that is known at start, so that the commands of a model do not get it by way of the environment.
-pub(super) fn secrets(providers: &[CustomProvider]) -> Vec<String> {
-    let words = providers.iter().flat_map(|provider| {
-        let headers = provider.models.iter().flat_map(|model| model.headers.iter().map(|(_, word)| word));
-        provider.key.iter().chain(headers)
-    });
-    let mut secrets: Vec<String> = words.filter_map(Word::plain).map(|secret| secret.expose().to_owned()).collect();
-    secrets.sort_unstable();
-    secrets.dedup();
-    secrets
+pub(super) fn secrets(providers: &[CustomProvider]) -> Vec<Secret> {
+    let keys = providers.iter().filter_map(|provider| provider.key.as_ref()?.plain().cloned());
+    let headers = providers.iter().flat_map(|provider| &provider.models).flat_map(|model| &model.headers);
+    keys.chain(headers.filter_map(proof)).collect()
 }

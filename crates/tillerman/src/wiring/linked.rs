@@ -106,6 +106,7 @@ impl Linked {
 /// A server that an account is asked at.
 pub(super) fn config(setup: &Setup, name: &'static str, url: &str, late: Late) -> Config {
     let mut config = Config::new(url);
+    config.keyring = setup.keyring.clone();
     config.provider = Some(name.into());
     config.late = Some(late);
     config.cache_file =

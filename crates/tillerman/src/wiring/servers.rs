@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use mcp::{Options, Servers};
-use vocab::ToolServer;
+use vocab::{Keyring, ToolServer};
 
 use crate::beside::Leashed;
 
 /// `secrets` are values that no program we start may find in its environment.
-pub(super) fn servers(secrets: &[String], own: Vec<ToolServer>) -> Arc<Servers> {
+pub(super) fn servers(secrets: &Keyring, own: Vec<ToolServer>) -> Arc<Servers> {
     Arc::new(Servers::new(Options {
-        env: tools::shell::clean_environment(secrets.to_vec()),
+        env: tools::shell::clean_environment(secrets),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         launcher: Arc::new(Leashed),
         own,

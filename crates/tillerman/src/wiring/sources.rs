@@ -181,6 +181,7 @@ fn config(setup: &Setup, provided: Provided, key: Option<Arc<Held>>) -> Result<C
     }
     config.models = described(setup, &name, &entries);
     config.api = api;
+    config.keyring = setup.keyring.clone();
     config.key_header = key_header;
     config.key_name = key_name;
     config.compat = compat;

@@ -49,6 +49,7 @@ fn setup(wanted: Wanted) -> Setup {
         agent_dir: place.path().into(),
         providers: Vec::new(),
         secrets: Vec::new(),
+        keyring: Keyring::default(),
         names: Names::default(),
         lookout: Lookout::Later,
         api_key: None,

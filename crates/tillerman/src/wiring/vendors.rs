@@ -140,9 +140,14 @@ pub(crate) fn gather(env: Env<'_>, entries: &[ProviderEntry], elsewhere: bool) -
         }
     }
     let named = entries.iter().filter_map(|entry| secret(env, entry.key_env.as_deref()?));
-    let headers = entries.iter().flat_map(|entry| &entry.headers).filter_map(|(_, word)| word.plain().cloned());
+    let headers = entries.iter().flat_map(|entry| &entry.headers).filter_map(proof);
     gathered.secrets.extend(named.chain(headers));
     gathered
+}
+
+/// The value of a header, where it is known and to be kept from others.
+pub(super) fn proof((header, word): &(String, Word)) -> Option<Secret> {
+    word.plain().filter(|value| providers::is_key(header, value)).cloned()
 }
 
 fn secret(env: Env<'_>, name: &str) -> Option<Secret> {

@@ -131,7 +131,7 @@ fn d1_what_was_acknowledged_survives_a_power_cut_at_any_moment() {
     let run = record();
     let seed = std::env::var("TILLERMAN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let mut dice = Dice::new(seed);
-    let moments = moments(&run.steps, count(24, 600), &mut dice);
+    let moments = moments(&run.steps, count(12, 300), &mut dice);
     let (mut disk, mut known, mut at) = (Disk::default(), Known::default(), 0);
     let (mut syncs, mut acknowledged, mut unknown) = (0, 0, 0);
     for (n, moment) in moments.iter().enumerate() {

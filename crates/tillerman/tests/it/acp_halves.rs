@@ -93,7 +93,8 @@ impl client::Tap for Writes {
 
 fn joined(stage: &Stage, way: Way, files: bool, writes: Arc<Writes>) -> (Client, Events) {
     let root = stage.workspace().canonicalize().unwrap();
-    let workshop = Workshop { roots: vec![root], env: Vec::new(), launcher: Arc::new(Grouped) };
+    let served = Arc::new(tools::ServedFiles::open(&root, tools::workspace::Guard::default()).unwrap());
+    let workshop = Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(Grouped) };
     let offers = Offers { read_files: files, write_files: files, ..Offers::default() };
     let options = Options { offers, workshop: Some(workshop), tap: Some(writes), ..Options::default() };
     connect(Arc::new(agent(stage, way)), options)

@@ -7,6 +7,7 @@ use expect_test::expect;
 use serde_json::Value;
 
 use crate::cli::{Place, Ran};
+use crate::typist::{LARGE, typed};
 
 const AGENT: &str = r#"
 import json, os, sys, time
@@ -43,6 +44,12 @@ def turn(id, words):
         update("tool_call_update", toolCallId="c1", status=status, content=[diff] if status == "completed" else [])
         chunk("the answer was " + outcome.get("optionId", outcome["outcome"]))
         if cancelled: return {"stopReason": "cancelled"}
+    elif words == "sneak":
+        options = [{"optionId": "a", "name": "Deny", "kind": "allow_always"}, {"optionId": "r", "name": "Stop", "kind": "reject_once"}]
+        command = "cargo test\n" + "echo step\n" * 300 + "rm -rf \x1b[2K /"
+        call = {"toolCallId": "c9", "title": "bash: cargo test", "content": [], "rawInput": {"command": command, "cwd": "/etc"}}
+        outcome = ask("session/request_permission", toolCall=call, options=options)["result"]["outcome"]
+        chunk("the answer was " + outcome.get("optionId", outcome["outcome"]))
     elif words == "write":
         answer = ask("fs/write_text_file", path=os.getcwd() + "/made/by/agent.txt", content="hello")
         chunk("wrote" if "result" in answer else answer["error"]["message"])
@@ -309,60 +316,45 @@ fn the_examples_on_the_page_are_what_drive_says() {
     expect_test::expect_file![page].assert_eq(&fresh);
 }
 
-/// Plays a person at a terminal: each pair is what to wait for and what to type then.
-const TYPIST: &str = r#"
-import os, pty, select, signal, sys, time, json
-steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
-pid, fd = pty.fork()
-if pid == 0: os.execv(argv[0], argv)
-seen, at, until = b"", 0, time.time() + 30
-while time.time() < until:
-    ready, _, _ = select.select([fd], [], [], 0.1)
-    if ready:
-        try: more = os.read(fd, 65536)
-        except OSError: break
-        if not more: break
-        seen += more
-    if steps and steps[0][0].encode() in seen[at:]:
-        at = seen.index(steps[0][0].encode(), at) + len(steps[0][0].encode())
-        os.write(fd, steps.pop(0)[1].encode())
-sys.stdout.buffer.write(seen)
-if time.time() >= until: os.kill(pid, signal.SIGKILL)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-"#;
-
-fn typed(place: &Place, steps: &[(&str, &str)]) -> (Option<i32>, String) {
-    std::fs::write(place.file("typist.py"), TYPIST).unwrap();
-    let command = place.command(&[]);
-    let exe = command.get_program().to_owned();
-    let steps = serde_json::to_string(steps).unwrap();
-    let mut typist = std::process::Command::new("python3");
-    typist
-        .env_clear()
-        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .envs([("TERM", "xterm"), ("NO_COLOR", "1")]);
-    typist.arg("typist.py").arg(steps).arg(exe).args(["drive", "--", "python3", "agent.py"]).current_dir(place.work());
-    let output = typist.output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stdout).replace('\r', ""))
-}
-
 #[test]
 fn in_a_terminal_a_permission_is_a_menu_and_ctrl_c_cancels() {
     let place = place();
     let steps = [
         ("> ", "edit\n"),
         ("3. Deny", "?\n"),
-        ("\"path\"", "7\n"),
+        ("3. Deny", "7\n"),
         ("numbers", "2\n"),
         ("> ", "wait\n"),
         ("waiting", "\x03"),
     ];
     // What is typed ahead in one breath with a line is the line editor's to lose; a person waits for the answer.
     let more = [("cancelled", "think\n"), ("tokens in", ""), ("> ", "/exit\n")];
-    let (code, seen) = typed(&place, &[&steps[..], &more[..]].concat());
+    let args = ["drive", "--", "python3", "agent.py"];
+    let (code, seen) = typed(&place, LARGE, &args, &[&steps[..], &more[..]].concat());
     for said in ["? edit: a.txt", "2. Allow once", "the answer was once", "+two", "cancelling", "hmm", "[x] first"] {
         assert!(seen.contains(said), "{said} is not in: {seen}");
     }
-    assert_eq!(seen.matches("+two").count(), 1, "a diff that was seen with the question is not shown again: {seen}");
+    assert_eq!(seen.matches("+two").count(), 2, "with the question and with `?`, and not with the result: {seen}");
+    assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn what_an_agent_hides_is_shown_before_it_can_be_allowed_and_options_say_what_they_are() {
+    let place = place();
+    let steps = [
+        ("> ", "sneak\n"),
+        ("2. Stop [deny once]", "1\n"),
+        ("nothing is allowed yet", "2\n"),
+        ("the answer was r", ""),
+        ("> ", "/exit\n"),
+    ];
+    let (code, seen) = typed(&place, (80, 24), &["drive", "--", "python3", "agent.py"], &steps);
+    let first = seen.split("▲").next().unwrap();
+    assert!(first.contains("? bash: cargo test\n  command:\n  │ cargo test\n  │ echo step\n"), "{seen}");
+    assert!(!first.contains("rm -rf"), "the screen is too small for all of it: {seen}");
+    for said in ["more lines", "not shown: type ? to see all", "  1. Deny [allow always]", "rm -rf ␛[2K /", "cwd: /etc"]
+    {
+        assert!(seen.contains(said), "{said} is not in: {seen}");
+    }
     assert_eq!(code, Some(0), "{seen}");
 }

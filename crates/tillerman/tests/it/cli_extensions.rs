@@ -102,13 +102,18 @@ fn a_controller_that_knows_nothing_of_extensions_sees_their_tools_as_any_other()
     let prompt =
         serde_json::json!({ "type": "prompt", "text": "call note {\"text\":\"mind the gap\"} then say \"noted\"" });
     let ran = place.run_with(&["serve", "-e", &example("notes.mjs")], &format!("{prompt}\n"));
+    let asked =
+        ran.out.lines().find(|line| line.contains("\"permission_request\"")).expect("it is asked like for any other");
+    assert!(asked.contains("\"note\""), "{asked}");
     let kinds: Vec<String> = ran
         .out
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON"))
         .map(|line| line["type"].as_str().unwrap_or_default().to_owned())
         .collect();
-    assert!(ran.out.contains("Noted. There are 1 notes."), "{}", ran.out);
     assert!(!kinds.contains(&"error".to_owned()), "{}", ran.out);
     assert!(kinds.contains(&"turn_complete".to_owned()), "{}", ran.out);
+    let prompt = prompt["text"].as_str().unwrap();
+    let allowed = place.run(&["run", "--yes", "--json", "-e", &example("notes.mjs"), prompt]).ok();
+    assert!(allowed.contains("Noted. There are 1 notes."), "{allowed}");
 }

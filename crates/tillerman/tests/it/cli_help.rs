@@ -101,7 +101,10 @@ fn a_workspace_file_that_wants_too_much_is_pointed_out_and_not_obeyed() {
     assert!(ran.err.contains("`base_url` is ignored"), "{}", ran.err);
     assert!(!place.file("tour.txt").exists());
     std::fs::write(place.file(".tillerman.toml"), "max_tokens = 'x'\n").unwrap();
-    place.run(&["run", "tour"]).fails(2, ".tillerman.toml:1: `max_tokens` wants a whole number");
+    place.run(&["run", "tour"]).fails(3, ".tillerman.toml:1: `max_tokens` wants a whole number");
+    std::fs::create_dir_all(place.home()).unwrap();
+    std::fs::write(place.home().join("config.toml"), "max_tokens = 'x'\n").unwrap();
+    place.run(&["run", "tour"]).fails(2, "config.toml:1: `max_tokens` wants a whole number");
 }
 
 #[test]

@@ -122,6 +122,28 @@ fn lab(model: &MockModel, key: &str) -> String {
     .to_string()
 }
 
+/// `ps` shows the words that a program was started with to everybody.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_key_on_the_command_line_reaches_its_server_and_is_not_left_there() {
+    const KEY: &str = "canary-flag-55ad01";
+    let model = MockModel::start_blocking();
+    for key in [&["--api-key", KEY][..], &["--api-key=canary-flag-55ad01"]] {
+        let place = place(&lab(&model, "unused"), "");
+        let args = [&["--mode", "rpc", "--model", "lab/alpha-1"], key].concat();
+        let mut host = Host::start(&place, &args);
+        let line = std::fs::read(format!("/proc/{}/cmdline", host.child.id())).unwrap();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        assert!(line.contains("--mode rpc --model lab/alpha-1") && !line.contains("canary"), "{line}");
+        host.prompt("hello");
+        let sent = model.chats();
+        assert_eq!(sent.last().unwrap().header("authorization"), Some(&*format!("Bearer {KEY}")));
+        let ran = host.ask(json!({"type": "bash", "command": "env"}));
+        assert!(ran.to_string().contains("PATH="), "{ran}");
+        assert!(!ran.to_string().contains("canary"), "{ran}");
+    }
+}
+
 /// Its supervisor ends a command when we are gone, which may take a moment longer than our own end.
 #[track_caller]
 fn gone(pid: &str) {

@@ -10,7 +10,9 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/scripted
 fn place() -> Place {
     let place = Place::new();
     let log = place.file("server.log").display().to_string();
-    let table = format!("[servers.py]\ncommand = 'python3'\nargs = ['{SCRIPT}']\nenv = {{ SERVER_LOG = '{log}' }}\n");
+    let table = format!(
+        "[servers.py]\ncommand = 'python3'\nargs = ['{SCRIPT}']\nenv = {{ SERVER_LOG = '{log}' }}\ntrust_hints = true\n"
+    );
     std::fs::create_dir_all(place.home()).unwrap();
     std::fs::write(place.home().join("config.toml"), table).unwrap();
     place

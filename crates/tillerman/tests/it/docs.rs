@@ -201,7 +201,7 @@ fn the_page_names_every_limit_of_loaf() {
 
 #[test]
 fn the_page_names_every_limit_of_acp() {
-    check_limits("acp.md", "dialect-acp", 5);
+    check_limits("acp.md", "dialect-acp", 4);
     let command = repository().join("crates/tillerman/src/cmd/acp.rs");
     let command = std::fs::read_to_string(command).expect("the command");
     assert!(command.contains("const LINE_BYTES_MAX: usize = 48 * 1024 * 1024;"), "the page says 48 MiB");

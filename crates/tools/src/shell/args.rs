@@ -23,8 +23,6 @@ const ROWS_MAX: u16 = 300;
 const SIZE_DEFAULT: Size = Size { cols: 80, rows: 24 };
 /// Keys in one call; more are refused.
 const KEYS_MAX: usize = 256;
-/// Longest one-line summary of a command, in characters.
-const SUMMARY_CHARS: usize = 100;
 
 #[derive(Deserialize)]
 pub(super) struct BashArgs {
@@ -209,17 +207,6 @@ impl BashArgs {
     }
 }
 
-/// The first line, shortened, for people.
-pub(super) fn summary(command: &str) -> String {
-    let mut lines = command.trim().lines();
-    let line = lines.next().unwrap_or_default();
-    let mut text: String = line.chars().take(SUMMARY_CHARS).collect();
-    if lines.next().is_some() || text.len() < line.len() {
-        text.push('…');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,12 +257,5 @@ mod tests {
         assert_eq!((most.wait(), most.bytes_max()), (WAIT_MAX, READ_BYTES_MAX));
         let least = args(r#"{"wait_ms":-5,"max_bytes":-5}"#);
         assert_eq!((least.wait(), least.bytes_max()), (Duration::ZERO, READ_BYTES_MIN));
-    }
-
-    #[test]
-    fn a_summary_is_one_short_line() {
-        assert_eq!(summary("  ls -la\n"), "ls -la");
-        assert_eq!(summary("a\nb"), "a…");
-        assert_eq!(summary(&"ü".repeat(300)).chars().count(), SUMMARY_CHARS + 1);
     }
 }

@@ -1,16 +1,17 @@
 //! The `bash` tool: one command line, in the foreground or handed to the background.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+use vocab::visible::headline;
+use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::leash::{Held, Report, Request};
 use crate::workspace::{Access, Place, Workspace, explain};
 
-use super::args::{BashArgs, summary};
+use super::args::BashArgs;
 use super::background::{RUNNING_MAX, Start};
 use super::capture::{Capture, Shown};
 use super::classify::reading;
@@ -65,8 +66,8 @@ impl Tool for Bash {
         Ok(Plan {
             required,
             mutation: (required > Required::ReadOnly).then(|| args.command.as_str().into()),
-            summary: summary(&args.command).into(),
-            preview: None,
+            summary: headline(&args.command).into(),
+            preview: Some(facts(&args, &self.shell.options.workspace).into()),
         })
     }
 
@@ -88,6 +89,34 @@ impl Tool for Bash {
             }
         })
     }
+}
+
+/// What a person has to know of the call: the command, and whatever makes it run otherwise than they would expect.
+fn facts(args: &BashArgs, workspace: &Path) -> Vec<Fact> {
+    let mut facts = vec![Fact::text("command", &args.command)];
+    if let Some(cwd) = &args.cwd {
+        let named = workspace.join(cwd);
+        let real = named.canonicalize();
+        if real.as_ref().ok() != workspace.canonicalize().ok().as_ref() {
+            let place = match real.ok().filter(|real| *real != named) {
+                Some(real) => format!("{} (named {cwd})", real.display()),
+                None => named.display().to_string(),
+            };
+            facts.push(Fact::line("directory", &place));
+        }
+    }
+    match args.terminal() {
+        Ok(Some(size)) => {
+            let how = format!("in the background, on a terminal of {}x{}", size.cols, size.rows);
+            facts.push(Fact::line("runs", &how));
+        }
+        _ if args.in_background() => facts.push(Fact::line("runs", "in the background")),
+        _ => {}
+    }
+    if let Ok(Some(limit)) = args.asked_timeout() {
+        facts.push(Fact::line("time limit", &format!("{} s", limit.as_secs_f64())));
+    }
+    facts
 }
 
 /// What the call needs: the command's class, and full access for a directory outside the workspace or a terminal. With
@@ -173,7 +202,7 @@ async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Resul
 fn background(shell: &Shell, checked: &Checked, held: Held) -> Outcome {
     let args = &checked.args;
     let start = Start {
-        command: summary(&args.command),
+        command: headline(&args.command),
         control: held.control,
         output: held.output,
         input: held.input,
@@ -205,7 +234,7 @@ async fn foreground(shell: &Shell, checked: &Checked, held: Held, context: &Call
         return outcome(&end, capture.finish().await, None, args.timeout());
     }
     let left_as = end.left().then(|| {
-        let command = format!("left by: {}", summary(&args.command));
+        let command = format!("left by: {}", headline(&args.command));
         let required = checked.needed;
         let (ended, timeout) = (end.report, None);
         let start = Start { command, control, output, input: None, terminal: None, required, ended, timeout };

@@ -14,10 +14,30 @@ type Vars = Vec<(OsString, OsString)>;
 
 /// A variable whose name contains one of these is not passed on (`SSH_AUTH_SOCK` included: an agent socket is as
 /// good as the key). `Options::keep_env` names exceptions.
-const SECRET_NAMES: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
+const SECRET_NAMES: [&str; 11] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSFILE",
+    "CREDENTIAL",
+    "AUTH",
+    "WEBHOOK",
+    "COOKIE",
+];
+/// The same for the words of a name, between underscores (`MYSQL_PWD`, `GITHUB_PAT`, `SENTRY_DSN`).
+const SECRET_WORDS: [&str; 5] = ["PASS", "SSHPASS", "PAT", "PWD", "DSN"];
+/// Where we stand is no secret.
+const PLACES: [&str; 2] = ["PWD", "OLDPWD"];
 
-/// Configured secrets shorter than this must match a whole value: a three-letter one occurs everywhere.
-const SECRET_PART_BYTES_MIN: usize = 8;
+/// A value that begins so is a key, whatever its variable is called.
+const KEY_STARTS: [&str; 12] =
+    ["sk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xapp-", "AKIA", "-----BEGIN"];
+/// A value that holds one of these, in any case, is a connection with its password, or an address that is one.
+const KEY_PARTS: [&str; 6] =
+    ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "hooks.slack.com/", "/api/webhooks/"];
 
 /// No colours, no pager, no prompt that nobody can answer.
 const ALWAYS: [(&str, &str); 6] = [
@@ -65,7 +85,7 @@ pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &
     for (name, value) in ours {
         let kept = options.keep_env.iter().any(|keep| name == keep.as_str());
         let fixed = ALWAYS.iter().any(|(fixed, _)| name == *fixed);
-        if fixed || (!kept && (secret_name(&name) || holds_secret(&value, &options.secrets))) {
+        if fixed || (!kept && (secret_name(&name) || secret_value(&value) || options.secrets.is_in(value.as_bytes()))) {
             continue;
         }
         if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name) || is_git(&name)) {
@@ -101,16 +121,15 @@ pub(super) fn on_terminal(vars: &mut Vars) {
 
 fn secret_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
+    let secret_word = |word: &str| SECRET_WORDS.contains(&word);
     SECRET_NAMES.iter().any(|part| name.contains(part))
+        || (!PLACES.contains(&name.as_str()) && name.split('_').any(secret_word))
 }
 
-fn holds_secret(value: &OsStr, secrets: &[String]) -> bool {
-    let value = value.as_bytes();
-    secrets.iter().filter(|secret| !secret.is_empty()).any(|secret| {
-        let secret = secret.as_bytes();
-        value == secret
-            || (secret.len() >= SECRET_PART_BYTES_MIN && value.windows(secret.len()).any(|part| part == secret))
-    })
+fn secret_value(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let lower = value.to_ascii_lowercase();
+    KEY_STARTS.iter().any(|start| value.starts_with(start)) || KEY_PARTS.iter().any(|part| lower.contains(part))
 }
 
 /// An exported shell function could stand in for a command we take for harmless.
@@ -207,9 +226,49 @@ mod tests {
     }
 
     #[test]
+    fn what_ordinary_builds_need_stays_and_secrets_in_any_clothes_go() {
+        let ours = [
+            ("PATH", "/usr/bin"),
+            ("PWD", "/ws"),
+            ("OLDPWD", "/"),
+            ("COMPASS_URL", "http://c/"),
+            ("PATTERN", "x"),
+            ("XDG_SESSION_ID", "1"),
+            ("CARGO_HOME", "/c"),
+            ("JAVA_HOME", "/j"),
+            ("RUSTFLAGS", "-C link-arg=-s"),
+            ("DATABASE_URL", "postgres://u:p@db/x"),
+            ("LANG", "C"),
+        ];
+        let vars = cleaned(&ours, |_| {}, FULL);
+        for (name, value) in ours {
+            let want = if name == "DATABASE_URL" { "postgres://db/x" } else { value };
+            assert_eq!(get(&vars, name), Some(want), "{name}");
+        }
+        let gone = [
+            ("MYSQL_PWD", "x"),
+            ("DB_PASS", "x"),
+            ("SSHPASS", "x"),
+            ("GITHUB_PAT", "x"),
+            ("PGPASSFILE", "/x"),
+            ("SENTRY_DSN", "x"),
+            ("SLACK_WEBHOOK_URL", "x"),
+            ("ALERTS", "https://hooks.slack.com/services/T/B/x"),
+            ("CONNECTION", "Server=db;Password=x"),
+            ("THING", "ghp_0123456789"),
+            ("CERT", "-----BEGIN PRIVATE"),
+            ("GPG_PASSPHRASE", "x"),
+        ];
+        let vars = cleaned(&gone, |_| {}, FULL);
+        for (name, _) in gone {
+            assert_eq!(get(&vars, name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn configured_values_go_under_any_name() {
         let ours = [("A", "sk-canary-1"), ("B", "Bearer sk-canary-1"), ("C", "pin"), ("D", "spinning")];
-        let vars = cleaned(&ours, |options| options.secrets = vec!["sk-canary-1".into(), "pin".into()], FULL);
+        let vars = cleaned(&ours, |options| options.secrets = ["sk-canary-1", "pin"].into_iter().collect(), FULL);
         assert_eq!([get(&vars, "A"), get(&vars, "B"), get(&vars, "C")], [None, None, None]);
         assert_eq!(get(&vars, "D"), Some("spinning"));
     }

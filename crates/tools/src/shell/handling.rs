@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
+use vocab::visible::headline;
+use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use super::args::{ResizeArgs, StopArgs, WriteArgs, parse, summary};
+use super::args::{ResizeArgs, StopArgs, WriteArgs, parse};
 use super::background::Process;
 use super::state::State;
 use super::watching::{find, tell_all};
@@ -98,9 +99,9 @@ impl Tool for BashWrite {
         let typed = typed.trim_start_matches(' ');
         Ok(Plan {
             required: process.required,
-            summary: format!("{}: {}", args.id, summary(typed)).into(),
+            summary: format!("{}: {}", args.id, headline(typed)).into(),
             mutation: Some(typed.into()),
-            preview: None,
+            preview: Some(facts(&args, &process, &keys).into()),
         })
     }
 
@@ -108,6 +109,21 @@ impl Tool for BashWrite {
         let shell = Arc::clone(&self.shell);
         Box::pin(async move { write(&shell, &input, &context).await.unwrap_or_else(Outcome::error) })
     }
+}
+
+/// Into what is typed, and all that is.
+fn facts(args: &WriteArgs, process: &Process, keys: &[&str]) -> Vec<Fact> {
+    let mut facts = vec![Fact::line("process", &format!("{}: {}", process.id, process.command))];
+    if !args.text().is_empty() {
+        facts.push(Fact::text("input", &args.text()));
+    }
+    if !keys.is_empty() {
+        facts.push(Fact::line("keys", &keys.join(" ")));
+    }
+    if args.eof {
+        facts.push(Fact::line("then", "the end of input"));
+    }
+    facts
 }
 
 /// The bytes of the keys.

@@ -10,11 +10,11 @@ use vocab::{Later, Progress, Required};
 use crate::leash::{self, Held, Report, Request};
 use crate::workspace::explain;
 
-use super::args::summary;
 use super::background::Start;
 use super::capture::{Capture, Shown};
 use super::follow::{End, follow};
 use super::{Shell, environment};
+use vocab::visible::headline;
 
 /// After a stop, how long the end of the command is waited for. The leash kills what ignores the first signal two
 /// seconds after it; whoever stopped it need not watch that.
@@ -46,7 +46,7 @@ pub(crate) async fn run(
         shell.keep(control).await;
     } else if end.left() {
         // It lives as long as the session's own background processes do, and the model can see and stop it there.
-        let command = format!("left by: {}", summary(&command));
+        let command = format!("left by: {}", headline(&command));
         let start = Start {
             command,
             control,

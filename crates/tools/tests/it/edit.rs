@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{Required, Snapshot};
+use vocab::{Fact, Required, Snapshot};
 
 use crate::bench::Bench;
 
@@ -15,7 +15,8 @@ fn one_exact_text_is_replaced() {
     let plan = bench.plan("edit_file", &input).unwrap();
     assert_eq!((plan.required, plan.mutation.as_deref()), (Required::WorkspaceWrite, Some("a.rs")));
     expect!["edit a.rs (+1 -1)"].assert_eq(&plan.summary);
-    assert!(plan.preview.unwrap().contains("+\tlet a = 2;"));
+    let hunks = "@@ -1,4 +1,4 @@\n fn main() {\n-\tlet a = 1;\n+\tlet a = 2;\n \tlet b = 1;\n }\n";
+    assert_eq!(plan.preview.as_deref(), Some(&[Fact::diff("a.rs", hunks)][..]));
     let outcome = bench.call("edit_file", input);
     expect!["edited a.rs (1 replacement)"].assert_eq(&vocab::parts_text(&outcome.parts));
     assert_eq!(outcome.edits[0].before, Snapshot::Text(CODE.into()));
@@ -64,7 +65,8 @@ fn a_text_that_is_not_there_shows_what_is() {
     .assert_eq(&bench.answer("edit_file", input.clone()));
     // The plan neither fails nor shows the file: nobody has allowed the call yet.
     let plan = bench.plan("edit_file", &input).unwrap();
-    assert_eq!((&*plan.summary, plan.preview), ("edit a.rs", None));
+    let facts: Vec<&str> = plan.preview.iter().flat_map(|facts| facts.iter()).map(|fact| &*fact.label).collect();
+    assert_eq!((&*plan.summary, facts), ("edit a.rs", vec!["file", "replace", "with"]));
 }
 
 #[test]

@@ -83,7 +83,7 @@ async fn both_outputs_come_in_order_and_a_failure_is_an_ordinary_end() {
 #[tokio::test]
 async fn it_runs_in_the_workspace_without_our_secrets() {
     let home = std::env::var("HOME").expect("tests have a home");
-    let desk = Desk::with(|options| options.secrets = vec![home]);
+    let desk = Desk::with(|options| options.secrets = [home].into_iter().collect());
     let done = desk.run("pwd; echo \"${HOME-none} $TERM\"").await;
     assert_eq!(&*done.output, format!("{}\nnone dumb\n", desk.workspace().display()));
 }

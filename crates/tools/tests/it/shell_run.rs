@@ -98,7 +98,7 @@ async fn secrets_stay_out_of_the_environment() {
 #[tokio::test]
 async fn canary_helper() {
     if std::env::var_os("CANARY_HELPER").is_some() {
-        let session = Session::with(|options| options.secrets = vec!["canary-value".into()]);
+        let session = Session::with(|options| options.secrets = ["canary-value"].into_iter().collect());
         // Its own environment, and that of the supervisor above it.
         let (text, _) = session.bash("env; cat /proc/$PPID/environ").await;
         println!("{text}");
@@ -169,6 +169,28 @@ async fn less_than_full_access_runs_only_what_is_read_only() {
 }
 
 #[tokio::test]
+async fn a_plan_says_everything_that_would_run() {
+    let session = Session::new();
+    let workspace = session.dir.path().join("ws");
+    std::os::unix::fs::symlink("/etc", workspace.join("e")).unwrap();
+    std::fs::create_dir(workspace.join("sub")).unwrap();
+    let facts = |input: serde_json::Value| -> Vec<String> {
+        let plan = session.tool("bash").plan(&Json::trusted(input.to_string())).unwrap();
+        plan.preview.iter().flat_map(|facts| facts.iter()).map(|it| format!("{}: {}", it.label, it.text)).collect()
+    };
+    let script = format!("cargo test\n{}rm -rf \"$HOME\"", "echo\n".repeat(300));
+    assert_eq!(facts(json!({ "command": script })), [format!("command: {script}")]);
+    assert_eq!(facts(json!({ "command": "ls", "cwd": "." })), ["command: ls"]);
+    let all = json!({ "command": "make", "cwd": "/etc", "pty": true, "run_in_background": true, "timeout_s": 600 });
+    let seen =
+        ["command: make", "directory: /etc", "runs: in the background, on a terminal of 80x24", "time limit: 600 s"];
+    assert_eq!(facts(all), seen);
+    assert_eq!(facts(json!({ "command": "make", "cwd": "e" }))[1], "directory: /etc (named e)");
+    let sub = workspace.canonicalize().unwrap().join("sub");
+    assert_eq!(facts(json!({ "command": "make", "cwd": "sub" }))[1], format!("directory: {}", sub.display()));
+}
+
+#[tokio::test]
 async fn a_plan_names_the_need_the_mutation_and_a_summary() {
     let session = Session::new();
     let plan = |input: serde_json::Value| session.tool("bash").plan(&Json::trusted(input.to_string()));
@@ -176,7 +198,7 @@ async fn a_plan_names_the_need_the_mutation_and_a_summary() {
     assert_eq!((read.required, read.mutation, &*read.summary), (Required::ReadOnly, None, "ls -la"));
     let write = plan(json!({ "command": "rm -rf x\necho" })).unwrap();
     assert_eq!(write.required, Required::DangerFullAccess);
-    assert_eq!((write.mutation.as_deref(), &*write.summary), (Some("rm -rf x\necho"), "rm -rf x…"));
+    assert_eq!((write.mutation.as_deref(), &*write.summary), (Some("rm -rf x\necho"), "rm -rf x\u{240a}echo"));
     let outside = plan(json!({ "command": "ls", "cwd": "/" })).unwrap();
     assert_eq!(outside.required, Required::DangerFullAccess);
     assert!(plan(json!({ "cmd": "ls" })).unwrap_err().contains("command"));

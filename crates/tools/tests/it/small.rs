@@ -49,7 +49,7 @@ fn a_todo_list_goes_out_with_the_outcome() {
         {"content": "ship", "status": "abandoned"},
     ]});
     let plan = bench.plan("todo", &todos).unwrap();
-    assert_eq!((plan.required, plan.mutation), (Required::WorkspaceWrite, None));
+    assert_eq!((plan.required, plan.mutation), (Required::ReadOnly, None));
     let outcome = bench.call("todo", todos);
     expect![[r#"
         [x] look

@@ -4,9 +4,21 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{FileEdit, Required, SNAPSHOT_BYTES_MAX, Snapshot};
+use vocab::{Fact, FactForm, FileEdit, Missing, Required, SNAPSHOT_BYTES_MAX, Snapshot};
 
 use crate::bench::Bench;
+
+#[test]
+fn what_is_too_large_for_a_diff_is_shown_as_it_is_and_says_what_is_missing() {
+    let bench = Bench::new();
+    let plan =
+        bench.plan("write_file", &json!({"path": "big.txt", "content": "0123456789abcde\n".repeat(655_360)})).unwrap();
+    expect!["write big.txt (10485760 bytes)"].assert_eq(&plan.summary);
+    let facts = plan.preview.unwrap();
+    assert_eq!((&*facts[0].label, &*facts[0].text), ("file", "big.txt"));
+    assert_eq!((facts[1].form, facts[1].text.len()), (FactForm::Text, vocab::FACT_BYTES_MAX));
+    assert_eq!(facts[1].missing, Missing { lines: 638_976, bytes: 10_485_760 - vocab::FACT_BYTES_MAX });
+}
 
 #[test]
 fn a_file_is_created_with_its_directories() {
@@ -15,14 +27,8 @@ fn a_file_is_created_with_its_directories() {
     let plan = bench.plan("write_file", &input).unwrap();
     assert_eq!((plan.required, plan.mutation.as_deref()), (Required::WorkspaceWrite, Some("a/b/c.txt")));
     expect!["write a/b/c.txt (+2 -0)"].assert_eq(&plan.summary);
-    expect![[r#"
-        --- /dev/null
-        +++ b/a/b/c.txt
-        @@ -0,0 +1,2 @@
-        +one
-        +two
-    "#]]
-    .assert_eq(&plan.preview.unwrap());
+    let diff = Fact::diff("a/b/c.txt", "@@ -0,0 +1,2 @@\n+one\n+two\n");
+    assert_eq!(plan.preview.as_deref(), Some(&[diff][..]));
     let outcome = bench.call("write_file", input);
     expect!["created a/b/c.txt (2 lines)"].assert_eq(&vocab::parts_text(&outcome.parts));
     let edit =

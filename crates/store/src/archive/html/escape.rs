@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-const CONTROL_PICTURES: u32 = 0x2400;
-const DELETE_PICTURE: char = '\u{2421}';
+use vocab::visible::{is_ignorable, is_of_writing, push_picture};
 
 /// Appends `text` so that a browser shows it and never reads it. Control characters become visible, so that nothing
-/// hides in a page; so do the ones that turn the direction of reading, which have made code look like other code.
+/// hides in a page; so do those that show nothing or turn the direction of reading, which have made code look like other
+/// code.
 pub(super) fn escape(out: &mut String, text: &str) {
     let bytes = text.as_bytes();
     out.reserve(bytes.len());
@@ -18,7 +18,8 @@ pub(super) fn escape(out: &mut String, text: &str) {
             byte if byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r') => 1,
             // U+0080..U+009F, the control characters nobody sees.
             0xc2 if bytes[at + 1] < 0xa0 => 2,
-            0xe2 if turns_direction(bytes[at + 1], bytes[at + 2]) => 3,
+            // No character that shows nothing is shorter than two bytes.
+            0xc2.. if let Some(c) = ignorable_at(text, at) => c.len_utf8(),
             _ => {
                 at += 1;
                 continue;
@@ -32,9 +33,11 @@ pub(super) fn escape(out: &mut String, text: &str) {
     out.push_str(&text[done..]);
 }
 
-/// U+202A..U+202E and U+2066..U+2069, by their second and third byte.
-fn turns_direction(second: u8, third: u8) -> bool {
-    (second == 0x80 && (0xaa..=0xae).contains(&third)) || (second == 0x81 && (0xa6..=0xa9).contains(&third))
+/// The character at `at` where it shows nothing and is not what writing needs.
+fn ignorable_at(text: &str, at: usize) -> Option<char> {
+    let mut chars = text[at..].chars();
+    let c = chars.next().filter(|c| is_ignorable(*c))?;
+    (!is_of_writing(text[..at].chars().next_back(), c, chars.next())).then_some(c)
 }
 
 fn push_odd(out: &mut String, odd: &str) {
@@ -44,17 +47,10 @@ fn push_odd(out: &mut String, odd: &str) {
         ">" => out.push_str("&gt;"),
         "\"" => out.push_str("&quot;"),
         "'" => out.push_str("&#39;"),
-        "\u{7f}" => out.push(DELETE_PICTURE),
         other => {
-            let code = other.chars().next().map_or(0, u32::from);
-            match char::from_u32(CONTROL_PICTURES + code).filter(|_| code < 0x20) {
-                Some(picture) => out.push(picture),
-                None => {
-                    out.push_str("[U+");
-                    out.push_str(&format!("{code:04X}"));
-                    out.push(']');
-                }
-            }
+            let mut picture = String::new();
+            other.chars().for_each(|c| push_picture(&mut picture, c));
+            out.push_str(&picture.replace('<', "&lt;").replace('>', "&gt;"));
         }
     }
 }
@@ -133,8 +129,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_made_visible() {
-        assert_eq!(escaped("\0\u{1b}[\u{7f}\u{9b}\u{a0}"), "\u{2400}\u{241b}[\u{2421}[U+009B]\u{a0}");
-        assert_eq!(escaped("a\u{202e}b\u{2066}c\u{2026}\u{200f}"), "a[U+202E]b[U+2066]c\u{2026}\u{200f}");
+        assert_eq!(escaped("\0\u{1b}[\u{7f}\u{9b}\u{a0}"), "\u{2400}\u{241b}[\u{2421}&lt;U+009B&gt;\u{a0}");
+        let seen = "a&lt;U+202E&gt;b&lt;U+2066&gt;c\u{2026}&lt;U+200F&gt;";
+        assert_eq!(escaped("a\u{202e}b\u{2066}c\u{2026}\u{200f}"), seen);
+        assert_eq!(escaped("x\u{e0041}👩\u{200d}👩"), "x&lt;U+E0041&gt;👩\u{200d}👩");
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn permission(call: &str, text: &str) -> AskKind {
         required: Required::DangerFullAccess,
         reason: Some(text.into()),
         summary: text.into(),
-        preview: Some(text.into()),
+        preview: Some([Fact::text(text, text)].into()),
     })
 }
 

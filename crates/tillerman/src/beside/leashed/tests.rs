@@ -18,7 +18,7 @@ fn __leash() {
 }
 
 async fn start(workspace: &std::path::Path, command: &str) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-    let env = tools::shell::clean_environment(Vec::new());
+    let env = tools::shell::clean_environment(&Keyring::default());
     let servers =
         mcp::Servers::new(mcp::Options { env, version: "0.1.0".into(), launcher: Arc::new(Leashed), own: Vec::new() });
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/scripted.py");

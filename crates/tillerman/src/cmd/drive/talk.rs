@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::super::repl::Typed;
 use super::choices::{Choices, Way, What};
 use super::view::{Shown, View};
-use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, OK, UNFINISHED, Want};
+use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
 
 /// Updates kept for a session that is being opened; more than this is a flood.
 const EARLY_MAX: usize = 256;
@@ -280,6 +280,11 @@ impl Talk {
         let number = line.parse::<usize>().ok().and_then(|number| ask.options.get(number.checked_sub(1)?));
         let named = ask.options.iter().find(|it| it.option_id == line || it.name.eq_ignore_ascii_case(line));
         match number.or(named) {
+            Some(option) if option.may_allow() && !self.view.has_shown_all() => {
+                self.show(|view, shown| view.explain(ask, shown)).await;
+                self.show(|view, shown| view.notice(NOT_TAKEN, shown)).await;
+                self.want(Want::Line).await;
+            }
             Some(option) => {
                 self.asks.pop_front();
                 self.client.choose(ask.ask, Some(&option.option_id)).await;

@@ -2,6 +2,7 @@
 
 mod json;
 mod people;
+mod question;
 
 use client::{Elicitation, Error, Event, PermissionAsk, PermissionOption, Turn};
 
@@ -28,7 +29,11 @@ pub(super) trait View: Send {
     /// Everything that needs no answer.
     fn event(&mut self, event: &Event, shown: &mut Shown);
     fn question(&mut self, ask: &PermissionAsk, shown: &mut Shown);
-    /// More about the question: its whole input.
+    /// Whether all of the question was shown. An allow counts only then.
+    fn has_shown_all(&self) -> bool {
+        true
+    }
+    /// More about the question: the rest of it, or all of it once more.
     fn explain(&mut self, ask: &PermissionAsk, shown: &mut Shown);
     /// Answered without anybody being asked.
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut Shown);

@@ -102,6 +102,7 @@ struct Ready(Config);
 impl Ready {
     fn of(setup: &Setup) -> Self {
         let mut config = Config::new("");
+        config.keyring = setup.keyring.clone();
         config.key_name = Some("OPENAI_API_KEY".into());
         config.models = setup.known_models.clone();
         config.cache_file = (!setup.settings.ephemeral).then(|| setup.data.join("cache").join("models.json"));

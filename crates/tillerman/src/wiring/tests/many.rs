@@ -277,7 +277,7 @@ async fn keys_that_are_known_are_kept_from_children_and_an_address_in_the_clear_
     (setup.data, setup.config) = (place.path().join("data"), place.path().join("config"));
     let wired = build_from(setup, Env::default(), &[]).await.unwrap();
     for secret in ["canary-1", "canary-2", "canary-3", "canary-4", "canary-file"] {
-        assert!(wired.secrets.iter().any(|known| known == secret), "{secret}");
+        assert!(wired.keyring.knows(secret), "{secret}");
     }
     let far = "far is left out: the address of far must be an https URL, or http on this machine";
     assert_eq!(wired.notes, [far]);

@@ -118,7 +118,7 @@ async fn where_only_an_account_has_a_model_it_is_the_one_to_start_with() {
         let (wired, _vendor, _home) = place.build().await.unwrap();
         assert_eq!(&*wired.settings.model, "openrouter/a/one");
         assert!(wired.reason.contains("the first model of your account, served by openrouter"), "{}", wired.reason);
-        assert!(wired.secrets.contains(&"CANARY-stored".to_owned()), "no command may find it");
+        assert!(wired.keyring.knows("CANARY-stored"), "no command may find it");
         assert_eq!(
             (wired.integrations.model, wired.integrations.provider.as_deref()),
             (Standing::Connected, Some("openrouter"))
@@ -175,7 +175,7 @@ async fn a_key_for_this_run_comes_first_then_the_stored_one_then_that_of_the_env
         list(&place.vendor);
         place.vendor.on(CHAT, [says("hi")]);
         let mut stage = place.stage().await;
-        assert!(stage.wired.secrets.contains(&"CANARY-env".to_owned()));
+        assert!(stage.wired.keyring.knows("CANARY-env"));
         assert_eq!(stage.prompt("openrouter/a/one").await, "hi");
         assert_eq!(stage.vendor.heard(CHAT)[0].bearer(), want);
     }

@@ -124,15 +124,15 @@ fn check_told(heard: &[serde_json::Value], log: &[Arc<Entry>], place: &str) -> u
 #[test]
 fn what_a_controller_was_told_survives_a_power_cut() {
     let mut relied_on = 0;
-    for ms in 0..120 {
+    for ms in (0..600).step_by(12) {
         let store = LossyStore::new(Some(Dice::new(ms)));
-        let (heard, session) = paused(async {
+        let (_workspace, heard, session) = paused(async {
             let (stage, _) = stage(Arc::new(store.process()));
             let mut serve = ServeTeller::new(&stage).await;
             store.slow(vec![7, 1, 12]);
             let power = store.clone();
             tokio::spawn(async move {
-                tokio::time::sleep(std::time::Duration::from_millis(ms * 5)).await;
+                tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
                 power.power_cut();
             });
             serve.take(&Step::Prompt(PROMPT.into())).await;
@@ -141,9 +141,10 @@ fn what_a_controller_was_told_survives_a_power_cut() {
                     serve.take(&Step::Allow).await;
                 }
             }
-            (serve.heard.clone(), serve.session())
+            let (heard, session) = (serve.heard.clone(), serve.session());
+            (stage, heard, session)
         });
-        let place = format!("cut after {} ms", ms * 5);
+        let place = format!("cut after {ms} ms");
         store.power_cut();
         let left = store.entries(&session);
         relied_on += check_told(&heard, &left, &place);
@@ -160,7 +161,7 @@ fn what_a_controller_was_told_survives_a_power_cut() {
             assert_eq!(after[..left.len()], left, "{place}: what was written is there, once");
         });
     }
-    assert!(relied_on > 100, "the cuts came too early to show anything: {relied_on}");
+    assert!(relied_on > 40, "the cuts came too early to show anything: {relied_on}");
 }
 
 #[test]

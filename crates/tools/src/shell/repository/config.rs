@@ -188,7 +188,7 @@ fn variable(line: &str) -> Option<(String, Option<&str>)> {
     };
     let starts = key.starts_with(|c: char| c.is_ascii_alphabetic());
     let whole = starts && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    let plain = !line.contains('\\') && line.matches('"').count() % 2 == 0;
+    let plain = !line.contains('\\') && line.matches('"').count().is_multiple_of(2);
     (whole && plain).then(|| (key.to_ascii_lowercase(), value))
 }
 

@@ -8,10 +8,11 @@ use client::{
     Terminated, ToolCall, Turn, Update,
 };
 use similar::TextDiff;
+use vocab::visible::headline;
 
-use super::{Beginning, Shown, View};
+use super::{Beginning, Shown, View, question};
 use crate::terminal::show::{self, DIFF_LINES_MAX};
-use crate::terminal::{Paint, clean};
+use crate::terminal::{Paint, Reading, Window, clean};
 
 /// Calls whose state is kept to show their end; those beyond are shown as they come.
 const CARDS_MAX: usize = 256;
@@ -30,6 +31,9 @@ pub(in super::super) struct People {
     paint: Paint,
     /// Stdout is a terminal.
     inline: bool,
+    window: Window,
+    /// The question that is open, as far as it was read.
+    reading: Option<Reading>,
     last: Last,
     /// The flow is at the start of a line.
     fresh: bool,
@@ -45,10 +49,12 @@ pub(in super::super) struct People {
 }
 
 impl People {
-    pub(in super::super) fn new(paint: Paint, inline: bool) -> Self {
+    pub(in super::super) fn new(paint: Paint, inline: bool, window: Window) -> Self {
         Self {
             paint,
             inline,
+            window,
+            reading: None,
             last: Last::Nothing,
             fresh: true,
             cards: HashMap::new(),
@@ -257,28 +263,39 @@ impl View for People {
     }
 
     fn question(&mut self, ask: &PermissionAsk, shown: &mut Shown) {
-        let title = ask.call.title.clone().or_else(|| self.cards.get(&ask.call.tool_call_id)?.title.clone());
-        let title = title.unwrap_or_else(|| ask.call.tool_call_id.clone());
-        if ask.call.content.iter().flatten().any(|it| matches!(it, CallContent::Diff { .. })) {
+        // A request is a patch of what was told of the call before.
+        let mut call = self.cards.get(&ask.call.tool_call_id).cloned().unwrap_or_default();
+        call.patch(ask.call.clone());
+        let title = call.title.clone().unwrap_or_else(|| ask.call.tool_call_id.clone());
+        if call.content.iter().flatten().any(|it| matches!(it, CallContent::Diff { .. })) {
             self.previewed.insert(ask.call.tool_call_id.clone());
         }
-        let mut lines = vec![format!("{} {}", self.paint.yellow("?"), show::line(&title).trim_start())];
-        lines.extend(ask.call.content.iter().flatten().flat_map(|content| self.content(content)));
-        for (at, option) in ask.options.iter().enumerate() {
-            let name = if option.name.is_empty() { &option.option_id } else { &option.name };
-            lines.push(format!("  {}. {}", at + 1, show::line(name).trim_start()));
-        }
+        let title = headline(&title);
+        let options = question::options(&ask.options);
+        let mut reading = Reading::new(&question::facts(&call), Vec::new, (self.window)(), self.paint);
+        // The call's own line above, and the line that is typed below.
+        let around: Vec<&str> =
+            [title.as_str(), &title, ""].into_iter().chain(options.iter().map(String::as_str)).collect();
+        let mut lines = vec![format!("{} {title}", self.paint.yellow("?"))];
+        lines.extend(reading.first(&around));
+        lines.extend(reading.warning());
+        lines.extend(options);
+        self.reading = Some(reading);
         self.block(lines, shown);
     }
 
     fn explain(&mut self, ask: &PermissionAsk, shown: &mut Shown) {
-        let input = ask.call.raw_input.as_ref().map(|input| format!("{input:#}")).unwrap_or_default();
-        let lines: Vec<String> = clean(&input).lines().map(|line| self.paint.dim(&format!("  {line}"))).collect();
+        let mut lines = self.reading.as_mut().map(Reading::more).unwrap_or_default();
+        lines.extend(question::options(&ask.options));
         self.block(lines, shown);
     }
 
+    fn has_shown_all(&self) -> bool {
+        self.reading.as_ref().is_none_or(Reading::is_whole)
+    }
+
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut Shown) {
-        let title = ask.call.title.as_deref().unwrap_or(&ask.call.tool_call_id);
+        let title = headline(ask.call.title.as_deref().unwrap_or(&ask.call.tool_call_id));
         let text = match option.is_some_and(PermissionOption::allows) {
             true => format!("allowed: {title}"),
             false => format!("denied: {title} (`--yes` would allow it)"),

@@ -1,0 +1,144 @@
+//! Everything that would run, as the content of a permission request: clients show the title and this, few show the input.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use vocab::visible::visible_line;
+use vocab::{Fact, FactForm, PermissionAsk};
+use wire::question;
+
+use crate::content;
+use crate::tools::OUTPUT_BYTES_MAX;
+
+/// Diffs first, for clients that review the first block; then texts, and last what is short.
+pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<Value> {
+    let facts = question::facts(permission);
+    let of = |form: FactForm| facts.iter().filter(move |fact| fact.form == form);
+    let mut blocks: Vec<Value> = of(FactForm::Diff).flat_map(|fact| diffs(fact, cwd)).collect();
+    let labelled = |fact: &Fact| {
+        let label = visible_line(&fact.label);
+        fenced(&format!("{label}:\n"), &question::body(fact, OUTPUT_BYTES_MAX))
+    };
+    blocks.extend(of(FactForm::Text).map(labelled));
+    let mut short: Vec<Fact> = of(FactForm::Line).cloned().collect();
+    short.extend(permission.reason.as_deref().map(|reason| Fact::line("reason", reason)));
+    if !short.is_empty() {
+        blocks.push(fenced("", &question::text(&short, OUTPUT_BYTES_MAX)));
+    }
+    blocks
+}
+
+/// As it is: clients that read Markdown would make headings and lists of it.
+fn fenced(before: &str, text: &str) -> Value {
+    let runs = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(runs.max(2) + 1);
+    json!({ "type": "content", "content": content::text(&format!("{before}{fence}\n{text}\n{fence}")) })
+}
+
+/// One block for each hunk: what stands there now, and what would.
+fn diffs(fact: &Fact, cwd: &Path) -> Vec<Value> {
+    let path = cwd.join(&*fact.label);
+    let mut blocks = Vec::new();
+    let mut hunk: Option<Hunk> = None;
+    for line in fact.text.split_terminator('\n') {
+        if line.starts_with("@@") {
+            blocks.extend(hunk.replace(Hunk::new(line)).map(|hunk| hunk.block(&path)));
+        } else if let Some(hunk) = &mut hunk {
+            hunk.take(line);
+        }
+    }
+    blocks.extend(hunk.map(|hunk| hunk.block(&path)));
+    if !fact.is_whole() {
+        blocks.push(fenced("", &question::left_out(fact.missing)));
+    }
+    blocks
+}
+
+struct Hunk {
+    /// There was no file.
+    is_new: bool,
+    old: String,
+    new: String,
+    /// The sign of the line before, for the note that it does not end.
+    last: u8,
+}
+
+impl Hunk {
+    fn new(header: &str) -> Self {
+        Self { is_new: header.starts_with("@@ -0,0 "), old: String::new(), new: String::new(), last: b' ' }
+    }
+
+    fn take(&mut self, line: &str) {
+        let Some((&sign, _)) = line.as_bytes().split_first() else { return };
+        if sign == b'\\' {
+            let end = |side: &mut String| _ = side.pop();
+            if self.last != b'+' {
+                end(&mut self.old);
+            }
+            if self.last != b'-' {
+                end(&mut self.new);
+            }
+            return;
+        }
+        let Some(text) = line.get(1..) else { return };
+        if sign != b'+' {
+            self.old.extend([text, "\n"]);
+        }
+        if sign != b'-' {
+            self.new.extend([text, "\n"]);
+        }
+        self.last = sign;
+    }
+
+    fn block(self, path: &Path) -> Value {
+        let old = (!self.is_new).then_some(self.old);
+        json!({ "type": "diff", "path": path, "oldText": old, "newText": self.new })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vocab::{CallId, Json, Mode, Required};
+
+    use super::*;
+
+    fn ask(facts: Option<Vec<Fact>>) -> PermissionAsk {
+        PermissionAsk {
+            call: CallId::from("c"),
+            tool: "bash".into(),
+            input: Json::trusted(r#"{"sql":"DROP TABLE x"}"#),
+            active: Mode::Prompt,
+            required: Required::DangerFullAccess,
+            reason: None,
+            summary: "x".into(),
+            preview: facts.map(Into::into),
+        }
+    }
+
+    fn shown(facts: Option<Vec<Fact>>) -> Vec<Value> {
+        blocks(&ask(facts), Path::new("/w"))
+    }
+
+    #[test]
+    fn a_command_is_shown_whole_and_as_it_is() {
+        let facts = vec![Fact::line("directory", "/etc"), Fact::text("command", "# x\n```\nrm\u{200b} -rf /")];
+        let texts: Vec<Value> = shown(Some(facts)).iter().map(|block| block["content"]["text"].clone()).collect();
+        let want = ["command:\n````\n# x\n```\nrm<U+200B> -rf /\n````", "```\ndirectory: /etc\n```"];
+        assert_eq!(texts, want);
+        assert_eq!(shown(None)[0]["content"]["text"], "```\nsql: DROP TABLE x\n```");
+    }
+
+    #[test]
+    fn an_edit_is_shown_as_diffs() {
+        let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9 @@\n-x\n\\ No newline at end of file\n+y\n";
+        assert_eq!(
+            shown(Some(vec![Fact::diff("src/a.rs", hunks)])),
+            [
+                json!({ "type": "diff", "path": "/w/src/a.rs", "oldText": "a\nb\n", "newText": "a\nc\n" }),
+                json!({ "type": "diff", "path": "/w/src/a.rs", "oldText": "x", "newText": "y\n" }),
+            ]
+        );
+        let made = shown(Some(vec![Fact::diff("/tmp/new", "@@ -0,0 +1 @@\n+y\n")]));
+        assert_eq!(made, [json!({ "type": "diff", "path": "/tmp/new", "oldText": null, "newText": "y\n" })]);
+    }
+}

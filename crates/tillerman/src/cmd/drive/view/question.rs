@@ -1,0 +1,148 @@
+//! What an agent wants to do, as a person has to see it: all that the request says of the call, and what each answer means.
+
+use client::{CallContent, OptionKind, PermissionOption, ToolCall};
+use serde_json::Value;
+use vocab::visible::{headline, visible_line};
+use vocab::{Fact, FactForm};
+use wire::question::{of_value, whole};
+
+/// Shorter texts are shown again: they could stand in another one by chance, or by design.
+const SAID_BYTES_MIN: usize = 40;
+
+/// Everything a request says. What its content has shown word for word is not shown again as input.
+pub(super) fn facts(call: &ToolCall) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let title = call.title.as_deref().unwrap_or_default();
+    if headline(title) != visible_line(title) {
+        facts.push(whole("title", title, FactForm::Text));
+    }
+    facts.extend(call.kind.as_ref().map(|kind| whole("kind", kind.as_str(), FactForm::Line)));
+    let mut said: Vec<&str> = Vec::new();
+    let content = call.content.iter().flatten();
+    let texts: Vec<String> = content.clone().filter_map(text_of).collect();
+    said.extend(texts.iter().map(String::as_str));
+    for content in content {
+        match content {
+            CallContent::Diff { path, old_text, new_text, .. } => {
+                // Of a file that was there, a diff shows the changes only.
+                if old_text.is_none() {
+                    said.push(new_text);
+                }
+                let hunks = tools::hunks(old_text.as_deref().unwrap_or_default(), new_text).text;
+                let file = if old_text.is_some() { path.clone() } else { format!("{path} (new)") };
+                facts.push(whole(&file, &hunks, FactForm::Diff));
+            }
+            CallContent::Terminal { terminal_id, .. } => facts.push(whole("terminal", terminal_id, FactForm::Line)),
+            other => facts.extend(text_of(other).map(|text| whole("content", &text, FactForm::Text))),
+        }
+    }
+    let is_said = |fact: &Fact| fact.text.len() >= SAID_BYTES_MIN && said.iter().any(|text| text.contains(&*fact.text));
+    let is_news = |fact: &Fact| !is_said(fact);
+    facts.extend(call.raw_input.iter().flat_map(of_value).filter(is_news));
+    for location in call.locations.iter().flatten() {
+        let place = match location.line {
+            Some(line) => format!("{}:{line}", location.path),
+            None => location.path.clone(),
+        };
+        if !facts.iter().any(|fact| fact.label.contains(&location.path) || fact.text.contains(&location.path)) {
+            facts.push(whole("at", &place, FactForm::Line));
+        }
+    }
+    facts
+}
+
+fn text_of(content: &CallContent) -> Option<String> {
+    match content {
+        CallContent::Content { content, .. } => Some(content.shown()),
+        CallContent::Unknown(value) => Some(value_text(value)),
+        CallContent::Diff { .. } | CallContent::Terminal { .. } => None,
+    }
+}
+
+fn value_text(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+/// `1. Deny [allow always]`: an option is what its kind says, whatever it is called.
+pub(super) fn options(options: &[PermissionOption]) -> Vec<String> {
+    let line = |(at, option): (usize, &PermissionOption)| {
+        let name = if option.name.is_empty() { &option.option_id } else { &option.name };
+        format!("  {}. {} [{}]", at + 1, headline(name), meaning(option))
+    };
+    options.iter().enumerate().map(line).collect()
+}
+
+fn meaning(option: &PermissionOption) -> String {
+    match &option.kind {
+        Some(OptionKind::AllowOnce) => "allow once".into(),
+        Some(OptionKind::AllowAlways) => "allow always".into(),
+        Some(OptionKind::RejectOnce) => "deny once".into(),
+        Some(OptionKind::RejectAlways) => "deny always".into(),
+        Some(OptionKind::Unknown(word)) => headline(&format!("unknown kind: {word}")),
+        None => "the agent does not say what it means".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wire::question::text;
+
+    use super::*;
+
+    fn shown(call: Value) -> String {
+        text(&facts(&serde_json::from_value(call).unwrap()), 10_000)
+    }
+
+    #[test]
+    fn a_request_is_shown_whole_and_each_thing_once() {
+        let script = "ls\nrm -rf /this/and/that /and/everything/else";
+        let call = json!({
+            "toolCallId": "c", "title": "bash: ls", "kind": "execute",
+            "content": [{ "type": "content", "content": { "type": "text", "text": script } }],
+            "rawInput": { "command": script, "short": "ls", "cwd": "/etc\u{1b}", "deep": { "a": [1] } },
+            "locations": [{ "path": "/etc", "line": 3 }, { "path": "/x", "line": 4 }],
+        });
+        assert_eq!(
+            shown(call),
+            format!(
+                "kind: execute\ncontent:\n  {}\ncwd: /etc␛\ndeep:\n  {{\n    \"a\": [\n      1\n    ]\n  }}\nshort: ls\nat: /x:4",
+                script.replace('\n', "\n  ")
+            )
+        );
+    }
+
+    #[test]
+    fn a_diff_is_shown_to_its_last_column() {
+        let new = format!("x = 1{}; evil()\n", " ".repeat(500));
+        let content = json!([{ "type": "diff", "path": "/w/a.py", "oldText": "x = 1\n", "newText": new }]);
+        let call = json!({ "toolCallId": "c", "title": "edit", "content": content });
+        assert_eq!(shown(call), "/w/a.py:\n  @@ -1 +1 @@\n  -x = 1\n  +x = 1<500 blanks>; evil()");
+    }
+
+    #[test]
+    fn a_long_title_is_whole_somewhere() {
+        let title = format!("cargo test{}; rm -rf /", "x".repeat(300));
+        assert!(shown(json!({ "toolCallId": "c", "title": title })).contains("; rm -rf /"));
+    }
+
+    #[test]
+    fn an_option_is_what_its_kind_says() {
+        let all: Vec<PermissionOption> = serde_json::from_value(json!([
+            { "optionId": "a", "name": "Deny", "kind": "allow_always" },
+            { "optionId": "b", "name": "Allow\u{1b}[2K\nonce", "kind": "reject_once" },
+            { "optionId": "deny", "kind": "sometimes" },
+            { "optionId": "x", "name": "Maybe" },
+        ]))
+        .unwrap();
+        assert_eq!(
+            options(&all),
+            [
+                "  1. Deny [allow always]",
+                "  2. Allow␛[2K␊once [deny once]",
+                "  3. deny [unknown kind: sometimes]",
+                "  4. Maybe [the agent does not say what it means]",
+            ]
+        );
+    }
+}

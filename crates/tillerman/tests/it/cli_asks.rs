@@ -1,0 +1,119 @@
+//! A person at a terminal sees all of what they allow, and allows nothing that they have not seen.
+
+use serde_json::{Value, json};
+
+use crate::cli::Place;
+use crate::typist::{LARGE, typed};
+
+/// A place whose model makes this one call.
+fn calling(tool: &str, input: &Value) -> Place {
+    let place = Place::new();
+    std::fs::write(place.file("model.script"), format!("call {tool} {input}\n\nsay done\n")).unwrap();
+    place
+}
+
+/// `run` at a screen of this size.
+fn run(place: &Place, size: (u16, u16), steps: &[(&str, &str)]) -> (Option<i32>, String) {
+    typed(place, size, &["run", "--model", "script:model.script", "go"], steps)
+}
+
+fn long_script() -> Value {
+    json!({ "command": format!("echo first\n{}touch last.txt", "true\n".repeat(300)) })
+}
+
+#[test]
+fn a_script_that_does_not_fit_is_not_allowed_before_it_was_shown() {
+    for size in [(100, 40), (40, 15)] {
+        let place = calling("bash", &long_script());
+        let (code, seen) = run(&place, size, &[("[?]", "y\n"), ("nothing is allowed yet", "n\n")]);
+        let (before, after) = seen.split_once("▲").expect("a warning");
+        assert!(before.contains("│ echo first") && !before.contains("last.txt"), "{seen}");
+        let (_, screen) = seen.split_once("● ").expect("the call");
+        let screen = screen.split("[?]").next().unwrap_or_default();
+        assert!(screen.lines().count() < usize::from(size.1), "it fits on the screen: {seen}");
+        assert!(after.contains("bytes not shown") && after.contains("│ touch last.txt"), "{seen}");
+        assert!(after.contains("✗ denied by the user"), "{seen}");
+        assert!(!place.file("last.txt").exists() && code == Some(0), "{code:?} {seen}");
+    }
+    for answers in [["y\n", "y\n"], ["?\n", "y\n"], ["a\n", "a\n"]] {
+        let place = calling("bash", &long_script());
+        let (code, seen) = run(&place, (100, 40), &[("[?]", answers[0]), ("touch last.txt", ""), ("[?]", answers[1])]);
+        assert!(place.file("last.txt").exists() && code == Some(0), "{code:?} {seen}");
+    }
+}
+
+#[test]
+fn in_a_repl_too() {
+    let place = calling("bash", &long_script());
+    let steps = [("> ", "go\n"), ("[?]", "y\n"), ("nothing is allowed yet", ""), ("[?]", "n\n"), ("> ", "/exit\n")];
+    let (code, seen) = typed(&place, (100, 40), &["repl", "--model", "script:model.script"], &steps);
+    assert!(seen.contains("│ touch last.txt") && seen.contains("denied by the user"), "{seen}");
+    assert!(!place.file("last.txt").exists() && code == Some(0), "{code:?} {seen}");
+}
+
+#[test]
+fn nothing_hides_in_a_command() {
+    let command = format!("cargo test{}; rm x\rls \u{1b}[2K l\u{200b}s  ", " ".repeat(200));
+    let input = json!({ "command": command, "cwd": "/etc", "pty": true, "run_in_background": true });
+    let (_, seen) = run(&calling("bash", &input), LARGE, &[("[?]", "n\n")]);
+    for said in [
+        "  │ cargo test<200 blanks>; rm x␍ls ␛[2K l<U+200B>s··\n",
+        "  directory: /etc\n",
+        "  runs: in the background, on a terminal of 80x24\n",
+        "  a  allow exactly this call from now on, in this session\n",
+    ] {
+        assert!(seen.contains(said), "{said} is not in: {seen}");
+    }
+}
+
+#[test]
+fn a_write_is_shown_to_its_last_column_and_its_name_cannot_pose_as_a_question() {
+    let content = format!("x = 1{}; evil()\n{}; more()\n", " ".repeat(500), "y".repeat(500));
+    let input = json!({ "path": "a\nAllow ls?\u{1b}[2K", "content": content });
+    let (_, seen) = run(&calling("write_file", &input), (100, 40), &[("[?]", "n\n")]);
+    for said in
+        ["  a␊Allow ls?␛[2K:\n", "+x = 1<500 blanks>; evil()\n", "; more()\n", "Allow write a␊Allow ls?␛[2K (+2 -0)?"]
+    {
+        assert!(seen.contains(said), "{said} is not in: {seen}");
+    }
+    assert!(
+        seen.contains("  a  allow every write_file that needs workspace-write from now on, in this session\n"),
+        "{seen}"
+    );
+}
+
+#[test]
+fn what_a_question_cannot_carry_is_in_the_input_and_that_has_to_be_shown_first() {
+    let content = format!("{}the end", "0123456789abcde\n".repeat(60_000));
+    let place = calling("write_file", &json!({ "path": "big.txt", "content": content }));
+    let steps = [
+        ("[?]", "?\n"),
+        ("lines, 697863 bytes more are not shown here", ""),
+        ("not shown: type ? to see the whole input", ""),
+        ("[?]", "y\n"),
+        ("│ the end", ""),
+        ("nothing is allowed yet", ""),
+        ("[?]", "y\n"),
+    ];
+    let (code, seen) = run(&place, (100, 40), &steps);
+    assert!(code == Some(0), "{}", &seen[seen.len().saturating_sub(2000)..]);
+    assert_eq!(std::fs::read_to_string(place.file("big.txt")).unwrap(), content);
+}
+
+#[test]
+fn the_list_of_tasks_asks_nobody_in_any_mode() {
+    for mode in ["read-only", "plan", "prompt", "workspace-write", "danger-full-access"] {
+        let place = calling("todo", &json!({ "todos": [{ "content": "look", "status": "pending" }] }));
+        let ran = place.run(&["run", "--json", "--model", "script:model.script", "--mode", mode, "go"]);
+        assert!(!ran.out.contains("\"permission\"") && ran.out.contains("[ ] look"), "{mode}: {}", ran.out);
+    }
+}
+
+#[test]
+fn a_plain_no_is_the_users_for_the_model_too() {
+    let place = calling("bash", &json!({ "command": "touch x" }));
+    let (_, seen) = run(&place, LARGE, &[("[?]", "n\n")]);
+    assert!(seen.contains("✗ denied by the user") && !seen.contains("controller"), "{seen}");
+    let shown = place.run(&["sessions", "show", "latest"]).ok();
+    assert!(shown.contains("bash (denied)\ndenied by the user"), "{shown}");
+}

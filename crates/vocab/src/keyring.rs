@@ -1,0 +1,179 @@
+//! Every key that this process knows, for those who must not let one out: what tools print, what is logged, what programs
+//! find in their environment. Shared, because a key may be learnt late; what is learnt counts everywhere at once.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::{Fact, FileEdit, Json, Outcome, Part, Snapshot};
+
+/// Shorter keys (`none`, `ollama`) are ordinary words: they are not taken out of texts.
+pub const SCRUBBED_BYTES_MIN: usize = 8;
+/// Keys that are kept; of more the oldest is forgotten. Tokens of accounts change every hour or so.
+pub const KEYS_MAX: usize = 256;
+/// What stands in a text instead of a key.
+const MASK: &str = "***";
+
+#[derive(Clone, Default)]
+pub struct Keyring(Arc<RwLock<Vec<Arc<str>>>>);
+
+impl Keyring {
+    pub fn learn(&self, key: &str) {
+        let key = key.trim();
+        if key.is_empty() || self.knows(key) {
+            return;
+        }
+        let mut keys = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if keys.len() == KEYS_MAX {
+            keys.remove(0);
+        }
+        keys.push(key.into());
+    }
+
+    pub fn knows(&self, key: &str) -> bool {
+        self.keys().iter().any(|known| **known == *key)
+    }
+
+    /// Whether the bytes are a key, or hold one that is long enough to be told from an ordinary word.
+    pub fn is_in(&self, bytes: &[u8]) -> bool {
+        self.keys().iter().map(|key| key.as_bytes()).any(|key| {
+            bytes == key || (key.len() >= SCRUBBED_BYTES_MIN && bytes.windows(key.len()).any(|window| window == key))
+        })
+    }
+
+    /// The text without the keys that are in it.
+    pub fn scrub<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut clean = Cow::Borrowed(text);
+        for key in self.keys().iter().filter(|key| key.len() >= SCRUBBED_BYTES_MIN) {
+            if clean.contains(&**key) {
+                clean = Cow::Owned(clean.replace(&**key, MASK));
+            }
+        }
+        clean
+    }
+
+    /// The same for the beginning of a text that still grows: what may become a key is held back.
+    pub fn scrub_growing<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let clean = self.scrub(text);
+        let begun = |key: &Arc<str>| {
+            let starts = key.char_indices().map(|(at, _)| at).skip(1);
+            starts.filter(|at| clean.ends_with(&key[..*at])).max().unwrap_or(0)
+        };
+        let keys = self.keys();
+        let held = keys.iter().filter(|key| key.len() >= SCRUBBED_BYTES_MIN).map(begun).max().unwrap_or(0);
+        match held {
+            0 => clean,
+            held => Cow::Owned(clean[..clean.len() - held].to_owned()),
+        }
+    }
+
+    /// A call's outcome as it may be told and kept. What a file held is not kept for undoing where it holds a key.
+    pub fn scrub_outcome(&self, outcome: Outcome) -> Outcome {
+        Outcome {
+            parts: outcome.parts.into_iter().map(|part| self.scrub_part(part)).collect(),
+            edits: outcome.edits.into_iter().map(|edit| self.scrub_edit(edit)).collect(),
+            details: outcome.details.map(|details| match self.scrub(details.as_str()) {
+                Cow::Borrowed(_) => details,
+                Cow::Owned(clean) => Json::trusted(clean),
+            }),
+            ..outcome
+        }
+    }
+
+    pub fn scrub_part(&self, part: Part) -> Part {
+        match part {
+            Part::Text(text) => Part::Text(self.scrub_shared(text)),
+            Part::Image(image) => Part::Image(image),
+        }
+    }
+
+    /// What a person is asked about; questions are kept, too.
+    pub fn scrub_facts(&self, facts: &[Fact]) -> Arc<[Fact]> {
+        facts.iter().cloned().map(|fact| Fact { text: self.scrub_shared(fact.text), ..fact }).collect()
+    }
+
+    fn scrub_edit(&self, edit: FileEdit) -> FileEdit {
+        let kept = |snapshot: Snapshot| match snapshot {
+            Snapshot::Text(text) if matches!(self.scrub(&text), Cow::Owned(_)) => Snapshot::NotKept,
+            snapshot => snapshot,
+        };
+        FileEdit { path: edit.path, before: kept(edit.before), after: kept(edit.after) }
+    }
+
+    /// As it is, where there is nothing to take out.
+    pub fn scrub_shared(&self, text: Arc<str>) -> Arc<str> {
+        match self.scrub(&text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(clean) => clean.into(),
+        }
+    }
+
+    fn keys(&self) -> std::sync::RwLockReadGuard<'_, Vec<Arc<str>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: AsRef<str>> FromIterator<K> for Keyring {
+    fn from_iter<I: IntoIterator<Item = K>>(keys: I) -> Self {
+        let ring = Keyring::default();
+        keys.into_iter().for_each(|key| ring.learn(key.as_ref()));
+        ring
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyring({} keys)", self.keys().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring() -> Keyring {
+        Keyring::from_iter(["sk-canary-123456", "short", "clé-canary-789"])
+    }
+
+    #[test]
+    fn keys_are_taken_out_of_texts_and_short_ones_are_words() {
+        let ring = ring();
+        assert_eq!(ring.scrub("a sk-canary-123456 b sk-canary-123456, short"), "a *** b ***, short");
+        assert!(matches!(ring.scrub("nothing here"), Cow::Borrowed(_)));
+        assert!(!format!("{ring:?}").contains("canary"));
+    }
+
+    /// Whatever is told of a text that arrives piece by piece, no key can be put together from it.
+    #[test]
+    fn a_growing_text_never_shows_the_beginning_of_a_key() {
+        let ring = ring();
+        let whole = "out: sk-canary-123456 and clé-canary-789 sk-can end";
+        for (at, _) in whole.char_indices() {
+            let told = ring.scrub_growing(&whole[..at]);
+            assert!(!told.contains("canary") && !told.ends_with("sk-can"), "{told}");
+        }
+        assert_eq!(ring.scrub_growing(whole), "out: *** and *** sk-can end");
+    }
+
+    #[test]
+    fn of_too_many_the_oldest_is_forgotten() {
+        let ring = Keyring::from_iter((0..=KEYS_MAX).map(|at| format!("key-number-{at}-")));
+        assert!(!ring.knows("key-number-0-") && ring.knows("key-number-1-"));
+        assert!(ring.knows(&format!("key-number-{KEYS_MAX}-")));
+    }
+
+    #[test]
+    fn a_file_with_a_key_in_it_is_not_kept() {
+        let edit = FileEdit {
+            path: "a".into(),
+            before: Snapshot::Text("k = sk-canary-123456".into()),
+            after: Snapshot::Text("k = none".into()),
+        };
+        let outcome = ring().scrub_outcome(Outcome { edits: vec![edit], ..Outcome::text("x sk-canary-123456") });
+        assert_eq!(outcome.parts, [Part::text("x ***")]);
+        assert_eq!(
+            (&outcome.edits[0].before, &outcome.edits[0].after),
+            (&Snapshot::NotKept, &Snapshot::Text("k = none".into()))
+        );
+    }
+}
