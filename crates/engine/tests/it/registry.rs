@@ -400,7 +400,7 @@ struct Shaky(Front, std::sync::Mutex<&'static str>);
 
 impl Shaky {
     fn breaks_at(&self, place: &str) {
-        let broken = std::mem::replace(&mut *self.1.lock().unwrap(), "");
+        let broken = std::mem::take(&mut *self.1.lock().unwrap());
         if broken == place {
             panic!("a scripted panic of {place}");
         }
