@@ -155,8 +155,8 @@ impl Acp {
             | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Recovered { .. } => {}
+            | Body::BranchSummary { .. } => {}
+            Body::Recovered { text } => self.notice(at, NoticeLevel::Warning, text, out),
         }
     }
 

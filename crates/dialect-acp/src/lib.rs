@@ -140,7 +140,13 @@ impl Acp {
     }
 
     fn open(&self, which: Which) -> Open {
-        Open { mode: self.options.mode, gate: Some(Gate::Ladder), family: Some(Family::Canonical), ..Open::new(which) }
+        Open {
+            mode: self.options.mode,
+            gate: Some(Gate::Ladder),
+            family: Some(Family::Canonical),
+            controller: Some("acp".into()),
+            ..Open::new(which)
+        }
     }
 
     /// No new work; what runs is stopped.

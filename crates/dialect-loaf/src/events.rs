@@ -139,8 +139,8 @@ impl Loaf {
             | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Recovered { .. } => {}
+            | Body::BranchSummary { .. } => {}
+            Body::Recovered { text } => out.notes.push(text.to_string()),
         }
     }
 

@@ -205,6 +205,7 @@ impl Loaf {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             family: Some(Family::Loaf),
+            controller: Some("loaf".into()),
             // There is no question on this wire.
             answers: false,
             ..Open::new(which)

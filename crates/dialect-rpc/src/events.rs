@@ -21,7 +21,13 @@ impl Rpc {
             Came::On => {}
         }
         match event {
-            Event::Logged(entry) => self.compaction_logged(&entry.body, out),
+            Event::Logged(entry) => {
+                if let Body::Recovered { text } = &entry.body {
+                    // Hosts of this family have no word for it; people find it on stderr.
+                    out.notes.push(text.to_string());
+                }
+                self.compaction_logged(&entry.body, out);
+            }
             Event::CompactionStarted { reason } if *reason != CompactReason::Manual => {
                 Writer::event(&mut out.frames, "auto_compaction_start", |w| {
                     w.text("reason", compact_reason(*reason)).text("action", "context-full");

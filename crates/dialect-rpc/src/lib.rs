@@ -231,6 +231,7 @@ impl Rpc {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             family: Some(Family::Rpc),
+            controller: Some("rpc".into()),
             parent: self.parent.take(),
             ..Open::new(which)
         };

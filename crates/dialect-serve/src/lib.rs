@@ -144,6 +144,7 @@ impl Serve {
             mode: self.options.mode,
             gate: Some(Gate::Proxy),
             family: Some(Family::Serve),
+            controller: Some("serve".into()),
             ..Open::new(which)
         };
         self.send(at, Verb::Open(open), Why::Open, out);
@@ -376,8 +377,11 @@ impl Dialect for Serve {
             encode::event(&told.event, seat, &mut pen);
             if let Event::Logged(entry) = &told.event {
                 seat.observe(&entry.body);
-                if let Body::AskOpened(ask) = &entry.body {
-                    self.asked(at, ask, out);
+                match &entry.body {
+                    Body::AskOpened(ask) => self.asked(at, ask, out),
+                    // This wire has no word for it; people find it on stderr.
+                    Body::Recovered { text } => out.notes.push(text.to_string()),
+                    _ => {}
                 }
             } else if let Event::TurnLost(end) = &told.event {
                 seat.turns.ended(&end.turn);

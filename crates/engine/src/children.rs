@@ -273,8 +273,8 @@ impl Keeper {
     async fn begin(&mut self, task: ChildTask) {
         let (joined, _) = oneshot::channel();
         let outbox = self.outbox.clone();
-        let (resumed, answers, servers) = (false, false, Vec::new());
-        let join = Mail::Join { outbox, tag: Tag(0), after: None, resumed, answers, servers, joined };
+        let (resumed, answers, servers, controller) = (false, false, Vec::new(), None);
+        let join = Mail::Join { outbox, tag: Tag(0), after: None, resumed, answers, servers, controller, joined };
         let _ = self.child.mail.send(join).await;
         if let Some(title) = task.title {
             self.say(Tag(0), Verb::Set(Change::Title(title))).await;

@@ -30,6 +30,8 @@ pub(crate) struct Desk {
     /// Every session this peer is on.
     on: HashMap<SessionId, Handle>,
     current: Option<SessionId>,
+    /// What the log calls the peer; as it said last.
+    controller: Option<Arc<str>>,
     /// Whether the peer can answer questions; what it said last holds for every session it is moved to.
     answers: bool,
     /// What is under way, and what has to wait for it.
@@ -75,7 +77,7 @@ enum Step {
 impl Desk {
     pub(crate) fn new(shared: Arc<Shared>, outbox: Arc<Outbox>) -> Self {
         let (on, waiting) = (HashMap::new(), VecDeque::new());
-        Self { shared, outbox, on, current: None, answers: true, change: None, waiting }
+        Self { shared, outbox, on, current: None, controller: None, answers: true, change: None, waiting }
     }
 
     /// Runs until the peer lets go of its end.
@@ -174,6 +176,7 @@ impl Desk {
         let Command { tag, target, verb } = command;
         match verb {
             Verb::Open(open) => {
+                self.controller = open.controller.clone();
                 self.answers = open.answers;
                 self.begin(None, true, self.visit().open(tag, open));
             }
@@ -209,7 +212,8 @@ impl Desk {
     }
 
     fn visit(&self) -> Visit {
-        Visit { shared: self.shared.clone(), outbox: self.outbox.clone(), answers: self.answers }
+        let (shared, outbox, controller) = (self.shared.clone(), self.outbox.clone(), self.controller.clone());
+        Visit { shared, outbox, controller, answers: self.answers }
     }
 
     fn begin(&mut self, about: Option<SessionId>, moves: bool, done: impl Future<Output = Done> + Send + 'static) {

@@ -9,6 +9,7 @@ mod companions;
 mod desk;
 mod flow;
 mod fork;
+mod guard;
 mod history;
 mod images;
 pub mod lane;
@@ -42,6 +43,7 @@ pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
 
 use desk::Desk;
+use guard::{GuardedProvider, GuardedToolbox};
 use outbox::Outbox;
 use registry::{Handle, Registry};
 use session::Mail;
@@ -129,6 +131,11 @@ impl Drop for Peer {
 
 impl Engine {
     pub fn new(ports: Ports, config: Config) -> Self {
+        let ports = Ports {
+            provider: Arc::new(GuardedProvider(ports.provider)),
+            toolbox: Arc::new(GuardedToolbox(ports.toolbox)),
+            ..ports
+        };
         let shared = Shared {
             ports,
             defaults: config.defaults,

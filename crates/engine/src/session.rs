@@ -74,6 +74,8 @@ pub(crate) enum Mail {
         /// Whether the peer can answer questions.
         answers: bool,
         servers: Vec<ToolServer>,
+        /// What the log calls it.
+        controller: Option<Arc<str>>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
     },
@@ -125,6 +127,8 @@ pub(crate) struct Session {
     tools: Vec<Arc<dyn Tool>>,
     gadgets: Vec<Gadget>,
     host_tools: Vec<(PeerId, HostTool)>,
+    /// What the log calls those who are here.
+    controllers: HashMap<PeerId, Arc<str>>,
     beside: Beside,
     serving: Serving,
     servers: Servers,
@@ -243,6 +247,7 @@ impl Session {
             fallen: None,
             tools: seed.tools,
             host_tools: Vec::new(),
+            controllers: HashMap::new(),
             beside: Beside::default(),
             serving: Serving::default(),
             servers,

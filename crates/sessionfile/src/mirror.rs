@@ -34,6 +34,9 @@ const OUR_KINDS: [&str; 8] = [
     "thinking_level_change",
 ];
 
+/// Ends the name of a file that was kept when another format took its place.
+pub(crate) const OLD_VERSION: &str = "v1";
+
 /// Why a write did not happen.
 pub(crate) enum Trouble {
     /// Somebody else touched the file: everything has to be read again, from the log too.
@@ -187,7 +190,7 @@ impl Mirror {
         }
         if found.head.version < 2 {
             let migrated = migrate(&bytes, &found);
-            replace_keeping(&self.path, &tail::beside(&self.path, "v1"), &migrated)?;
+            replace_keeping(&self.path, &tail::beside(&self.path, OLD_VERSION), &migrated)?;
             following = Following::open(&self.path)?;
         }
         self.compare(&found);

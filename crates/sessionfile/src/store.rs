@@ -1,7 +1,7 @@
 //! A store whose sessions have files. Entries go to the inner store first; what it has taken is then written to the
 //! session's file, before anybody is told. The file may lag behind, never the store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +13,8 @@ use vocab::{
 
 use crate::find;
 use crate::head::{Head, VERSION, file_name};
-use crate::mirror::{Mirror, Trouble};
-use crate::{Models, Note};
+use crate::mirror::{Mirror, OLD_VERSION, Trouble};
+use crate::{Models, Note, tail};
 
 /// What a [`Mirrored`] is made of.
 pub struct Setup {
@@ -45,14 +45,44 @@ pub(crate) struct Shared {
     places: Mutex<Places>,
 }
 
+/// Sessions whose files we know. Those that are open are known in any case; of the others the oldest is forgotten, and
+/// looked for on the disk when it is wanted again.
+const PLACES_MAX: usize = 1024;
+
 struct Places {
     dir: PathBuf,
     /// Where the file of a session is or will be.
     paths: HashMap<SessionId, PathBuf>,
     parents: HashMap<SessionId, String>,
+    /// The keys of `paths`, oldest first.
+    known: VecDeque<SessionId>,
     mirrors: HashMap<SessionId, Arc<tokio::sync::Mutex<Mirror>>>,
     /// Sessions that work for a call of another one. They have no files: hosts would list them.
     children: HashSet<SessionId>,
+}
+
+impl Places {
+    fn remember(&mut self, session: &SessionId, path: PathBuf) {
+        if self.paths.insert(session.clone(), path).is_none() {
+            self.known.push_back(session.clone());
+        }
+        // Each is looked at once: where all are open, all are needed.
+        for _ in 0..self.known.len() {
+            if self.known.len() <= PLACES_MAX {
+                break;
+            }
+            let Some(oldest) = self.known.pop_front() else { break };
+            match self.mirrors.contains_key(&oldest) {
+                true => self.known.push_back(oldest),
+                false => self.drop_path(&oldest),
+            }
+        }
+    }
+
+    fn drop_path(&mut self, session: &SessionId) {
+        self.paths.remove(session);
+        self.parents.remove(session);
+    }
 }
 
 impl Mirrored {
@@ -61,6 +91,7 @@ impl Mirrored {
             dir: setup.dir.clone(),
             paths: HashMap::new(),
             parents: HashMap::new(),
+            known: VecDeque::new(),
             mirrors: HashMap::new(),
             children: HashSet::new(),
         };
@@ -90,7 +121,7 @@ impl Shared {
         {
             places.dir = parent.to_owned();
         }
-        places.paths.insert(session.clone(), path.to_owned());
+        places.remember(session, path.to_owned());
     }
 
     /// The session that a path was promised to before there was a file.
@@ -110,9 +141,9 @@ impl Shared {
     fn forget(&self, session: &SessionId) {
         let mut places = self.lock();
         places.children.remove(session);
-        places.paths.remove(session);
-        places.parents.remove(session);
         places.mirrors.remove(session);
+        places.known.retain(|known| known != session);
+        places.drop_path(session);
     }
 
     pub(crate) fn is_open(&self, session: &SessionId) -> bool {
@@ -128,7 +159,7 @@ impl Shared {
             places.dir.clone()
         };
         let path = find::named_after(&dir, session)?;
-        self.lock().paths.entry(session.clone()).or_insert(path.clone());
+        self.lock().remember(session, path.clone());
         Some(path)
     }
 
@@ -139,7 +170,7 @@ impl Shared {
         }
         let mut places = self.lock();
         let path = places.dir.join(file_name(created_ms, session));
-        places.paths.insert(session.clone(), path.clone());
+        places.remember(session, path.clone());
         path
     }
 
@@ -335,20 +366,30 @@ impl Store for Mirrored {
         Box::pin(async move {
             let entries = beginning.await.map(|page| page.entries).unwrap_or_default();
             let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Imported { .. }));
-            let is_gone = shared.setup.store.delete(&session).await?;
+            let deleted = shared.setup.store.delete(&session).await;
+            // A delete may have worked and leave something to be said.
+            let is_gone = match &deleted {
+                Ok(is_gone) => *is_gone,
+                Err(_) => !entries.is_empty() && matches!(shared.setup.store.summary(&session).await, Ok(None)),
+            };
             if is_gone
                 && !is_theirs
                 && let Some(path) = shared.known_path(&session)
                 && find::is_named_after(&path, &session)
-                && let Err(error) = std::fs::remove_file(&path)
-                && error.kind() != std::io::ErrorKind::NotFound
             {
-                shared.note(&format!("the session file {} could not be deleted: {error}", path.display()));
+                // With what was once cut off it, or stood in it before it was written anew.
+                for file in [path.clone(), tail::side_file(&path), tail::beside(&path, OLD_VERSION)] {
+                    if let Err(error) = std::fs::remove_file(&file)
+                        && error.kind() != std::io::ErrorKind::NotFound
+                    {
+                        shared.note(&format!("the session file {} could not be deleted: {error}", file.display()));
+                    }
+                }
             }
             if is_gone {
                 shared.forget(&session);
             }
-            Ok(is_gone)
+            deleted
         })
     }
 

@@ -132,7 +132,7 @@ mod tests {
         std::fs::write(home.path().join("locks/dead.lock"), "").unwrap();
         sweep(home.path());
         let left: Vec<_> = std::fs::read_dir(home.path().join("locks")).unwrap().map(|it| it.unwrap().path()).collect();
-        assert_eq!(left, [held.path.clone()]);
+        assert_eq!(left, std::slice::from_ref(&held.path));
         assert!(Lock::take(home.path(), &SessionId::from("alive")).unwrap().is_none());
     }
 

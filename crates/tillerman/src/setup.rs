@@ -48,6 +48,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         workspace: Some(workspace.clone()),
         model: basics.model.as_deref().map(Arc::from),
         mode: basics.mode,
+        controller: Some("terminal".into()),
         ..Open::new(which)
     };
     let agent_dir = agent::directory(&config::process_env, &home);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::{AskId, CallId, Json, Mode, Part, PeerId, Required, TurnId};
+use crate::{AskId, CallId, Json, Mode, Part, Required, TurnId};
 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ask {
@@ -145,7 +145,8 @@ pub enum Scope {
 pub enum AskEnd {
     Answered {
         answer: Answer,
-        by: Option<PeerId>,
+        /// The controller, in its own word ([`Open::controller`](crate::Open)); `None`: nobody, or one that gave none.
+        by: Option<Arc<str>>,
     },
     /// The turn was interrupted, or nobody can answer any more.
     Withdrawn,

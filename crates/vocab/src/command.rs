@@ -168,6 +168,8 @@ pub struct Open {
     pub mode: Option<Mode>,
     pub gate: Option<Gate>,
     pub family: Option<Family>,
+    /// What the log calls this controller: a word that means something to who reads it later.
+    pub controller: Option<Arc<str>>,
     /// What a new session is said to come from, in its opener's words.
     pub parent: Option<Arc<str>>,
     /// Whether this peer can answer questions. Where none can, nothing is asked: what a mode leaves open is denied.
@@ -187,6 +189,7 @@ impl Open {
             mode: None,
             gate: None,
             family: None,
+            controller: None,
             parent: None,
             answers: true,
             servers: Vec::new(),

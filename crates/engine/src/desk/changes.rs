@@ -27,6 +27,7 @@ const OPEN_TRIES: u32 = 3;
 pub(super) struct Visit {
     pub(super) shared: Arc<Shared>,
     pub(super) outbox: Arc<Outbox>,
+    pub(super) controller: Option<Arc<str>>,
     /// Whether the peer can answer questions.
     pub(super) answers: bool,
 }
@@ -85,7 +86,8 @@ impl Visit {
             }
             let (joined, answer) = oneshot::channel();
             let (outbox, after, servers) = (outbox.clone(), open.after, open.servers.clone());
-            let join = Mail::Join { outbox, tag, after, resumed, answers: open.answers, servers, joined };
+            let (answers, controller) = (open.answers, open.controller.clone());
+            let join = Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined };
             if handle.mail.send(join).await.is_err() {
                 continue;
             }
@@ -253,6 +255,7 @@ impl Visit {
         }
         open.gate = Some(from.gate);
         open.family = Some(from.family);
+        open.controller = self.controller.clone();
         open.answers = self.answers;
         let entered = self.enter_aside(&from.id, open).await.map_err(failed)?;
         let opened = &entered.opened;

@@ -64,6 +64,7 @@ impl Session {
         }
         let open = self.asks.remove(id).expect("it was just found");
         self.moved_at = Instant::now();
+        let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
         let end = AskEnd::Answered { answer: answer.clone(), by };
         let closed = self.ledger.log(Body::AskClosed { ask: id.clone(), end });
         match open.kind {

@@ -174,6 +174,7 @@ impl Session {
 
     pub(super) fn leave(&mut self, peer: PeerId) {
         self.ledger.leave(peer);
+        self.controllers.remove(&peer);
         self.catchers.retain(|catcher| catcher.outbox.peer != peer);
         // Nobody is left who could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);

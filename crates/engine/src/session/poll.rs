@@ -1,13 +1,12 @@
 //! What a session waits for, and the one place where it looks for what has come: commits first, then its mailbox, then
 //! whoever catches up, the running work, and the clocks.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, Page, PeerId, Served, Tag};
+use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelStream, Outcome, Page, PeerId, Served, Tag};
 
 use super::consult::Consulting;
 use super::errands::Order;
@@ -15,6 +14,7 @@ use super::intent::Intent;
 use super::jobs::{Finish, Job};
 use super::{Mail, STALL, Session};
 use crate::compaction::{Compacted, Trace};
+pub(super) use crate::guard::{client_failed, guarded};
 use crate::history::Said;
 use crate::outbox::Outbox;
 use crate::turn::Turn;
@@ -245,17 +245,4 @@ impl Session {
             },
         }
     }
-}
-
-pub(super) fn client_failed(text: &str) -> ModelEvent {
-    let fault = ModelFault::new(FaultKind::Internal, format!("the model client failed: {text}"));
-    ModelEvent::Failed(ModelFault { retryable: false, ..fault })
-}
-
-/// A panic in a tool or a client ends that call, not the session.
-pub(super) fn guarded<T>(poll: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| {
-        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "panicked".to_owned())
-    })
 }

@@ -15,11 +15,12 @@ impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
         let Some(mail) = self.keep_in_order(mail) else { return };
         match mail {
-            Mail::Join { outbox, tag, after, resumed, answers, servers, joined } => {
+            Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
                     self.can_answer(peer, answers);
+                    self.controllers.extend(controller.map(|name| (peer, name)));
                     self.start_servers(peer, servers);
                 }
                 let _ = joined.send(is_on);

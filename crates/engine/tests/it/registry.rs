@@ -394,3 +394,86 @@ async fn a_fork_that_cannot_be_written_gives_its_lease_back() {
     assert_eq!(actor.reply(fork).await.unwrap_err().kind, FaultKind::Store);
     assert_eq!(store.leases.load(Ordering::Relaxed), before);
 }
+
+/// A client that panics where it is told to.
+struct Shaky(Front, std::sync::Mutex<&'static str>);
+
+impl Shaky {
+    fn breaks_at(&self, place: &str) {
+        let broken = std::mem::take(&mut *self.1.lock().unwrap());
+        if broken == place {
+            panic!("a scripted panic of {place}");
+        }
+        *self.1.lock().unwrap() = broken;
+    }
+}
+
+struct ShakyFront(Arc<Shaky>);
+
+impl Provider for ShakyFront {
+    fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
+        self.0.breaks_at("resolve");
+        self.0.0.resolve(slug)
+    }
+    fn models(&self) -> Later<'_, Result<Vec<ModelInfo>, Fault>> {
+        self.0.breaks_at("models");
+        self.0.0.models()
+    }
+    fn chat(&self, model: &ModelInfo) -> Result<Box<dyn Chat>, Fault> {
+        self.0.breaks_at("chat");
+        self.0.0.chat(model)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_panics_ends_what_it_was_asked_and_not_the_session() {
+    for place in ["resolve", "models", "chat"] {
+        let shaky = Arc::new(Shaky(Front(Player::new([])), std::sync::Mutex::new("")));
+        let provider = Arc::new(ShakyFront(shaky.clone()));
+        let stage = stage_with(&Player::new([]), |options| options.provider = provider);
+        let mut actor = stage.open().await;
+        actor.prompt("first").await;
+        actor.turn_end().await;
+        actor.forget();
+        *shaky.1.lock().unwrap() = place;
+        let asked = actor.send(Verb::Models).await;
+        assert_eq!(actor.reply(asked).await.is_err(), place == "models", "{place}");
+        let chosen = actor.send(Verb::Set(Change::Model("m2".into()))).await;
+        let _ = actor.reply(chosen).await;
+        let prompt = actor.prompt("second").await;
+        if actor.reply(prompt).await.is_ok() {
+            actor.turn_end().await;
+        }
+        actor.settle().await;
+        assert!(!actor.told.iter().any(|told| matches!(told.event, Event::Gone { .. })), "{place}: it lives");
+        assert_eq!(*shaky.1.lock().unwrap(), "", "{place} was asked");
+        let chosen = actor.send(Verb::Set(Change::Model("m1".into()))).await;
+        actor.reply(chosen).await.unwrap();
+        actor.forget();
+        actor.prompt("third").await;
+        assert_eq!(actor.turn_end().await.stop, Stop::EndTurn, "{place}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_log_says_which_controller_answered() {
+    let player = Player::new([calls(&[("change", "{}")]), calls(&[("danger", "{}")])]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let (mut left, mut right) = (stage.actor(), stage.actor());
+    left.open(Open { controller: Some("serve".into()), ..named("x") }).await.unwrap();
+    right.open(Open { controller: Some("an editor".into()), ..named("x") }).await.unwrap();
+    left.prompt("go").await;
+    let ask = right.ask().await;
+    let tag = right.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
+    right.reply(tag).await.unwrap();
+    let is_second = |ask: &Ask| matches!(&ask.kind, AskKind::Permission(it) if &*it.tool == "danger");
+    let asked = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::AskOpened(ask) if is_second(ask)));
+    let Event::Logged(entry) = left.until(asked).await else { panic!("a question") };
+    let Body::AskOpened(ask) = entry.body.clone() else { panic!("a question") };
+    let tag = left.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
+    left.reply(tag).await.unwrap();
+    left.turn_end().await;
+    let log = log_of(&stage, "x").await;
+    let (first, second) = (log.find("by an editor").unwrap(), log.find("by serve").unwrap());
+    assert!(first < second, "{log}");
+}

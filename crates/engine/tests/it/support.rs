@@ -346,7 +346,9 @@ pub(crate) fn line(body: &Body) -> String {
             other => format!("  {} {other:?}", ask.id),
         },
         Body::AskClosed { ask, end } => match end {
-            AskEnd::Answered { answer, by } => format!("  {ask} answered {answer:?} by {:?}", by.map(|peer| peer.0)),
+            AskEnd::Answered { answer, by } => {
+                format!("  {ask} answered {answer:?} by {}", by.as_deref().unwrap_or("nobody"))
+            }
             AskEnd::Withdrawn => format!("  {ask} withdrawn"),
         },
         Body::Queued(item) => format!("  {} waits ({:?}): {}", item.id, item.delivery, parts(&item.parts)),

@@ -72,7 +72,7 @@ async fn an_allowed_tool_runs() {
           assistant:  [c1 change] (ToolUse)
           c1 change starts
           ask1 may change run?
-          ask1 answered Allow(Once) by Some(1)
+          ask1 answered Allow(Once) by a tester
           c1 Ran: done
           assistant: changed (Stop)
         t1 ended: EndTurn, 1 rounds
@@ -95,7 +95,7 @@ async fn deny_keeps_the_turn_going() {
           assistant:  [c1 change] (ToolUse)
           c1 change starts
           ask1 may change run?
-          ask1 answered Deny(Some("not today")) by Some(1)
+          ask1 answered Deny(Some("not today")) by a tester
           c1 Denied: not today
           assistant: then not (Stop)
         t1 ended: EndTurn, 1 rounds
@@ -118,7 +118,7 @@ async fn a_denial_without_a_reason_has_a_fixed_text() {
           assistant:  [c1 change] (ToolUse)
           c1 change starts
           ask1 may change run?
-          ask1 answered Deny(None) by Some(1)
+          ask1 answered Deny(None) by a tester
           c1 Denied: denied by remote controller
           assistant: then not (Stop)
         t1 ended: EndTurn, 1 rounds
@@ -329,7 +329,7 @@ async fn a_remembered_allow_is_not_asked_again_and_covers_one_command_only() {
           assistant:  [c1 danger] (ToolUse)
           c1 danger starts
           ask1 may danger run?
-          ask1 answered Allow(Session) by Some(1)
+          ask1 answered Allow(Session) by a tester
           c1 Ran: done
           assistant:  [c1_2 danger] (ToolUse)
           c1_2 danger starts
@@ -337,7 +337,7 @@ async fn a_remembered_allow_is_not_asked_again_and_covers_one_command_only() {
           assistant:  [c1_3 danger] (ToolUse)
           c1_3 danger starts
           ask2 may danger run?
-          ask2 answered Deny(None) by Some(1)
+          ask2 answered Deny(None) by a tester
           c1_3 Denied: denied by remote controller
           assistant: ok (Stop)
         t1 ended: EndTurn, 3 rounds

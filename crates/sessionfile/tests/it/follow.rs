@@ -1,5 +1,7 @@
 //! The file follows the log.
 
+use std::path::PathBuf;
+
 use std::os::unix::fs::PermissionsExt;
 
 use vocab::*;
@@ -245,8 +247,10 @@ async fn a_deleted_session_takes_its_file_along() {
     talk.log(vec![opened(), user("a"), says("1")]).await;
     let path = talk.file();
     talk.end().await;
+    let torn = PathBuf::from(format!("{}.torn", path.display()));
+    std::fs::write(&torn, "{\"what was cut").unwrap();
     assert!(process.delete(&ID.into()).await.unwrap());
-    assert!(!path.exists());
+    assert!(!path.exists() && !torn.exists());
 }
 
 /// The writer is killed at any moment: what it leaves is a whole file, a torn tail that is mended, or none.

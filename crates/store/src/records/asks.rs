@@ -181,8 +181,25 @@ impl From<AskKind> for vocab::AskKind {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AskEnd {
-    Answered { answer: Answer, by: Option<u64> },
+    Answered { answer: Answer, by: Option<By> },
     Withdrawn,
+}
+
+/// Logs of the first version have the number of a connection, which names nobody.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum By {
+    Controller(Arc<str>),
+    Number(u64),
+}
+
+impl By {
+    fn name(self) -> Option<Arc<str>> {
+        match self {
+            By::Controller(name) => Some(name),
+            By::Number(_) => None,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -200,7 +217,7 @@ impl From<&vocab::AskEnd> for AskEnd {
     fn from(end: &vocab::AskEnd) -> Self {
         match end {
             vocab::AskEnd::Answered { answer, by } => {
-                AskEnd::Answered { answer: answer.into(), by: by.map(|peer| peer.0) }
+                AskEnd::Answered { answer: answer.into(), by: by.clone().map(By::Controller) }
             }
             vocab::AskEnd::Withdrawn => AskEnd::Withdrawn,
         }
@@ -209,7 +226,7 @@ impl From<&vocab::AskEnd> for AskEnd {
 impl From<AskEnd> for vocab::AskEnd {
     fn from(end: AskEnd) -> Self {
         match end {
-            AskEnd::Answered { answer, by } => Self::Answered { answer: answer.into(), by: by.map(vocab::PeerId) },
+            AskEnd::Answered { answer, by } => Self::Answered { answer: answer.into(), by: by.and_then(By::name) },
             AskEnd::Withdrawn => Self::Withdrawn,
         }
     }

@@ -285,7 +285,7 @@ fn asks() -> Vec<Body> {
         Answer::Dismissed,
     ];
     let closed = |end| Body::AskClosed { ask: AskId::from("a1"), end };
-    all.extend(answers.into_iter().map(|answer| closed(AskEnd::Answered { answer, by: Some(PeerId(u64::MAX)) })));
+    all.extend(answers.into_iter().map(|answer| closed(AskEnd::Answered { answer, by: Some("serve".into()) })));
     all.push(closed(AskEnd::Answered { answer: Answer::Dismissed, by: None }));
     all.push(closed(AskEnd::Withdrawn));
     all

@@ -39,6 +39,9 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
         SessionsVerb::Show { session, json } => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
+            if let Some(text) = &page.recovered {
+                host::note(text);
+            }
             exactly(&show::render(&summary, &page.entries, json))?;
             Ok(0)
         }

@@ -361,3 +361,28 @@ fn extensions_are_there_before_the_first_command_and_gone_with_us() {
     let mut host = Host::start(&place, &["rpc", "--no-extensions"]);
     assert_eq!(host.ask(json!({"type": "get_commands"}))["data"]["commands"], json!([]));
 }
+
+#[test]
+fn a_damaged_end_of_the_log_is_said_and_is_in_the_log_whatever_is_asked_first() {
+    let place = place("", "").env("TILLERMAN_MODEL", "tour");
+    let mut host = Host::start(&place, &["rpc"]);
+    host.prompt("hello");
+    host.close();
+    place.run(&["sessions", "rename", "latest", "MARMALADE"]).ok();
+    let database = place.home().join("sessions.db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    let record = b"\"MARMALADE\"";
+    let at = bytes.windows(record.len()).position(|it| it == record).expect("the newest record");
+    bytes[at + 1] = b'm';
+    std::fs::write(&database, bytes).unwrap();
+
+    let mut host = Host::start(&place, &["rpc", "--continue"]);
+    assert_eq!(host.ask(json!({ "type": "get_messages" }))["success"], true);
+    host.prompt("and on");
+    let (code, err, _) = host.close();
+    assert_eq!(code, Some(0));
+    assert!(err.contains("was damaged: the log was cut back to entry"), "{err}");
+    let shown = place.run(&["sessions", "show", "latest"]).ok();
+    assert_eq!(shown.matches("was damaged: the log was cut back to entry").count(), 1, "{shown}");
+    assert!(shown.contains("and on"), "{shown}");
+}

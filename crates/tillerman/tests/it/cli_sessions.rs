@@ -80,3 +80,44 @@ fn deleting_needs_a_yes_and_a_wrong_id_deletes_nothing() {
     place.run(&["sessions", "delete", "--yes", &id]).ok();
     assert_eq!(place.run(&["sessions", "list"]).ok(), "no saved sessions\n");
 }
+
+#[test]
+fn a_new_name_does_not_make_an_old_session_the_latest() {
+    let place = talked();
+    let old = id_of(&place);
+    place.run(&["run", "say this one is newer"]).ok();
+    place.run(&["sessions", "rename", &old, "an old one"]).ok();
+    let shown = place.run(&["sessions", "show", "latest"]).ok();
+    assert!(shown.contains("this one is newer"), "{shown}");
+}
+
+/// Files below `place` that hold the text.
+fn holding(place: &std::path::Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(place).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(holding(&path, text));
+        } else if std::fs::read(&path).unwrap().windows(text.len()).any(|bytes| bytes == text.as_bytes()) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn nothing_of_a_deleted_session_is_left_in_the_data_directory() {
+    let place = talked();
+    // A prompt, a title, an export to its own place, and an output that is too long for a result.
+    let output = "call bash {\"command\":\"yes MARMALADE | head -c 3000000\"}";
+    place.run(&["run", "-y", &format!("say MARMALADE and {output}")]).ok();
+    let id = id_of(&place);
+    place.run(&["sessions", "rename", &id, "MARMALADE"]).ok();
+    place.run(&["sessions", "export", &id]).ok();
+    let kinds = holding(&place.home(), "MARMALADE");
+    assert!(kinds.iter().any(|it| it.contains("/exports/")), "{kinds:?}");
+    assert!(kinds.iter().any(|it| it.contains("/spill/")), "{kinds:?}");
+    place.run(&["sessions", "delete", "--yes", &id]).ok();
+    assert_eq!(holding(&place.home(), "MARMALADE"), [""; 0]);
+    assert!(place.run(&["sessions", "show", "latest"]).ok().contains("list the rust files"), "others are left alone");
+}
