@@ -14,6 +14,7 @@ use vocab::{
 
 use crate::commands::{self, Scope};
 use crate::history;
+use crate::intake::Intake;
 use crate::outbox::Outbox;
 use crate::session::Mail;
 use crate::{Handle, Shared};
@@ -40,8 +41,9 @@ impl Desk {
     }
 
     /// Runs until the peer lets go of its end.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
-        while let Some(command) = commands.recv().await {
+    pub(crate) async fn run(mut self, commands: mpsc::Receiver<Command>) {
+        let mut intake = Intake::new(commands, self.outbox.clone());
+        while let Some(command) = intake.next().await {
             self.handle(command).await;
         }
         self.outbox.close();
