@@ -2,8 +2,8 @@
 //! price. Whoever keeps a queue of them counts with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
-    Answer, Body, Consult, ConsultKind, Entry, Errand, ErrandKind, Event, Item, Notice, Part, Reply, Saved,
-    Snapshot, State, ToolSpec, Verb,
+    Answer, Body, Consult, ConsultKind, Entry, Errand, ErrandKind, Event, Item, Notice, Part, Reply, Saved, Snapshot,
+    State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
