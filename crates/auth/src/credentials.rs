@@ -169,6 +169,10 @@ impl CredentialFile {
         if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
             return Err(damaged(&path, "it is no file of credentials"));
         }
+        if let Some(why) = safefile::not_ours(&path) {
+            // Whoever can write it can have our prompts sent to an account of theirs.
+            return Err(damaged(&path, &why));
+        }
         if metadata.permissions().mode() & 0o077 != 0 {
             // Restored from a backup, perhaps. Somebody may have read it; from now on nobody does.
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).map_err(|error| cannot(&error))?;

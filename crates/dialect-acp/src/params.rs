@@ -189,7 +189,7 @@ fn server(value: &Value) -> Result<ToolServer, RpcError> {
         },
         Some(other) => return Err(wrong(&format!("servers of type {other} are not supported"))),
     };
-    Ok(ToolServer { name, way })
+    Ok(ToolServer { name, way, trust_hints: false })
 }
 
 /// A list of names and values; some clients send a map.

@@ -1,8 +1,6 @@
 //! What the engine tells unasked, in the order this wire promises.
 
-use vocab::{
-    Answer, AskKind, Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, PermissionAsk, Tag, Verb, parts_text,
-};
+use vocab::{Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, Tag, Verb, parts_text};
 use wire::Out;
 
 use crate::Loaf;
@@ -120,19 +118,10 @@ impl Loaf {
                 seat.finish(&mut pen, &mut scene, entry.seq, end);
                 self.swap_if_due(at, out);
             }
-            Body::AskOpened(ask) => {
-                let answer = match &ask.kind {
-                    AskKind::Permission(permission) => Answer::Deny(Some(denied(permission).into())),
-                    AskKind::HostCall { .. } => Answer::Deny(Some("this controller has no tools of its own".into())),
-                    AskKind::Select { .. }
-                    | AskKind::Confirm { .. }
-                    | AskKind::Input { .. }
-                    | AskKind::Editor { .. } => Answer::Dismissed,
-                };
-                self.tell_seat(at, Verb::Answer { ask: ask.id.clone(), answer }, Why::Nothing, out);
-            }
             Body::User { .. }
             | Body::Opened { .. }
+            // For somebody else's eyes: this wire has no questions.
+            | Body::AskOpened(_)
             | Body::AskClosed { .. }
             | Body::Queued(_)
             | Body::Moved { .. }
@@ -145,6 +134,8 @@ impl Loaf {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Label { .. }
@@ -166,10 +157,4 @@ impl Loaf {
             self.pen(out).fail(&call, &Problem::unknown_session(&seat.id));
         }
     }
-}
-
-/// Nobody can be asked on this wire, so what the mode leaves open is denied.
-fn denied(ask: &PermissionAsk) -> String {
-    let why = ask.reason.as_deref().map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("denied, because nobody can be asked in permission mode {}{why}", ask.active.as_str())
 }

@@ -205,6 +205,8 @@ impl Loaf {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
             family: Some(Family::Loaf),
+            // There is no question on this wire.
+            answers: false,
             ..Open::new(which)
         }
     }

@@ -1,6 +1,6 @@
 //! Tools that live with the host: what may be registered, in the words the family uses for what may not.
 
-use vocab::{Json, Part};
+use vocab::{Json, Part, Required};
 
 use crate::decode::{Content, HostTool};
 
@@ -39,6 +39,7 @@ pub(crate) fn register(tools: Vec<HostTool>) -> Result<Registered, String> {
                 name: name.as_str().into(),
                 description: description.into(),
                 schema: Json::trusted(schema.get()),
+                required: Required::DangerFullAccess,
             });
         }
         registered.names.push(name);

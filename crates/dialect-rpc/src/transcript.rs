@@ -257,6 +257,8 @@ impl Projector {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Recovered { .. } => None,
@@ -466,6 +468,8 @@ fn moves_time(body: &Body) -> bool {
         | Body::Shell(_)
         | Body::Todos { .. }
         | Body::Requested(_)
+        | Body::ShellStarted { .. }
+        | Body::Restored { .. }
         | Body::FellBack(_)
         | Body::Spent { .. }
         | Body::Label { .. }

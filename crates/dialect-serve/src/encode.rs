@@ -212,6 +212,8 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
         | Body::Todos { .. }
         | Body::Imported { .. }
         | Body::Requested(_)
+        | Body::ShellStarted { .. }
+        | Body::Restored { .. }
         | Body::Spent { .. }
         | Body::Label { .. }
         | Body::BranchSummary { .. } => {}

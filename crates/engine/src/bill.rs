@@ -6,7 +6,11 @@ use vocab::{Body, Entry, Prices, Usage};
 
 /// Usage by model. Its sum is what the store's summary of the same log has.
 #[derive(Default)]
-pub(crate) struct Bill(Vec<(Arc<str>, Usage)>);
+pub(crate) struct Bill {
+    used: Vec<(Arc<str>, Usage)>,
+    /// Turns that have ended.
+    pub(crate) turns: u64,
+}
 
 impl Bill {
     /// Of everything that has come to its end, undone or not: it was paid all the same.
@@ -20,11 +24,12 @@ impl Bill {
                 Body::Spent { turn: None, model, usage, .. } => bill.add(model, usage),
                 Body::Compacted(done) => bill.add(&done.model, &done.usage),
                 Body::TurnEnded(end) => {
+                    bill.turns += 1;
                     // Logs of older versions do not say which try cost what.
                     let rest = end.usage.less(&turn.total());
-                    let model = turn.0.last().map_or_else(|| "".into(), |(model, _)| model.clone());
+                    let model = turn.used.last().map_or_else(|| "".into(), |(model, _)| model.clone());
                     turn.add(&model, &rest);
-                    for (model, usage) in std::mem::take(&mut turn).0 {
+                    for (model, usage) in std::mem::take(&mut turn).used {
                         bill.add(&model, &usage);
                     }
                 }
@@ -38,20 +43,21 @@ impl Bill {
         if usage.context() == 0 {
             return;
         }
-        match self.0.iter_mut().find(|(known, _)| known == model) {
-            Some((_, sum)) => sum.add(usage),
-            None => self.0.push((model.clone(), *usage)),
-        }
+        let at = self.used.iter().position(|(known, _)| known == model).unwrap_or_else(|| {
+            self.used.push((model.clone(), Usage::default()));
+            self.used.len() - 1
+        });
+        self.used[at].1.add(usage);
     }
 
     pub(crate) fn total(&self) -> Usage {
         let mut total = Usage::default();
-        self.0.iter().for_each(|(_, usage)| total.add(usage));
+        self.used.iter().for_each(|(_, usage)| total.add(usage));
         total
     }
 
     /// In dollars. `None` as soon as one price is not known: a sum without it would be wrong.
     pub(crate) fn cost(&self, prices: impl Fn(&str) -> Option<Prices>) -> Option<f64> {
-        self.0.iter().map(|(model, usage)| Some(prices(model)?.cost(usage))).sum()
+        self.used.iter().map(|(model, usage)| Some(prices(model)?.cost(usage))).sum()
     }
 }

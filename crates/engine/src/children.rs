@@ -16,9 +16,10 @@ use vocab::{
     Verb,
 };
 
+use crate::Shared;
 use crate::outbox::{Outbox, Slow};
+use crate::registry::Handle;
 use crate::session::Mail;
-use crate::{Handle, Shared};
 
 /// Children of one session at the same time; another one is refused.
 const CHILDREN_MAX: u32 = 4;
@@ -173,7 +174,7 @@ impl Parent {
             served: self.inherited.served.clone(),
             errands: self.inherited.errands.clone(),
         };
-        let child = self.shared.start_child(settings, inherited)?;
+        let child = self.shared.start_child(settings, inherited).await?;
         let keeper = Keeper {
             outbox: Outbox::new(self.shared.mint_peer(), Slow::Wait),
             child,
@@ -272,7 +273,8 @@ impl Keeper {
     async fn begin(&mut self, task: ChildTask) {
         let (joined, _) = oneshot::channel();
         let outbox = self.outbox.clone();
-        let join = Mail::Join { outbox, tag: Tag(0), after: None, resumed: false, servers: Vec::new(), joined };
+        let (resumed, answers, servers) = (false, false, Vec::new());
+        let join = Mail::Join { outbox, tag: Tag(0), after: None, resumed, answers, servers, joined };
         let _ = self.child.mail.send(join).await;
         if let Some(title) = task.title {
             self.say(Tag(0), Verb::Set(Change::Title(title))).await;

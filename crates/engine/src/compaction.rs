@@ -24,17 +24,20 @@ const INPUT_PCT: u64 = 60;
 
 /// Whether the next call should be preceded by a compaction.
 pub(crate) fn is_due(policy: &CompactionPolicy, context_tokens: u64, window: u64) -> bool {
-    policy.auto && window > 0 && context_tokens * 100 >= window * u64::from(policy.threshold_pct)
+    policy.auto && window > 0 && {
+        // In 128 bits: a server's count, and a window somebody wrote down, may be any number.
+        u128::from(context_tokens) * 100 >= u128::from(window) * u128::from(policy.threshold_pct)
+    }
 }
 
 /// Index of the first message to keep: a user message, so that the cut falls on a turn border. `None` when nothing
 /// lies before it.
 pub(crate) fn cut(marks: &[Mark], policy: &CompactionPolicy, window: u64) -> Option<usize> {
-    let keep_tokens = window * u64::from(policy.keep_pct) / 100;
-    let mut tokens = 0;
+    let keep_tokens = u128::from(window) * u128::from(policy.keep_pct) / 100;
+    let mut tokens = 0u128;
     let mut at = None;
     for (index, mark) in marks.iter().enumerate().rev() {
-        tokens += estimate_tokens(mark.bytes);
+        tokens += u128::from(estimate_tokens(mark.bytes));
         if mark.kind != MarkKind::User {
             continue;
         }
@@ -127,7 +130,7 @@ impl Job {
         let mut entries = self.store.read(&self.session, 0, usize::MAX).await?.entries;
         entries.retain(|entry| entry.seq <= self.upto);
         let branch = Branch::read(&entries);
-        let budget = self.model.context_window as usize * vocab::CHARS_PER_TOKEN * INPUT_PCT as usize / 100;
+        let budget = input_budget(self.model.context_window);
         let earlier_from = branch.compaction.as_ref().map_or(0, |earlier| earlier.first_kept);
         let old: Vec<&Said> =
             branch.messages.iter().filter(|said| said.seq >= earlier_from && said.seq < self.first_kept).collect();
@@ -190,6 +193,12 @@ impl Job {
         let usage = self.trace.left().usage.take().unwrap_or_default();
         Ok((summary, usage))
     }
+}
+
+/// Bytes of text that a summary may be made of.
+fn input_budget(window: u64) -> usize {
+    let bytes = u128::from(window) * vocab::CHARS_PER_TOKEN as u128 * u128::from(INPUT_PCT) / 100;
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// The newest messages whose text fits; starts at a user message, because a reply or a result alone is no beginning.

@@ -94,7 +94,7 @@ impl Shared {
     }
 
     fn handles(&self) -> Vec<Handle> {
-        self.lock().values().cloned().collect()
+        self.registry.live()
     }
 
     /// Tells the controllers of every session, or keeps it until there is one.
@@ -220,7 +220,7 @@ async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::R
                 continue;
             }
         };
-        let handle = shared.lock().get(&id).cloned();
+        let handle = shared.registry.get(&id);
         let sent = match handle {
             Some(handle) => handle.mail.send(Mail::Verb { outbox: outbox.clone(), tag, verb }).await.is_ok(),
             None => false,

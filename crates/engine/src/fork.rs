@@ -77,8 +77,8 @@ impl Copy {
     fn body_of(&self, entry: &Entry) -> Option<Body> {
         Some(match &entry.body {
             Body::Opened { .. } | Body::Moved { .. } | Body::Title { .. } => return None,
-            // Whoever asked a model keeps the record of it.
-            Body::Requested(_) => return None,
+            // Whoever asked a model, ran a command or put files back keeps the record of it.
+            Body::Requested(_) | Body::ShellStarted { .. } | Body::Restored { .. } => return None,
             Body::Queued(_) | Body::Settled { .. } | Body::AskOpened(_) | Body::AskClosed { .. } => return None,
             Body::Compacted(compaction) => {
                 let mut compaction = compaction.clone();

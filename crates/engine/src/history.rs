@@ -5,14 +5,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{
-    Ask, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, Item, Message, Part, Shell, TodoPhase,
-    TurnId, Usage, estimate_tokens,
+    Ask, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, FileEdit, Item, Message, Part, Shell,
+    TodoPhase, TurnId, Usage, estimate_tokens,
 };
 
 use crate::turn::synthetic;
 
 /// What a result says when the process died before the tool could answer.
 const LOST: &str = "no result: the process ended while this call was running; check what it did before trying again";
+
+/// The same for a command of the user's.
+const LOST_SHELL: &str = "no output: the process ended while this command was running; check what it did";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MarkKind {
@@ -147,7 +150,7 @@ impl History {
     /// The provider's last count, corrected by what came after it.
     pub(crate) fn context_tokens(&self) -> u64 {
         let since = self.chat.bytes().saturating_sub(self.reported_bytes);
-        self.reported + estimate_tokens(since)
+        self.reported.saturating_add(estimate_tokens(since))
     }
     /// The provider's last count alone.
     pub(crate) fn reported_tokens(&self) -> u64 {
@@ -278,12 +281,15 @@ pub(crate) struct Branch {
     pub(crate) open_usage: Usage,
     pub(crate) open_asks: Vec<Ask>,
     pub(crate) waiting: Vec<Item>,
-    pub(crate) last_seq: u64,
     /// Gadgets that were switched off, when any ever was.
     pub(crate) gadgets_off: Option<Vec<Arc<str>>>,
     /// The thinking level, when the log ever said one.
     pub(crate) thinking: Option<Option<Arc<str>>>,
     pub(crate) todos: Vec<TodoPhase>,
+    /// Commands of the user's that were begun and did not end.
+    pub(crate) open_shells: Vec<(Arc<str>, bool)>,
+    /// Files that an undo may not have put back: it is the last thing in the log.
+    pub(crate) unrestored: Vec<Arc<str>>,
 }
 
 impl Branch {
@@ -295,7 +301,7 @@ impl Branch {
     /// reply that made the call, wherever they stand in the log: a result recorded by a later repair must not come
     /// after messages that the model has seen since.
     pub(crate) fn read(entries: &[Arc<Entry>]) -> Branch {
-        let mut branch = Branch { last_seq: entries.last().map_or(0, |entry| entry.seq), ..Branch::default() };
+        let mut branch = Branch::default();
         let path = active_path(entries);
         let mut results: HashMap<(TurnId, CallId), &CallResult> = HashMap::new();
         for entry in &path {
@@ -308,6 +314,14 @@ impl Branch {
         }
         for entry in entries {
             branch.follow(entry);
+        }
+        if let Some((Entry { body: Body::Moved { to }, .. }, left)) =
+            entries.split_last().map(|(it, left)| (&**it, left))
+        {
+            let mut files: Vec<Arc<str>> = edits_after(left, *to).into_iter().map(|edit| edit.path).collect();
+            files.sort();
+            files.dedup();
+            branch.unrestored = files;
         }
         branch
     }
@@ -327,6 +341,13 @@ impl Branch {
             Body::AskOpened(ask) => self.open_asks.push(ask.clone()),
             Body::AskClosed { ask, .. } => self.open_asks.retain(|open| open.id != *ask),
             Body::Thinking { level } => self.thinking = Some(level.clone()),
+            Body::ShellStarted { command, aside } => self.open_shells.push((command.clone(), *aside)),
+            Body::Shell(shell) => {
+                let is_it = |(command, aside): &(Arc<str>, bool)| *command == shell.command && *aside == shell.aside;
+                if let Some(at) = self.open_shells.iter().position(is_it) {
+                    self.open_shells.remove(at);
+                }
+            }
             Body::Queued(item) => self.waiting.push(item.clone()),
             Body::Settled { item, .. } => self.waiting.retain(|waiting| waiting.id != *item),
             _ => {}
@@ -373,6 +394,8 @@ impl Branch {
             | Body::CallStarted { .. }
             | Body::Opened { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Retrying { .. }
             | Body::FellBack(_)
             | Body::Spent { .. }
@@ -389,10 +412,35 @@ impl Branch {
     }
 }
 
+/// What is said of a command that was running when the process ended.
+pub(crate) fn lost_shell(command: Arc<str>, aside: bool) -> Shell {
+    Shell {
+        command,
+        output: LOST_SHELL.into(),
+        exit_code: None,
+        cancelled: true,
+        truncated: false,
+        total_lines: 1,
+        total_bytes: LOST_SHELL.len() as u64,
+        spilled: None,
+        aside,
+    }
+}
+
 /// What a call gets that was running when the process ended.
 pub(crate) fn lost_result(call: &Call) -> CallResult {
     let tool = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
     synthetic(call.id.clone(), tool, CallEnd::Lost, LOST)
+}
+
+/// The edits of calls on the active branch whose entry comes after `after`, oldest first.
+pub(crate) fn edits_after(entries: &[Arc<Entry>], after: u64) -> Vec<FileEdit> {
+    let path = active_path(entries);
+    let edits = path.iter().filter(|entry| entry.seq > after).filter_map(|entry| match &entry.body {
+        Body::CallEnded { result, .. } => Some(result.edits.clone()),
+        _ => None,
+    });
+    edits.flatten().collect()
 }
 
 /// Entries from the root to the newest one, along the parents.

@@ -10,9 +10,9 @@ pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 const FORMATS: &[(&str, &str)] =
     &[("image/png", "iVBORw0KGgo"), ("image/jpeg", "/9j/"), ("image/gif", "R0lGOD"), ("image/webp", "UklGR")];
 
-/// What a prompt brings. A model that takes no pictures is the provider's business: it is told that there was one.
-pub(crate) async fn taken(mut parts: Vec<Part>, fit: FitPicture) -> Result<Vec<Part>, Fault> {
-    check(&parts)?;
+/// What a prompt brings, checked before. A model that takes no pictures is the provider's business: it is told that there
+/// was one.
+pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitPicture) -> Result<Vec<Part>, Fault> {
     for part in &mut parts {
         if let Part::Image(image) = part {
             *image = fit(image.clone()).await.map_err(|why| Fault::new(FaultKind::Invalid, why))?;
@@ -37,7 +37,7 @@ pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitPicture) -> Later<'st
     })
 }
 
-fn check(parts: &[Part]) -> Result<(), Fault> {
+pub(crate) fn check(parts: &[Part]) -> Result<(), Fault> {
     for part in parts {
         if let Part::Image(image) = part {
             check_one(image)?;
@@ -112,8 +112,8 @@ mod tests {
     #[tokio::test]
     async fn pictures_of_a_prompt_are_fitted_or_refuse_it() {
         let parts = vec![jpeg("/9j/4AAQ"), Part::text("look")];
-        assert_eq!(taken(parts, halved).await, Ok(vec![jpeg("/9j/"), Part::text("look")]));
-        let fault = taken(vec![jpeg("/9j/bad")], halved).await.unwrap_err();
+        assert_eq!(fitted(parts, halved).await, Ok(vec![jpeg("/9j/"), Part::text("look")]));
+        let fault = fitted(vec![jpeg("/9j/bad")], halved).await.unwrap_err();
         assert_eq!((fault.kind, &*fault.message), (FaultKind::Invalid, "the picture cannot be read"));
     }
 

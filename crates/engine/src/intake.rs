@@ -2,7 +2,6 @@
 //! for room in its outbox; what it says to stop or to answer something is heard all the same.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -25,22 +24,21 @@ pub(crate) struct Intake {
     next: VecDeque<Command>,
     held: VecDeque<Command>,
     held_bytes: usize,
-    closed: bool,
 }
 
 impl Intake {
     pub(crate) fn new(commands: mpsc::Receiver<Command>, outbox: Arc<Outbox>) -> Self {
-        Self { commands, outbox, next: VecDeque::new(), held: VecDeque::new(), held_bytes: 0, closed: false }
+        Self { commands, outbox, next: VecDeque::new(), held: VecDeque::new(), held_bytes: 0 }
     }
 
     /// The next command to carry out; `None` when the peer has let go of its end.
-    pub(crate) async fn next(&mut self) -> Option<Command> {
-        poll_fn(|context| self.poll_next(context)).await
-    }
-
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Command>> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Command>> {
         loop {
             if let Some(command) = self.next.pop_front() {
+                return Poll::Ready(Some(command));
+            }
+            // Nobody overtakes what need not wait.
+            if let Poll::Ready(command) = self.poll_held(context) {
                 return Poll::Ready(Some(command));
             }
             match self.commands.poll_recv(context) {
@@ -49,23 +47,16 @@ impl Intake {
                     self.held_bytes += cost::verb(&command.verb);
                     self.held.push_back(command);
                 }
-                Poll::Ready(None) if !self.closed => {
-                    self.closed = true;
-                    self.release_small();
-                }
+                // Nothing is kept for who is gone, so nothing has to wait.
+                Poll::Ready(None) if !self.held.is_empty() => self.next.append(&mut self.held),
                 Poll::Ready(None) => return Poll::Ready(None),
-                Poll::Pending => return self.poll_held(context),
+                Poll::Pending => return Poll::Pending,
             }
         }
     }
 
     /// What was said before it and costs little goes along: who says "this" and then "stop" means to stop this.
     fn let_pass(&mut self, command: Command) {
-        self.release_small();
-        self.next.push_back(command);
-    }
-
-    fn release_small(&mut self) {
         for command in std::mem::take(&mut self.held) {
             match is_costly(&command.verb) {
                 true => self.held.push_back(command),
@@ -75,17 +66,18 @@ impl Intake {
                 }
             }
         }
+        self.next.push_back(command);
     }
 
-    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Option<Command>> {
+    fn poll_held(&mut self, context: &mut Context<'_>) -> Poll<Command> {
         let Some(first) = self.held.front() else { return Poll::Pending };
         let costly = is_costly(&first.verb).then_some(first.tag);
         let is_full = self.held.len() > HELD_MAX || self.held_bytes > HELD_BYTES_MAX;
         if !is_full && self.outbox.poll_turn(context, costly).is_pending() {
             return Poll::Pending;
         }
-        let first = self.held.pop_front();
-        self.held_bytes -= first.as_ref().map_or(0, |command| cost::verb(&command.verb));
+        let Some(first) = self.held.pop_front() else { return Poll::Pending };
+        self.held_bytes = self.held_bytes.saturating_sub(cost::verb(&first.verb));
         Poll::Ready(first)
     }
 }
@@ -109,8 +101,7 @@ fn is_urgent(verb: &Verb) -> bool {
 fn is_costly(verb: &Verb) -> bool {
     matches!(
         verb,
-        Verb::Open(_)
-            | Verb::Read { .. }
+        Verb::Read { .. }
             | Verb::Recall(_)
             | Verb::Inspect
             | Verb::Models

@@ -304,6 +304,11 @@ impl Lane {
         late
     }
 
+    /// Whether restored items wait for a message.
+    pub fn rests(&self) -> bool {
+        self.resting
+    }
+
     /// Starts restored items without waiting for a message.
     pub fn release(&mut self, now_ms: i64) -> Vec<Act> {
         self.resting = false;

@@ -11,7 +11,13 @@ use vocab::{
     Told, TurnId,
 };
 
+use crate::flow;
+use crate::logged::Logged;
 use crate::outbox::{OUTBOX_BYTES_MAX, Outbox};
+
+/// Appends of one session that are under way. What is logged meanwhile waits and goes out together, so a slow disk gets
+/// fewer and larger appends.
+const COMMITS_MAX: usize = 16;
 
 /// Something to tell, in order.
 pub(crate) enum Outgoing {
@@ -41,6 +47,8 @@ pub(crate) struct RolledBack {
     pub(crate) unsettled: bool,
     /// Who sent the items whose end is not in the log after all.
     pub(crate) senders: Vec<(ItemId, (PeerId, Tag))>,
+    /// There are such items.
+    pub(crate) reopened: bool,
 }
 
 pub(crate) struct Ledger {
@@ -57,12 +65,14 @@ pub(crate) struct Ledger {
     batch_synced: bool,
     commits: VecDeque<Commit>,
     held: VecDeque<Held>,
-    held_text_bytes: usize,
     /// Bytes of deltas among what is held.
     held_flow_bytes: usize,
     peers: Vec<Arc<Outbox>>,
     /// They hear what peers hear, and nobody waits for them or counts them. The flag: whether they want deltas.
     beside: Vec<(Arc<Outbox>, bool)>,
+    /// What the log says once everything on its way is written, and what it said as far as it was told.
+    logged: Logged,
+    told: Logged,
     /// The turn whose start was told and whose end was not.
     told_turn: Option<TurnId>,
     told_compaction: Option<CompactReason>,
@@ -91,14 +101,33 @@ impl Ledger {
             batch_synced: false,
             commits: VecDeque::new(),
             held: VecDeque::new(),
-            held_text_bytes: 0,
             held_flow_bytes: 0,
             peers: Vec::new(),
             beside: Vec::new(),
+            logged: Logged::default(),
+            told: Logged::default(),
             told_turn: None,
             told_compaction: None,
             unsettled: false,
         }
+    }
+
+    /// What the log says about the session, with everything that is on its way to the store.
+    pub(crate) fn logged(&self) -> &Logged {
+        &self.logged
+    }
+    /// As [`Ledger::logged`], as far as it is written.
+    pub(crate) fn logged_told(&self) -> &Logged {
+        &self.told
+    }
+    /// What was found in a log that was read back.
+    pub(crate) fn found(&mut self, logged: Logged) {
+        self.told = logged.clone();
+        self.logged = logged;
+    }
+    /// The turn that peers believe to be running.
+    pub(crate) fn told_turn(&self) -> Option<&TurnId> {
+        self.told_turn.as_ref()
     }
 
     pub(crate) fn last_seq(&self) -> u64 {
@@ -107,9 +136,15 @@ impl Ledger {
     pub(crate) fn committed(&self) -> u64 {
         self.committed
     }
-    /// Text deltas that were emitted but wait behind a commit.
-    pub(crate) fn held_text_bytes(&self) -> usize {
-        self.held_text_bytes
+    /// Deltas that were emitted but wait behind a commit.
+    pub(crate) fn held_flow(&self) -> flow::Held {
+        let mut flow = flow::Held::default();
+        for held in &self.held {
+            if let Outgoing::All(event) = &held.what {
+                flow.add(event);
+            }
+        }
+        flow
     }
     /// So much waits behind a commit that no more is pulled from the model; a slow disk must not fill the memory.
     pub(crate) fn is_congested(&self) -> bool {
@@ -117,9 +152,6 @@ impl Ledger {
     }
     pub(crate) fn is_settled(&self) -> bool {
         self.batch.is_empty() && self.commits.is_empty()
-    }
-    pub(crate) fn lease(&self) -> &Lease {
-        &self.lease
     }
     /// Entries of this seq and below were told to everybody.
     pub(crate) fn told(&self, seq: u64) -> bool {
@@ -144,15 +176,6 @@ impl Ledger {
         self.beside = companions;
     }
 
-    /// After a load found a shorter log than the summary promised, or a repair cut it.
-    pub(crate) fn rebase(&mut self, last_seq: u64) {
-        debug_assert!(self.is_settled());
-        self.last_seq = last_seq;
-        self.leaf = last_seq;
-        self.committed = last_seq;
-        self.committed_leaf = last_seq;
-    }
-
     /// Appends an entry; it is written with the next [`Ledger::flush`] and told once it is safe.
     pub(crate) fn log(&mut self, body: Body) -> Arc<Entry> {
         self.log_at(None, body)
@@ -167,6 +190,7 @@ impl Ledger {
         self.last_seq += 1;
         self.leaf = self.last_seq;
         self.batch_synced |= self.wants_sync(&body);
+        self.logged.take(&body);
         let at_ms = at_ms.unwrap_or_else(|| self.clock.now_ms());
         let entry = Arc::new(Entry { seq: self.last_seq, parent, at_ms, body });
         self.batch.push(entry.clone());
@@ -174,8 +198,14 @@ impl Ledger {
         entry
     }
 
-    /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, and what a user
-    /// did to the history.
+    /// What is logged since the last flush is on the disk before anything goes by it.
+    pub(crate) fn sync_batch(&mut self) {
+        self.batch_synced |= !self.batch.is_empty() && self.sync != SyncLevel::Off;
+    }
+
+    /// The points a controller relies on: prompt accepted, question answered, tool result, turn end, what a user did to
+    /// the history or to what waits, and every setting whose change is acknowledged: a mode that was made tighter must
+    /// not be the old one after a power cut.
     fn wants_sync(&self, body: &Body) -> bool {
         match self.sync {
             SyncLevel::Off => false,
@@ -187,9 +217,15 @@ impl Ledger {
                     | Body::CallEnded { .. }
                     | Body::TurnEnded(_)
                     | Body::Queued(_)
+                    | Body::Settled { .. }
                     | Body::Compacted(_)
                     | Body::Moved { .. }
+                    | Body::Model { .. }
+                    | Body::Mode { .. }
+                    | Body::Thinking { .. }
+                    | Body::Gadgets { .. }
                     | Body::Title { .. }
+                    | Body::ShellStarted { .. }
                     | Body::Shell(_)
                     | Body::Todos { .. }
             ),
@@ -198,7 +234,7 @@ impl Ledger {
 
     /// Hands what was logged since the last flush to the store. The order of flushes is the order on disk.
     pub(crate) fn flush(&mut self) {
-        if self.batch.is_empty() {
+        if self.batch.is_empty() || self.commits.len() >= COMMITS_MAX {
             return;
         }
         let batch = std::mem::take(&mut self.batch);
@@ -219,10 +255,17 @@ impl Ledger {
         if self.held.is_empty() {
             self.deliver(what);
         } else {
-            self.held_text_bytes += text_bytes(&what);
             self.held_flow_bytes += flow_bytes(&what);
             self.held.push_back(Held { need: 0, what });
         }
+    }
+
+    /// An answer to this waits behind a commit.
+    pub(crate) fn will_answer(&self, to: &Outbox, tag: Tag) -> bool {
+        self.held.iter().any(|held| match &held.what {
+            Outgoing::One(outbox, Event::Reply { tag: answered, .. }) => outbox.peer == to.peer && *answered == tag,
+            _ => false,
+        })
     }
 
     /// Ready when a commit ended.
@@ -242,7 +285,6 @@ impl Ledger {
     fn release(&mut self) {
         while self.held.front().is_some_and(|held| held.need <= self.committed) {
             let held = self.held.pop_front().expect("the front was just seen");
-            self.held_text_bytes -= text_bytes(&held.what);
             self.held_flow_bytes -= flow_bytes(&held.what);
             self.deliver(held.what);
         }
@@ -272,15 +314,18 @@ impl Ledger {
             Event::CompactionStarted { reason } => self.told_compaction = Some(*reason),
             Event::CompactionFailed { .. } => self.told_compaction = None,
             Event::Settled => self.unsettled = false,
-            Event::Logged(entry) => match &entry.body {
-                Body::TurnStarted { turn } => {
-                    self.told_turn = Some(turn.clone());
-                    self.unsettled = true;
+            Event::Logged(entry) => {
+                self.told.take(&entry.body);
+                match &entry.body {
+                    Body::TurnStarted { turn } => {
+                        self.told_turn = Some(turn.clone());
+                        self.unsettled = true;
+                    }
+                    Body::TurnEnded(_) => self.told_turn = None,
+                    Body::Compacted(_) => self.told_compaction = None,
+                    _ => {}
                 }
-                Body::TurnEnded(_) => self.told_turn = None,
-                Body::Compacted(_) => self.told_compaction = None,
-                _ => {}
-            },
+            }
             _ => {}
         }
     }
@@ -292,9 +337,9 @@ impl Ledger {
         self.commits.clear();
         self.last_seq = self.committed;
         self.leaf = self.committed_leaf;
-        self.held_text_bytes = 0;
+        self.logged = self.told.clone();
         self.held_flow_bytes = 0;
-        let mut senders = Vec::new();
+        let (mut senders, mut reopened) = (Vec::new(), false);
         for held in std::mem::take(&mut self.held) {
             match held.what {
                 Outgoing::One(to, Event::Reply { tag, .. }) => {
@@ -306,10 +351,12 @@ impl Ledger {
                 Outgoing::One(to, event @ Event::ErrandDropped { .. }) => {
                     to.push(Told { session: self.session.clone(), event });
                 }
+                Outgoing::All(Event::Logged(entry)) => reopened |= matches!(entry.body, Body::Settled { .. }),
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
         RolledBack {
+            reopened,
             told_turn: self.told_turn.take(),
             told_compaction: self.told_compaction.take(),
             unsettled: self.unsettled,
@@ -336,13 +383,6 @@ fn flow_bytes(what: &Outgoing) -> usize {
         Outgoing::All(Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. }) => {
             delta.len()
         }
-        _ => 0,
-    }
-}
-
-fn text_bytes(what: &Outgoing) -> usize {
-    match what {
-        Outgoing::All(Event::Text { delta, .. }) => delta.len(),
         _ => 0,
     }
 }

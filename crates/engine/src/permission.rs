@@ -1,6 +1,6 @@
 //! Who may do what. Pure: mode and requirement in, decision out.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{Gate, Mode, Required};
@@ -51,23 +51,29 @@ pub fn decide(gate: Gate, mode: Mode, required: Required) -> Decision {
     }
 }
 
-/// Answers that hold for the rest of the session.
+/// Answers that hold for the rest of the session, each with the entry that has it: an answer whose record is lost was
+/// never given.
 #[derive(Default)]
 pub(crate) struct Remembered {
-    allowed: HashSet<(Arc<str>, Required, Option<Arc<str>>)>,
+    allowed: HashMap<(Arc<str>, Required, Option<Arc<str>>), u64>,
 }
 
 /// Session-wide allows kept; a session that collects more is asked again.
 const REMEMBERED_MAX: usize = 256;
 
 impl Remembered {
-    pub(crate) fn allow(&mut self, tool: &Arc<str>, required: Required, input: &Arc<str>) {
+    /// `seq`: the entry of the answer.
+    pub(crate) fn allow(&mut self, seq: u64, tool: &Arc<str>, required: Required, input: &Arc<str>) {
         if self.allowed.len() < REMEMBERED_MAX {
-            self.allowed.insert(Self::key(tool, required, input));
+            self.allowed.entry(Self::key(tool, required, input)).or_insert(seq);
         }
     }
     pub(crate) fn allows(&self, tool: &Arc<str>, required: Required, input: &Arc<str>) -> bool {
-        self.allowed.contains(&Self::key(tool, required, input))
+        self.allowed.contains_key(&Self::key(tool, required, input))
+    }
+    /// The log ends here after all.
+    pub(crate) fn take_back(&mut self, committed: u64) {
+        self.allowed.retain(|_, seq| *seq <= committed);
     }
     /// A remembered allow for a command covers that very command; for the rest, the tool at that rung. What lies
     /// outside the workspace is as particular as a command.
@@ -129,8 +135,32 @@ mod tests {
     fn a_remembered_command_is_that_command_only() {
         let mut remembered = Remembered::default();
         let (bash, ls, rm): (Arc<str>, Arc<str>, Arc<str>) = ("bash".into(), "ls".into(), "rm".into());
-        remembered.allow(&bash, Required::DangerFullAccess, &ls);
+        remembered.allow(1, &bash, Required::DangerFullAccess, &ls);
         assert!(remembered.allows(&bash, Required::DangerFullAccess, &ls));
         assert!(!remembered.allows(&bash, Required::DangerFullAccess, &rm));
+    }
+
+    #[test]
+    fn a_remembered_allow_is_for_its_rung_only() {
+        let (tool, input): (Arc<str>, Arc<str>) = ("t".into(), "{}".into());
+        let rungs = [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess];
+        for granted in rungs {
+            let mut remembered = Remembered::default();
+            remembered.allow(1, &tool, granted, &input);
+            for wanted in rungs {
+                assert_eq!(remembered.allows(&tool, wanted, &input), wanted == granted, "{wanted:?} by {granted:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_allow_whose_record_is_lost_was_never_given() {
+        let mut remembered = Remembered::default();
+        let (tool, input): (Arc<str>, Arc<str>) = ("t".into(), "{}".into());
+        remembered.allow(7, &tool, Required::WorkspaceWrite, &input);
+        remembered.allow(9, &tool, Required::ReadOnly, &input);
+        remembered.take_back(8);
+        assert!(remembered.allows(&tool, Required::WorkspaceWrite, &input));
+        assert!(!remembered.allows(&tool, Required::ReadOnly, &input));
     }
 }

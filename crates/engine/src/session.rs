@@ -7,9 +7,12 @@ mod compact;
 mod companions;
 mod consult;
 mod dialog;
+mod ending;
 mod errands;
 mod fallback;
 mod inspect;
+mod intent;
+mod jobs;
 mod join;
 mod perform;
 mod poll;
@@ -18,6 +21,7 @@ mod remind;
 mod served;
 mod shell;
 mod slash;
+mod stance;
 mod verbs;
 
 use std::collections::{HashMap, HashSet};
@@ -29,9 +33,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, Mode, ModelEvent,
-    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, TodoPhase, Told, Tool, ToolServer,
-    TurnId, Usage, Verb,
+    AskId, Body, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, ModelEvent, ModelFault,
+    ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, ToolServer, TurnId, Verb,
 };
 
 use crate::Shared;
@@ -39,6 +42,7 @@ use crate::children::{Inherited, Nursery};
 use crate::history::{self, History, Said};
 use crate::lane::Lane;
 use crate::ledger::Ledger;
+use crate::logged::Logged;
 use crate::outbox::Outbox;
 use crate::permission::Remembered;
 use crate::turn::{Effect, Turn};
@@ -47,16 +51,19 @@ use compact::NextCompaction;
 use companions::Beside;
 use errands::Serving;
 use fallback::Fallen;
+use jobs::Jobs;
 use join::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
 use served::Servers;
+use stance::{Changes, Stance};
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
 /// Model events handled before others get a turn on the thread.
 const EVENTS_PER_SLICE: u32 = 32;
-/// Without a model event, tool output or result for this long, the turn is given up so that the lane goes on.
-const STALL: Duration = Duration::from_secs(600);
+/// Without tool output or result for this long, a turn that nothing else would ever end is given up, so that the lane
+/// goes on. Longer than the longest time that a call can be given, so that what has a clock is ended by that.
+const STALL: Duration = Duration::from_secs(660);
 
 pub(crate) enum Mail {
     Join {
@@ -64,6 +71,8 @@ pub(crate) enum Mail {
         tag: Tag,
         after: Option<u64>,
         resumed: bool,
+        /// Whether the peer can answer questions.
+        answers: bool,
         servers: Vec<ToolServer>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
         joined: oneshot::Sender<bool>,
@@ -105,14 +114,12 @@ pub(crate) struct Session {
     settings: Settings,
     /// The model that is asked.
     model: Arc<ModelInfo>,
+    /// See [`vocab::Chat::keeps_time`].
+    client_keeps_time: bool,
     /// Set while that is not the chosen one.
     fallen: Option<Fallen>,
-    /// What the log says; differs from the settings until the change is logged.
-    logged_model: Arc<str>,
-    logged_mode: Mode,
-    logged_thinking: Option<Arc<str>>,
-    title: Option<Arc<str>>,
-    todos: Arc<[TodoPhase]>,
+    /// Of the settings, as far as they are not written yet.
+    changes: Changes,
     /// The file that follows the log, where there is one.
     file: Option<PathBuf>,
     tools: Vec<Arc<dyn Tool>>,
@@ -130,6 +137,8 @@ pub(crate) struct Session {
     /// What the newest request in the log was sent with; the next one is logged by what differs.
     last_sent: Option<Arc<Sent>>,
     ledger: Ledger,
+    /// What had to be repaired before the session was ours, until it is logged.
+    recovered: Option<String>,
     /// Read from the store when first needed: resuming costs nothing until somebody speaks.
     history: Option<History>,
     lane: Lane,
@@ -149,7 +158,14 @@ pub(crate) struct Session {
     next_compaction: Option<NextCompaction>,
     fx: Vec<Effect>,
     asks: HashMap<AskId, OpenAsk>,
+    /// Peers that hear questions and cannot answer them.
+    mute: HashSet<PeerId>,
     remembered: Remembered,
+    /// What verbs wait for.
+    jobs: Jobs,
+    /// When to take up what a failed write left waiting in the log, and how long that wait was.
+    mending: Option<Pin<Box<Sleep>>>,
+    mend_wait: Option<Duration>,
     catchers: Vec<Catcher>,
     mailbox: mpsc::Receiver<Mail>,
     progress: Arc<ProgressCell>,
@@ -157,15 +173,25 @@ pub(crate) struct Session {
     born: Instant,
     moved_at: Instant,
     stall_timer: Pin<Box<Sleep>>,
-    /// Of all turns in this process, for `/cost` together with what the log had before.
-    spent: Usage,
-    turns: u64,
     /// What is told while the history is not in memory.
     messages_unloaded: u64,
     results_unloaded: u64,
     context_unloaded: u64,
     stopping: Vec<oneshot::Sender<()>>,
+    /// Somebody came. Until then whoever opened the session is on the way.
+    was_joined: bool,
+    /// It cannot go on, and everybody was told.
+    is_over: bool,
+    /// The command that is being looked at, should we break on it.
+    answering: Option<(Arc<Outbox>, Tag)>,
     asked_busy: Vec<oneshot::Sender<bool>>,
+}
+
+/// What a session that was there before has behind it.
+pub(crate) struct Past {
+    pub(crate) summary: vocab::Summary,
+    /// What had to be repaired when it was taken over.
+    pub(crate) recovered: Option<String>,
 }
 
 /// What a session is made from.
@@ -175,7 +201,7 @@ pub(crate) struct Seed {
     pub(crate) ledger: Ledger,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
-    pub(crate) summary: Option<vocab::Summary>,
+    pub(crate) past: Option<Past>,
     /// For a child.
     pub(crate) inherited: Option<Inherited>,
 }
@@ -191,26 +217,29 @@ impl Session {
             }
             None => (None, None),
         };
-        let summary = seed.summary.as_ref();
+        let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
+        let summary = summary.as_ref();
+        seed.ledger.found(Logged {
+            model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
+            mode: summary.map_or(seed.settings.mode, |it| it.mode),
+            // What an old log says is known when it is read, and so are its tasks.
+            thinking: seed.settings.thinking.clone(),
+            title: summary.and_then(|it| it.title.clone()),
+            ..Logged::default()
+        });
         Self {
             id: seed.ledger.session.clone(),
             gadgets: shared.ports.toolbox.gadgets(),
-            logged_model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
-            logged_mode: summary.map_or(seed.settings.mode, |it| it.mode),
-            // What an old log says is known when it is read.
-            logged_thinking: seed.settings.thinking.clone(),
-            title: summary.and_then(|it| it.title.clone()),
-            spent: summary.map_or_else(Usage::default, |it| it.usage),
-            turns: summary.map_or(0, |it| it.turns),
             messages_unloaded: summary.map_or(0, |it| it.messages),
             results_unloaded: 0,
             context_unloaded: 0,
-            todos: Arc::from([]),
             file: shared.ports.store.file(&seed.ledger.session),
             lane: Lane::new(seed.settings.lane),
             shared,
             settings: seed.settings,
+            changes: Changes::default(),
             model: Arc::new(seed.model),
+            client_keeps_time: false,
             fallen: None,
             tools: seed.tools,
             host_tools: Vec::new(),
@@ -223,6 +252,7 @@ impl Session {
             spec: None,
             last_sent: None,
             ledger: seed.ledger,
+            recovered: recovered.flatten(),
             history: None,
             queued_in_log: HashSet::new(),
             senders: HashMap::new(),
@@ -235,7 +265,11 @@ impl Session {
             next_compaction: None,
             fx: Vec::new(),
             asks: HashMap::new(),
+            mute: HashSet::new(),
             remembered: Remembered::default(),
+            jobs: Jobs::default(),
+            mending: None,
+            mend_wait: None,
             catchers: Vec::new(),
             mailbox,
             progress: Arc::default(),
@@ -244,11 +278,15 @@ impl Session {
             moved_at: Instant::now(),
             stall_timer: Box::pin(tokio::time::sleep(STALL)),
             stopping: Vec::new(),
+            was_joined: false,
+            is_over: false,
+            answering: None,
             asked_busy: Vec::new(),
         }
     }
 
-    pub(crate) async fn run(mut self) {
+    /// Until nobody needs it any more, or until it cannot go on.
+    async fn live(&mut self) {
         let mut slice = 0;
         loop {
             let happening = poll_fn(|context| self.poll(context)).await;
@@ -259,7 +297,12 @@ impl Session {
                 break;
             }
             self.happen(happening).await;
-            self.settle().await;
+            if !self.is_over {
+                self.settle().await;
+            }
+            if self.is_over {
+                break;
+            }
             self.drop_errands();
             self.tell_servers();
             self.tell_settled();
@@ -280,36 +323,6 @@ impl Session {
                 tokio::task::yield_now().await;
             }
         }
-        self.refuse_the_rest();
-        self.say_goodbye();
-        let _ = self.shared.ports.store.release(self.ledger.lease().clone()).await;
-        self.shared.forget(&self.id);
-        for stopped in self.stopping.drain(..) {
-            let _ = stopped.send(());
-        }
-    }
-
-    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
-    fn refuse_the_rest(&mut self) {
-        self.mailbox.close();
-        while let Ok(mail) = self.mailbox.try_recv() {
-            match mail {
-                Mail::Verb { outbox, tag, .. } => {
-                    let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
-                    outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
-                }
-                Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
-                Mail::Stop(stopped) => self.stopping.push(stopped),
-                Mail::Trouble(trouble) => self.shared.companions.keep_unheard(trouble),
-                Mail::Join { .. }
-                | Mail::Leave { .. }
-                | Mail::Rebind { .. }
-                | Mail::State(_)
-                | Mail::Companions
-                | Mail::Deserted(_)
-                | Mail::Busy(_) => {}
-            }
-        }
     }
 
     /// Nothing runs and nothing is unwritten.
@@ -319,9 +332,11 @@ impl Session {
 
     /// Nobody is here, nothing runs and nothing waits.
     fn is_deserted(&self) -> bool {
-        self.ledger.peers().is_empty()
+        self.was_joined
+            && self.ledger.peers().is_empty()
             && self.catchers.is_empty()
             && self.lane.due().is_none()
+            && self.mending.is_none()
             && self.turn.is_none()
             && matches!(self.work, Work::Nothing)
             && self.shells.is_empty()
@@ -335,7 +350,7 @@ impl Session {
     /// Under the registry's lock, so that nobody finds the session between the look and the closing.
     fn close_if_unheard(&mut self) -> bool {
         let shared = self.shared.clone();
-        shared.alone(|| {
+        shared.registry.alone(|| {
             let free = self.mailbox.is_empty();
             if free {
                 self.mailbox.close();
@@ -350,7 +365,13 @@ impl Session {
 
     async fn happen(&mut self, happening: Happening) {
         match happening {
-            Happening::Commit(Ok(())) | Happening::Caught | Happening::Abandoned => return,
+            Happening::Commit(Ok(())) => {
+                self.mend_wait = None;
+                return;
+            }
+            Happening::Caught | Happening::Abandoned => return,
+            Happening::Job(job, finish) => return self.job_done(job, finish).await,
+            Happening::MendDue => return self.mend().await,
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Mail(mail) => return self.mail(mail).await,
             Happening::Shell(index, result) => return self.shell_done(index, result),
@@ -374,13 +395,15 @@ impl Session {
                     self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
             }
+            Happening::Written => self.written(),
+            Happening::Loaded(page) => self.loaded_for_call(page),
             Happening::ChildrenClosed => self.children_closed(),
             Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {
                 self.work = Work::Nothing;
                 self.with_turn(|turn, fx| turn.retry_due(fx));
             }
-            Happening::Compacted(result) => self.compaction_done(result).await,
+            Happening::Compacted(result) => self.compaction_done(result),
             Happening::Stalled => {
                 let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
                 self.cancel_compaction(fault.clone());
@@ -428,7 +451,12 @@ impl Session {
             Work::Closing(_) => self.charge_children(),
             Work::Consult(consulting) => self.stop_consulting(*consulting),
             Work::Model(_) => self.estimate_usage(),
-            Work::Nothing | Work::Retry(_) | Work::Servers(_) | Work::Compact { .. } => {}
+            Work::Nothing
+            | Work::Intent { .. }
+            | Work::Load { .. }
+            | Work::Retry(_)
+            | Work::Servers(_)
+            | Work::Compact { .. } => {}
         }
         self.withdraw_asks();
     }
@@ -450,16 +478,12 @@ impl Session {
         if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        match &mut body {
-            Body::Todos { phases } => self.todos = phases.as_slice().into(),
-            Body::Requested(requested) => {
-                if requested.sent == self.last_sent {
-                    requested.sent = None;
-                } else {
-                    self.last_sent = requested.sent.clone();
-                }
+        if let Body::Requested(requested) = &mut body {
+            if requested.sent == self.last_sent {
+                requested.sent = None;
+            } else {
+                self.last_sent = requested.sent.clone();
             }
-            _ => {}
         }
         let entry = self.ledger.log_at(at_ms, body);
         let message = match &entry.body {
@@ -488,70 +512,40 @@ impl Session {
         }
     }
 
-    fn log_opened(&mut self) {
-        self.logged_model = self.settings.model.clone();
-        self.logged_mode = self.settings.mode;
-        self.ledger.log(Body::Opened {
-            workspace: self.settings.workspace.clone(),
-            model: self.settings.model.clone(),
-            mode: self.settings.mode,
-            forked_from: None,
-            child_of: self.child_of.clone(),
-        });
-        if !self.settings.gadgets_off.is_empty() {
-            self.ledger.log(Body::Gadgets { off: self.settings.gadgets_off.clone() });
-        }
-        self.logged_thinking = None;
-        self.log_thinking();
-    }
-
-    fn log_thinking(&mut self) {
-        if self.logged_thinking != self.settings.thinking {
-            self.logged_thinking = self.settings.thinking.clone();
-            self.ledger.log(Body::Thinking { level: self.settings.thinking.clone() });
-        }
-    }
-
-    /// Settings that were given from outside are part of the log before the next turn is.
-    fn log_settings(&mut self) {
-        if self.ledger.last_seq() == 0 {
-            return self.log_opened();
-        }
-        if self.logged_model != self.settings.model {
-            self.logged_model = self.settings.model.clone();
-            self.ledger.log(Body::Model { model: self.settings.model.clone() });
-        }
-        if self.logged_mode != self.settings.mode {
-            self.logged_mode = self.settings.mode;
-            self.ledger.log(Body::Mode { mode: self.settings.mode });
-        }
-        self.log_thinking();
-    }
-
     fn current_turn(&self) -> Option<TurnId> {
         self.turn.as_ref().map(|turn| turn.id().clone())
     }
 
     pub(crate) fn state(&self) -> State {
+        self.state_of(&self.stance(), self.ledger.logged(), self.current_turn(), self.ledger.last_seq())
+    }
+
+    /// As [`Session::state`], without what is still on its way to the store: that comes live.
+    fn told_state(&self) -> State {
+        let turn = self.ledger.told_turn().cloned();
+        self.state_of(&self.settled_stance(), self.ledger.logged_told(), turn, self.ledger.committed())
+    }
+
+    fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
         let history = self.history.as_ref();
-        let chosen = self.chosen_model();
+        let Stance { settings, model } = stance;
         State {
             session: self.id.clone(),
-            workspace: self.settings.workspace.clone(),
-            model: self.settings.model.clone(),
-            mode: self.settings.mode,
-            thinking: self.settings.thinking.clone(),
-            context_window: chosen.context_window,
-            max_tokens: self.max_tokens(chosen),
+            workspace: settings.workspace.clone(),
+            model: settings.model.clone(),
+            mode: settings.mode,
+            thinking: settings.thinking.clone(),
+            context_window: model.context_window,
+            max_tokens: self.max_tokens(model),
             context_tokens: history.map_or(self.context_unloaded, History::reported_tokens),
-            gadgets: self.gadgets_on().map(|gadget| gadget.name.clone()).collect(),
-            title: self.title.clone(),
-            turn: self.current_turn(),
+            gadgets: gadgets_on(&self.gadgets, settings).map(|gadget| gadget.name.clone()).collect(),
+            title: logged.title.clone(),
+            turn,
             messages: history.map_or(self.messages_unloaded, History::messages),
             results: history.map_or(self.results_unloaded, History::results),
-            last_seq: self.ledger.last_seq(),
-            model_info: chosen.clone(),
-            todos: self.todos.clone(),
+            last_seq,
+            model_info: model.clone(),
+            todos: logged.todos.clone(),
             file: self.file.clone(),
         }
     }
@@ -561,13 +555,17 @@ impl Session {
     }
 
     fn gadgets_on(&self) -> impl Iterator<Item = &Gadget> {
-        self.gadgets.iter().filter(|gadget| !self.settings.gadgets_off.contains(&gadget.name))
+        gadgets_on(&self.gadgets, &self.settings)
     }
 
     fn tell_state(&mut self) {
         let state = Arc::new(self.state());
         self.ledger.emit(Event::State(state));
     }
+}
+
+fn gadgets_on<'a>(all: &'a [Gadget], settings: &'a Settings) -> impl Iterator<Item = &'a Gadget> {
+    all.iter().filter(|gadget| !settings.gadgets_off.contains(&gadget.name))
 }
 
 /// A quarter of the window, at most 16384, and never more than the model can give.

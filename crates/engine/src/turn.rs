@@ -15,6 +15,7 @@ use vocab::{
     Stop, TurnEnd, TurnId, Usage,
 };
 
+use crate::flow::Held;
 use crate::reply::{ReadObject, ReplyBuilder};
 use crate::retry;
 pub use words::{Effect, SafePoint, Said, Verdict};
@@ -113,9 +114,9 @@ impl Turn {
     pub fn id(&self) -> &TurnId {
         &self.id
     }
-    /// Text of the running reply so far.
-    pub fn partial_text(&self) -> &str {
-        self.reply.text_so_far()
+    /// What was told of the running reply, given what is held back of it.
+    pub(crate) fn told(&self, held: &Held) -> Vec<vocab::Event> {
+        held.told(&self.id, self.reply.so_far(), self.untold.len())
     }
     pub fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over)
@@ -452,7 +453,13 @@ impl Turn {
     }
 
     pub fn judged(&mut self, verdict: Verdict, fx: &mut Vec<Effect>) {
-        let Phase::Judging(call) = std::mem::replace(&mut self.phase, Phase::Over) else { return };
+        let call = match std::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Judging(call) => call,
+            other => {
+                self.phase = other;
+                return;
+            }
+        };
         let id = call.id.clone();
         match verdict {
             Verdict::Unknown => {

@@ -215,6 +215,8 @@ pub(crate) struct ToolDef<'a> {
     pub(crate) description: String,
     #[serde(borrow)]
     pub(crate) parameters: Option<&'a RawValue>,
+    /// The rung its calls need; without a word it is the highest.
+    pub(crate) required: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -17,12 +17,17 @@ pub fn notes_dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
+/// Characters that make a line read differently from what it says: overrides of direction, marks without width, tags.
+fn turns_lines(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// Writes one line to stderr if that is possible right now.
 pub fn note(text: &str) {
     let mut line = String::with_capacity(text.len() + 12);
     line.push_str("tillerman: ");
     // One note is one line, and a controller's terminal obeys no escape sequence that came from outside.
-    line.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
+    line.extend(text.chars().map(|c| if c.is_control() || turns_lines(c) { ' ' } else { c }));
     let mut end = line.len().min(NOTE_BYTES_MAX - 1);
     while !line.is_char_boundary(end) {
         end -= 1;

@@ -28,6 +28,7 @@ pub(crate) struct Ground {
 
 pub(crate) struct Server {
     pub(crate) name: Arc<str>,
+    pub(crate) trust_hints: bool,
     way: ServerWay,
     ground: Arc<Ground>,
     /// The connection that calls go through. One that is over is replaced by the next call.
@@ -44,7 +45,8 @@ enum Wanted {
 impl Server {
     /// Starts it and asks for its tools. A failure reads like the rest of a sentence about the server.
     pub(crate) async fn start(server: ToolServer, ground: Arc<Ground>) -> Result<(Arc<Server>, Vec<ToolInfo>), Fault> {
-        let server = Server { name: server.name, way: server.way, ground, link: Mutex::default() };
+        let ToolServer { name, way, trust_hints } = server;
+        let server = Server { name, trust_hints, way, ground, link: Mutex::default() };
         let (link, tools) = server.connect(Wanted::Tools).await?;
         *server.link.lock().await = Some(link);
         Ok((Arc::new(server), tools))

@@ -31,7 +31,7 @@ impl ServerTool {
             description.push_str(" (what its arguments look like is not known)");
         }
         let schema = schema.unwrap_or_else(|| Json::trusted(ANY_OBJECT));
-        let is_reading = info.annotations.and_then(|it| it.read_only_hint).unwrap_or(false);
+        let is_reading = server.trust_hints && info.annotations.and_then(|it| it.read_only_hint).unwrap_or(false);
         Self {
             summary: format!("{}: {}", server.name, info.name).into(),
             spec: ToolSpec { name: info.name.into(), description: description.trim().into(), schema },
@@ -64,7 +64,7 @@ impl Tool for ServerTool {
         self.required
     }
 
-    /// Nobody but the server can tell what a call would do; it says whether it only reads.
+    /// Nobody but the server can tell what a call would do. Its word that a tool only reads counts where the user trusts it.
     fn plan(&self, _: &Json) -> Result<Plan, String> {
         let mutation = (self.required != Required::ReadOnly).then(|| self.summary.clone());
         Ok(Plan { required: self.required, mutation, summary: self.summary.clone(), preview: None })

@@ -440,6 +440,9 @@ struct Conversation {
 }
 
 impl Chat for Conversation {
+    fn keeps_time(&self) -> bool {
+        true
+    }
     fn push(&mut self, message: &Message) {
         self.encoder.push(message);
     }

@@ -10,8 +10,10 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 mod lock;
+mod ours;
 
 pub use lock::Lock;
+pub use ours::not_ours;
 
 /// Replaces a small file: whoever reads it sees the old content or the new one, also after a power cut. The file is
 /// readable by its owner only, from its first byte on. A link is followed, so that a config file kept elsewhere stays

@@ -10,7 +10,7 @@ use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, New
 use crate::files::Following;
 use crate::find::head_of;
 use crate::head::{absolute, copy_of, file_name, id_in_name};
-use crate::import::{self, Defaults};
+use crate::import::{self, Defaults, Reader};
 use crate::read::{Refused, Scan, scan};
 use crate::store::{Mirrored, Shared};
 use crate::tail::Tail;
@@ -94,10 +94,16 @@ impl Shared {
         let session = self.session_of(&file, &found.head.id).await?;
         match self.setup.store.summary(&session).await? {
             None => self.adopt(&session, &file, &bytes, &found).await?,
-            // Whoever has it open here follows a file already.
-            Some(_) if self.is_open(&session) => return Ok(session),
-            Some(_) => {
-                self.take_more(&session, &bytes, &found).await?;
+            Some(summary) => {
+                // What a file brought here works within our own directory; what began here works where it began.
+                if self.imported_from(&session).await?.is_some() {
+                    self.setup.border.workspace(&summary.workspace)?;
+                }
+                // Whoever has it open here follows a file already.
+                if self.is_open(&session) {
+                    return Ok(session);
+                }
+                self.take_more(&session, &file, &bytes, &found).await?;
                 self.tell_damage(&file, &bytes, &found);
             }
         }
@@ -111,16 +117,20 @@ impl Shared {
         if self.setup.store.summary(head).await?.is_none() {
             return Ok(head.clone());
         }
-        let first = self.setup.store.read(head, 0, 2).await?.entries;
-        let imported_from = first.iter().find_map(|entry| match &entry.body {
-            Body::Imported { file, .. } => file.clone(),
-            _ => None,
-        });
-        let home = imported_from.or_else(|| self.known_path(head));
+        let home = self.imported_from(head).await?.flatten().or_else(|| self.known_path(head));
         match home {
             Some(home) if home.exists() && absolute(&home) != absolute(file) => Ok(copy_of(head, file)),
             _ => Ok(head.clone()),
         }
+    }
+
+    /// Whether the session began as a file, and which one.
+    async fn imported_from(&self, session: &SessionId) -> Result<Option<Option<PathBuf>>, Fault> {
+        let first = self.setup.store.read(session, 0, 2).await?.entries;
+        Ok(first.iter().find_map(|entry| match &entry.body {
+            Body::Imported { file, .. } => Some(file.clone()),
+            _ => None,
+        }))
     }
 
     /// Lines that nobody can read; a torn end is told by whoever mends it.
@@ -134,13 +144,13 @@ impl Shared {
 
     async fn adopt(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
         let setup = &self.setup;
-        let defaults = Defaults {
-            model: setup.model.clone(),
-            mode: setup.mode,
-            workspace: setup.workspace.clone(),
-            file: Some(absolute(file)),
+        let border = &*setup.border;
+        let workspace = match &found.head.cwd {
+            Some(named) => border.workspace(named)?,
+            None => border.here().to_owned(),
         };
-        let entries = import::whole(bytes, found, &*setup.models, &defaults);
+        let defaults = Defaults { mode: setup.mode, workspace, file: Some(absolute(file)) };
+        let entries = import::whole(bytes, found, self.reader(file), &defaults);
         let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
             return Err(Fault::new(FaultKind::Internal, "an import begins with the session's opening"));
         };
@@ -152,31 +162,37 @@ impl Shared {
             at_ms: found.head.at_ms,
             parent: None,
         });
-        setup.store.append(&lease, entries, true).await?;
-        setup.store.release(lease).await
+        let stored = setup.store.append(&lease, entries, true).await;
+        setup.store.release(lease).await?;
+        stored
     }
 
     /// What somebody else has appended to the file since.
-    async fn take_more(&self, session: &SessionId, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
+    async fn take_more(&self, session: &SessionId, file: &Path, bytes: &[u8], found: &Scan) -> Result<(), Fault> {
         let setup = &self.setup;
         let known = self.names(&setup.store.read(session, 0, usize::MAX).await?.entries);
         if found.rows.iter().all(|row| known.contains_key(&row.name)) {
             return Ok(());
         }
-        let lease = setup.store.acquire(session).await?;
+        let acquired = setup.store.acquire(session).await?;
         // Read again: until now somebody else could write.
         let result = async {
             let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
-            let last = entries.last().map_or(0, |entry| entry.seq);
-            let more = import::more(bytes, found, &*setup.models, &self.names(&entries), last);
-            if more.is_empty() {
+            let notice = acquired.notice(acquired.summary.updated_ms);
+            let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
+            let more = import::more(bytes, found, self.reader(file), &self.names(&entries), last);
+            if notice.is_none() && more.is_empty() {
                 return Ok(());
             }
-            setup.store.append(&lease, more, true).await
+            setup.store.append(&acquired.lease, notice.into_iter().chain(more).collect(), true).await
         }
         .await;
-        setup.store.release(lease).await?;
+        setup.store.release(acquired.lease).await?;
         result
+    }
+
+    fn reader<'a>(&'a self, file: &'a Path) -> Reader<'a> {
+        Reader { models: &*self.setup.models, border: &*self.setup.border, file }
     }
 
     fn names(&self, entries: &[Arc<Entry>]) -> HashMap<Name, u64> {

@@ -2,10 +2,11 @@
 //! later hangs on them. Nothing is judged: a call without a result is closed by whoever opens the session.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dialect_rpc::transcript::Name;
-use vocab::{Body, CompactReason, Compaction, Entry, Json, Mode, Part, TurnId, Usage, UserFrom};
+use vocab::{Body, Border, CompactReason, Compaction, Entry, Json, Mode, Part, TurnId, Usage, UserFrom};
 
 use crate::Models;
 use crate::content::{self, Said};
@@ -15,27 +16,43 @@ use crate::read::{NAMELESS, Row, Scan};
 /// Bytes of messages kept as they stood, per run of entries; of a longer one the rest is told in our words only.
 const RAW_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What a file does not say.
+/// Who reads a file: what its names mean here, and what it may decide.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    pub models: &'a dyn Models,
+    pub border: &'a dyn Border,
+    /// Where the file is.
+    pub file: &'a Path,
+}
+
+impl Reader<'_> {
+    /// The model that a file names, if a session may go on with it.
+    fn admitted(&self, slug: Arc<str>) -> Option<Arc<str>> {
+        self.border.admits(self.file, &slug).then_some(slug)
+    }
+}
+
+/// How a session of a new file starts.
 pub struct Defaults {
-    pub model: Arc<str>,
     pub mode: Mode,
-    /// Where the session works when its head names no directory.
-    pub workspace: std::path::PathBuf,
-    /// Where it is, to know it from its copies.
-    pub file: Option<std::path::PathBuf>,
+    /// Where it works.
+    pub workspace: PathBuf,
+    /// Where its file is, to know it from its copies.
+    pub file: Option<PathBuf>,
 }
 
 /// A whole file as a new log.
-pub fn whole(bytes: &[u8], scan: &Scan, models: &dyn Models, defaults: &Defaults) -> Vec<Arc<Entry>> {
+pub fn whole(bytes: &[u8], scan: &Scan, reader: Reader<'_>, defaults: &Defaults) -> Vec<Arc<Entry>> {
     let head = &scan.head;
-    let first_model = head.model.as_ref().map(|(provider, id)| models.slug(provider, id));
-    let mut importer = Importer::new(models);
+    let first_model = head.model.as_ref().map(|(provider, id)| reader.models.slug(provider, id));
+    let first_model = first_model.or_else(|| model_in(bytes, scan, reader.models));
+    let mut importer = Importer::new(reader);
     importer.push(
         0,
         head.at_ms,
         Body::Opened {
-            workspace: head.cwd.clone().unwrap_or_else(|| defaults.workspace.clone()),
-            model: first_model.or_else(|| model_in(bytes, scan, models)).unwrap_or_else(|| defaults.model.clone()),
+            workspace: defaults.workspace.clone(),
+            model: first_model.and_then(|it| reader.admitted(it)).unwrap_or_else(|| reader.border.own_model()),
             mode: defaults.mode,
             forked_from: None,
             child_of: None,
@@ -58,8 +75,8 @@ pub fn whole(bytes: &[u8], scan: &Scan, models: &dyn Models, defaults: &Defaults
 }
 
 /// The rows whose names the log does not have yet, as entries that go on behind `last`.
-pub fn more(bytes: &[u8], scan: &Scan, models: &dyn Models, known: &HashMap<Name, u64>, last: u64) -> Vec<Arc<Entry>> {
-    let mut importer = Importer::new(models);
+pub fn more(bytes: &[u8], scan: &Scan, reader: Reader<'_>, known: &HashMap<Name, u64>, last: u64) -> Vec<Arc<Entry>> {
+    let mut importer = Importer::new(reader);
     importer.base = last;
     importer.seq_of = known.clone();
     importer.rows(bytes, scan, last);
@@ -83,7 +100,7 @@ fn model_in(bytes: &[u8], scan: &Scan, models: &dyn Models) -> Option<Arc<str>> 
 }
 
 struct Importer<'a> {
-    models: &'a dyn Models,
+    reader: Reader<'a>,
     entries: Vec<Entry>,
     /// Entries that are in the log already.
     base: u64,
@@ -100,9 +117,9 @@ struct Importer<'a> {
 }
 
 impl<'a> Importer<'a> {
-    fn new(models: &'a dyn Models) -> Self {
+    fn new(reader: Reader<'a>) -> Self {
         Self {
-            models,
+            reader,
             entries: Vec::new(),
             base: 0,
             root: 0,
@@ -177,7 +194,7 @@ impl<'a> Importer<'a> {
                 self.keep_raw(seq, Some(content::custom(fields, here)));
                 return Some(seq);
             }
-            "model_change" => Body::Model { model: model_change(fields, self.models)? },
+            "model_change" => Body::Model { model: self.reader.admitted(model_change(fields, self.reader.models)?)? },
             "thinking_level_change" => {
                 let level = fields.text("thinkingLevel").filter(|level| level != "off");
                 Body::Thinking { level: level.map(Arc::from) }
@@ -218,7 +235,7 @@ impl<'a> Importer<'a> {
     }
 
     fn message(&mut self, row: &Row, fields: &Fields<'_>, parent: u64, here: i64) -> Option<u64> {
-        let (said, said_ms) = content::message(fields, self.models)?;
+        let (said, said_ms) = content::message(fields, self.reader.models)?;
         let name = row.name.clone();
         let at_ms = said_ms.unwrap_or(here);
         let body = match said {

@@ -6,7 +6,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vocab::{Archive, Body, Entry, Fault, Ids, Later, Lease, Mode, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{
+    Acquired, Archive, Body, Border, Entry, Fault, Ids, Later, Lease, Mode, NewSession, Page, Query, SessionId, Store,
+    Summary,
+};
 
 use crate::find;
 use crate::head::{Head, VERSION, file_name};
@@ -25,9 +28,9 @@ pub struct Setup {
     /// `dir` was asked for. Otherwise new files go where the last opened one is.
     pub dir_is_fixed: bool,
     /// For files that do not say.
-    pub model: Arc<str>,
     pub mode: Mode,
-    pub workspace: PathBuf,
+    /// What files may decide.
+    pub border: Arc<dyn Border>,
     pub note: Note,
 }
 
@@ -267,17 +270,16 @@ impl Store for Mirrored {
         self.shared.setup.store.create(new)
     }
 
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let (shared, session) = (self.shared.clone(), session.clone());
-        let lease = shared.setup.store.acquire(&session);
+        let acquired = shared.setup.store.acquire(&session);
         Box::pin(async move {
-            let lease = lease.await?;
-            let summary = shared.setup.store.summary(&session).await?;
-            match summary.as_ref().is_some_and(|it| it.child_of.is_some()) {
+            let acquired = acquired.await?;
+            match acquired.summary.child_of.is_some() {
                 true => shared.mark_child(&session),
-                false => _ = shared.open_mirror(&session, summary.map_or(0, |it| it.created_ms)),
+                false => _ = shared.open_mirror(&session, acquired.summary.created_ms),
             }
-            Ok(lease)
+            Ok(acquired)
         })
     }
 

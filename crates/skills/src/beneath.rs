@@ -41,6 +41,17 @@ impl Beneath {
         Ok(Beneath { directory, path: path.to_owned() })
     }
 
+    /// Why the user's own skills are not taken from here: somebody else could have put them there.
+    pub(crate) fn not_ours(&self) -> Option<String> {
+        let stat = rustix::fs::fstat(&self.directory).ok()?;
+        let (owner, mode) = (stat.st_uid, stat.st_mode);
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+            return Some(format!("belongs to another user (uid {owner}), so nothing is taken from it"));
+        }
+        (mode & 0o022 != 0)
+            .then(|| "can be written by others, so nothing is taken from it; chmod go-w helps".to_owned())
+    }
+
     /// A border further in.
     pub(crate) fn narrow(&self, below: &Path) -> Result<Beneath, Refused> {
         Ok(Beneath { directory: self.directory(below)?, path: self.path.join(below) })

@@ -35,6 +35,19 @@ pub struct Places {
     pub data_dir: Option<PathBuf>,
     /// Its `.agents/skills`.
     pub home: Option<PathBuf>,
+    /// Directories that the user trusts: what came with these very ones, not with others above or below.
+    pub trusted: Vec<PathBuf>,
+}
+
+/// Whose skill it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// The user's own.
+    Own,
+    /// It came with the code, which the user trusts.
+    Trusted,
+    /// It came with the code, which may be anybody's.
+    Stranger,
 }
 
 /// One skill.
@@ -48,6 +61,7 @@ pub struct Skill {
     pub body: String,
     /// The file it came from.
     pub source_path: PathBuf,
+    pub origin: Origin,
 }
 
 impl Skill {

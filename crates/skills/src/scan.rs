@@ -11,7 +11,7 @@ use rustix::fs::{Dir, FileType, fstat};
 
 use crate::beneath::{Beneath, Refused};
 use crate::roots::{Root, roots};
-use crate::{FILE_NAME, Found, Places, Skill, front};
+use crate::{FILE_NAME, Found, Origin, Places, Skill, front};
 
 /// Skills found in all; the first ones stay, and an error says that there are more.
 pub const SKILLS_MAX: usize = 256;
@@ -28,9 +28,17 @@ const ENTRIES_MAX: usize = 4096;
 
 /// Looks at the disk, now. Blocks.
 pub fn scan(places: &Places) -> Found {
-    let mut scan = Scan::default();
+    let mut scan = Scan {
+        found: Found::default(),
+        origin: Origin::Stranger,
+        errors_left_out: 0,
+        names: HashSet::new(),
+        seen: HashSet::new(),
+        opened: 0,
+        full: false,
+    };
     for root in roots(places) {
-        scan.root(&root);
+        scan.root(&root, root.origin(&places.trusted));
     }
     let Scan { mut found, errors_left_out, .. } = scan;
     if errors_left_out > 0 {
@@ -39,9 +47,10 @@ pub fn scan(places: &Places) -> Found {
     found
 }
 
-#[derive(Default)]
 struct Scan {
     found: Found,
+    /// Whose skills lie where we are looking.
+    origin: Origin,
     errors_left_out: usize,
     /// Names in small letters: a prompt does not care.
     names: HashSet<String>,
@@ -61,18 +70,22 @@ impl Scan {
         }
     }
 
-    fn root(&mut self, root: &Root) {
+    fn root(&mut self, root: &Root, origin: Origin) {
         let path = root.path();
         let opened = Beneath::open(&root.anchor).and_then(|anchor| anchor.narrow(&root.below));
         let known = match &opened {
             Ok(_) | Err(Refused::Io(_) | Refused::LeadsOut) => true,
-            Err(Refused::NotThere | Refused::OtherKind) => root.fixed,
+            Err(Refused::NotThere | Refused::OtherKind) => root.own,
         };
         if known && !self.found.directories.contains(&path) {
             self.found.directories.push(path.clone());
         }
         match opened {
             Ok(beneath) => {
+                if let Some(why) = beneath.not_ours().filter(|_| root.own) {
+                    return self.error(&path, why);
+                }
+                self.origin = origin;
                 let names_before = self.names.clone();
                 self.directory(&beneath, &path, Path::new(""), 0, &names_before);
             }
@@ -166,7 +179,7 @@ impl Scan {
                 let name = parts.name.to_ascii_lowercase();
                 if self.names.insert(name.clone()) {
                     let front::Parts { name, description, body } = parts;
-                    self.found.skills.push(Skill { name, description, body, source_path });
+                    self.found.skills.push(Skill { name, description, body, source_path, origin: self.origin });
                 } else if !elsewhere.contains(&name) {
                     self.error(
                         &source_path,

@@ -4,16 +4,17 @@
 mod html;
 mod markdown;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use vocab::{Archive, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary};
+use vocab::{Archive, Body, Border, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary};
 
 use crate::private::private_dir;
 use crate::records::{from_record, to_record};
-use crate::{faults, private_write};
+use crate::{beside, faults, private_write};
 
 /// Stands between the database's path and a session's id in what `/sessions` shows.
 const ID_MARK: char = '#';
@@ -24,11 +25,19 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 pub struct FileArchive {
     store: Arc<dyn Store>,
     home: PathBuf,
+    border: Option<Arc<dyn Border>>,
 }
 
 impl FileArchive {
+    /// One that believes what files say; see [`FileArchive::with_border`].
     pub fn new(store: Arc<dyn Store>, home: PathBuf) -> Self {
-        Self { store, home }
+        Self { store, home, border: None }
+    }
+
+    /// Asks `border` about models and directories that files name.
+    #[must_use]
+    pub fn with_border(self, border: Arc<dyn Border>) -> Self {
+        Self { border: Some(border), ..self }
     }
 }
 
@@ -56,8 +65,8 @@ struct Row<'a> {
 impl Archive for FileArchive {
     fn export(&self, session: &SessionId, file: Option<&Path>) -> Later<'static, Result<Exported, Fault>> {
         let (store, session) = (self.store.clone(), session.clone());
-        let exports = self.home.join("exports");
-        let own = exports.join(format!("{}.md", file_stem(&session)));
+        let exports = beside::exports(&self.home);
+        let own = exports.join(format!("{}.md", beside::stem(&session)));
         let is_own = file.is_none();
         let file = file.map_or(own, Path::to_owned);
         Box::pin(async move {
@@ -74,7 +83,7 @@ impl Archive for FileArchive {
     }
 
     fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
-        let (store, file) = (self.store.clone(), file.to_owned());
+        let (store, file, border) = (self.store.clone(), file.to_owned(), self.border.clone());
         let named = file
             .to_str()
             .and_then(|text| text.rsplit_once(ID_MARK))
@@ -85,9 +94,12 @@ impl Archive for FileArchive {
             {
                 return Ok(SessionId::from(id));
             }
-            let (id, entries) = read_jsonl(&file)?;
+            let (id, mut entries) = read_jsonl(&file)?;
             if store.summary(&id).await?.is_some() {
                 return Ok(id);
+            }
+            if let Some(border) = border {
+                entries = admitted(entries, &*border, &file);
             }
             adopt(&*store, &file, &id, entries).await?;
             Ok(id)
@@ -109,15 +121,6 @@ fn write_file(file: PathBuf, summary: &Summary, entries: &[Arc<Entry>]) -> Resul
     };
     private_write(&file, &bytes)?;
     Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
-}
-
-/// The id as a file name: an id may be any text.
-fn file_stem(session: &SessionId) -> String {
-    session
-        .as_str()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' })
-        .collect()
 }
 
 fn write_jsonl(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
@@ -169,8 +172,44 @@ fn read_jsonl(file: &Path) -> Result<(SessionId, Vec<Arc<Entry>>), Fault> {
     Ok((SessionId::from(head.id), entries))
 }
 
+/// The entries with nothing in them that a file may not decide. Their number and order stay: others point at them. The
+/// directory is another machine's as often as not, so one outside of ours becomes ours. What waits to be said is the
+/// word of whoever wrote the file, not of the user who opens it.
+fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Path) -> Vec<Arc<Entry>> {
+    let settled = entries.iter().filter_map(|entry| match &entry.body {
+        Body::Settled { item, .. } => Some(item.clone()),
+        _ => None,
+    });
+    let settled: HashSet<_> = settled.collect();
+    let mut model: Option<Arc<str>> = None;
+    let mut judge = |slug: &Arc<str>| {
+        if border.admits(file, slug) {
+            model = Some(slug.clone());
+        }
+        model.clone().unwrap_or_else(|| border.own_model())
+    };
+    let admit = |entry: Arc<Entry>| {
+        let body = match &entry.body {
+            Body::Opened { workspace, model, mode, forked_from, child_of } => Body::Opened {
+                workspace: border.workspace(workspace).unwrap_or_else(|_| border.here().to_owned()),
+                model: judge(model),
+                mode: *mode,
+                forked_from: forked_from.clone(),
+                child_of: child_of.clone(),
+            },
+            Body::Model { model } => Body::Model { model: judge(model) },
+            Body::Queued(item) if !settled.contains(&item.id) => {
+                Body::Recovered { text: "a message that waited in the session file was not taken over".into() }
+            }
+            _ => return entry,
+        };
+        Arc::new(Entry { body, seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms })
+    };
+    entries.into_iter().map(admit).collect()
+}
+
 async fn adopt(store: &dyn Store, file: &Path, id: &SessionId, entries: Vec<Arc<Entry>>) -> Result<(), Fault> {
-    let Some(vocab::Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
+    let Some(Body::Opened { workspace, model, mode, .. }) = entries.first().map(|entry| &entry.body) else {
         return Err(Fault::new(FaultKind::Store, format!("{} holds no session", file.display())));
     };
     let new = NewSession {

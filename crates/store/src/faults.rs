@@ -54,6 +54,11 @@ pub(crate) fn needs_reopen(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Another process has what is needed; nothing is wrong with the connection.
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
 /// A file or directory of ours that cannot be used.
 pub(crate) fn from_io(doing: &str, place: &Path, error: &std::io::Error) -> Fault {
     Fault::new(FaultKind::Store, format!("cannot {doing} {}: {error}", place.display()))

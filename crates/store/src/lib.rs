@@ -7,6 +7,7 @@
 //! rename in the vocabulary cannot make an old session unreadable.
 
 mod archive;
+mod beside;
 mod faults;
 mod lock;
 mod memory;
@@ -17,6 +18,7 @@ pub mod suite;
 mod summary;
 
 pub use archive::FileArchive;
+pub use beside::spill_dir;
 pub use memory::MemoryStore;
 pub use private::private_write;
-pub use sqlite::SqliteStore;
+pub use sqlite::{Note, SqliteStore};

@@ -36,19 +36,40 @@ impl Lock {
                 Err(Errno::WOULDBLOCK) => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
-            // The last holder may have removed the file after we opened it; then our lock is on a nameless file that
-            // nobody else will ever meet.
-            let ours = file.metadata()?;
-            match std::fs::metadata(&path) {
-                Ok(named) if named.ino() == ours.ino() && named.dev() == ours.dev() => {
-                    return Ok(Some(Lock { file, path }));
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+            if has_name(&file, &path)? {
+                return Ok(Some(Lock { file, path }));
             }
         }
         Ok(None)
+    }
+}
+
+/// The last holder may have removed the file after we opened it; then our lock is on a nameless file that nobody else
+/// will ever meet.
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(named) => Ok(named.ino() == ours.ino() && named.dev() == ours.dev()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Lock files looked at by one sweep; the rest is for the next one.
+const SWEPT_MAX: usize = 4096;
+
+/// Removes the lock files that killed processes left behind.
+pub(crate) fn sweep(home: &Path) {
+    let Ok(names) = std::fs::read_dir(home.join("locks")) else { return };
+    for path in names.filter_map(|name| Some(name.ok()?.path())).take(SWEPT_MAX) {
+        if path.extension().is_some_and(|it| it == "lock")
+            && let Ok(file) = OpenOptions::new().read(true).write(true).open(&path)
+            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && has_name(&file, &path).is_ok_and(|has| has)
+        {
+            // As by its owner: the name goes while the lock is held.
+            drop(Lock { file, path });
+        }
     }
 }
 
@@ -102,6 +123,17 @@ mod tests {
             assert!(name.len() < 200 && !name.contains(['/', '\0']), "{name}");
             assert!(!names[..at].contains(name), "{name} twice");
         }
+    }
+
+    #[test]
+    fn locks_of_the_dead_are_swept_and_those_of_the_living_are_not() {
+        let home = tempfile::tempdir().unwrap();
+        let held = Lock::take(home.path(), &SessionId::from("alive")).unwrap().unwrap();
+        std::fs::write(home.path().join("locks/dead.lock"), "").unwrap();
+        sweep(home.path());
+        let left: Vec<_> = std::fs::read_dir(home.path().join("locks")).unwrap().map(|it| it.unwrap().path()).collect();
+        assert_eq!(left, [held.path.clone()]);
+        assert!(Lock::take(home.path(), &SessionId::from("alive")).unwrap().is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::future::ready;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use vocab::{Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use crate::{faults, summary};
 
@@ -20,8 +20,8 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct Sessions {
     by_id: HashMap<SessionId, Session>,
-    /// Grows with each append; breaks ties between sessions of the same millisecond.
-    appends: u64,
+    /// Grows with each use: the order in which sessions were used, which no clock can turn around.
+    uses: u64,
 }
 
 struct Session {
@@ -31,7 +31,7 @@ struct Session {
     leased: bool,
     /// Tells two leases on the same new id apart; both have epoch 1.
     new: Option<Arc<NewSession>>,
-    touched: u64,
+    used: u64,
 }
 
 impl MemoryStore {
@@ -70,18 +70,21 @@ impl MemoryStore {
         if entries.is_empty() {
             return Ok(());
         }
-        sessions.appends += 1;
-        let touched = sessions.appends;
+        let is_use = known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body));
+        sessions.uses += 1;
+        let used = sessions.uses;
         let session = sessions.by_id.entry(lease.session.clone()).or_insert_with(|| Session {
             summary: next.clone(),
             entries: Vec::new(),
             epoch: lease.epoch,
             leased: true,
             new: lease.new.clone(),
-            touched,
+            used,
         });
         session.summary = next;
-        session.touched = touched;
+        if is_use {
+            session.used = used;
+        }
         // What is kept is what a disk would give back: whoever sent an item is gone after a restart.
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
             vocab::Body::Queued(item) if item.sender.is_some() => {
@@ -122,7 +125,7 @@ impl Store for MemoryStore {
         Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
     }
 
-    fn acquire(&self, id: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, id: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let mut sessions = self.lock();
         now(match sessions.by_id.get_mut(id) {
             None => Err(faults::unknown_session(id)),
@@ -131,7 +134,8 @@ impl Store for MemoryStore {
                 session.leased = true;
                 session.epoch += 1;
                 session.new = None;
-                Ok(Lease { session: id.clone(), epoch: session.epoch, new: None })
+                let lease = Lease { session: id.clone(), epoch: session.epoch, new: None };
+                Ok(Acquired { lease, summary: session.summary.clone(), recovered: None })
             }
         })
     }
@@ -172,7 +176,7 @@ impl Store for MemoryStore {
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
         let sessions = self.lock();
         let mut found: Vec<&Session> = sessions.by_id.values().filter(|session| fits(session, &query)).collect();
-        found.sort_by_key(|session| std::cmp::Reverse((session.summary.updated_ms, session.touched)));
+        found.sort_by_key(|session| std::cmp::Reverse(session.used));
         let page = found.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX));
         now(Ok(page.map(|session| session.summary.clone()).collect()))
     }

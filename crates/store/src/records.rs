@@ -132,6 +132,15 @@ struct Moved {
     to: u64,
 }
 #[derive(Serialize, Deserialize)]
+struct Restored {
+    files: Vec<Arc<str>>,
+}
+#[derive(Serialize, Deserialize)]
+struct ShellStarted {
+    command: Arc<str>,
+    aside: bool,
+}
+#[derive(Serialize, Deserialize)]
 struct Model {
     model: Arc<str>,
 }
@@ -296,11 +305,15 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
             put("compacted", &record, out)
         }
         Body::Moved { to } => put("moved", &Moved { to: *to }, out),
+        Body::Restored { files } => put("restored", &Restored { files: files.clone() }, out),
         Body::Model { model } => put("model", &Model { model: model.clone() }, out),
         Body::Mode { mode } => put("mode", &ModeChanged { mode: (*mode).into() }, out),
         Body::Thinking { level } => put("thinking", &Thinking { level: level.clone() }, out),
         Body::Gadgets { off } => put("gadgets", &Gadgets { off: off.clone() }, out),
         Body::Title { title } => put("title", &Title { title: title.clone() }, out),
+        Body::ShellStarted { command, aside } => {
+            put("shell_started", &ShellStarted { command: command.clone(), aside: *aside }, out)
+        }
         Body::Shell(shell) => put("shell", &Shell::from(shell), out),
         Body::Todos { phases } => put("todos", &Todos { phases: into_all(phases) }, out),
         Body::Imported { file, names, raws } => {
@@ -399,11 +412,13 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
             })
         }),
         "moved" => get(payload, |it: Moved| Body::Moved { to: it.to }),
+        "restored" => get(payload, |it: Restored| Body::Restored { files: it.files }),
         "model" => get(payload, |it: Model| Body::Model { model: it.model }),
         "mode" => get(payload, |it: ModeChanged| Body::Mode { mode: it.mode.into() }),
         "thinking" => get(payload, |it: Thinking| Body::Thinking { level: it.level }),
         "gadgets" => get(payload, |it: Gadgets| Body::Gadgets { off: it.off }),
         "title" => get(payload, |it: Title| Body::Title { title: it.title }),
+        "shell_started" => get(payload, |it: ShellStarted| Body::ShellStarted { command: it.command, aside: it.aside }),
         "shell" => get(payload, |it: Shell| Body::Shell(it.into())),
         "todos" => get(payload, |it: Todos| Body::Todos { phases: into_all(it.phases) }),
         "imported" => get(payload, |it: Imported| Body::Imported {

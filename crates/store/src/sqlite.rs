@@ -1,7 +1,9 @@
 //! [`vocab::Store`] on SQLite. This file is the caller's side: a queue in front of one thread that owns the database.
 //!
 //! * Every call is queued when it is made, not when its future is polled; the thread takes jobs in that order. So the
-//!   order of `append` calls is the order on disk, and a read sees everything that was asked for before it.
+//!   order of `append` calls is the order on disk, and a read sees everything that was asked for before it. A slow disk
+//!   makes callers wait and fails none of them: as many jobs wait as there are callers who wait for theirs, and a session
+//!   has a bounded number of appends under way (the engine's ledger).
 //! * The thread writes all appends that are waiting in one transaction (group commit) and then answers them all.
 //! * Nothing touches the disk before the first job; [`SqliteStore::probe`] only looks and makes the directory.
 
@@ -10,11 +12,11 @@ mod database;
 mod leases;
 mod log;
 mod rows;
+mod upkeep;
 mod writer;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -22,15 +24,11 @@ use std::thread::JoinHandle;
 use rusqlite::Connection;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use tokio::sync::oneshot;
-use vocab::{Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use crate::{faults, private};
 use append::Append;
 use writer::{Errand, Job, Writer};
-
-/// Jobs that may wait for the disk. A caller normally waits itself: its future ends when the job is done. Only one
-/// that keeps queueing without waiting gets here, and then its call fails at once, with nothing queued.
-const JOBS_WAITING_MAX: usize = 4096;
 
 /// The thread calls SQLite and serde only; neither recurses deeply on what we store.
 const STACK_BYTES: usize = 512 * 1024;
@@ -38,7 +36,7 @@ const STACK_BYTES: usize = 512 * 1024;
 /// Sessions in one SQLite file in `home`.
 pub struct SqliteStore {
     home: PathBuf,
-    waiting: Arc<AtomicUsize>,
+    note: Note,
     desk: Mutex<Option<Desk>>,
 }
 
@@ -53,7 +51,13 @@ impl SqliteStore {
     pub fn new(home: PathBuf) -> Self {
         // The directory is used later and from another thread; it must not move with the working directory.
         let home = std::path::absolute(&home).unwrap_or(home);
-        Self { home, waiting: Arc::default(), desk: Mutex::new(None) }
+        Self { home, note: Arc::new(|_| {}), desk: Mutex::new(None) }
+    }
+
+    /// Whom to tell what nobody asked for, in words for people.
+    pub fn telling(mut self, note: Note) -> Self {
+        self.note = note;
+        self
     }
 
     /// Queues a job now; the future is only for its answer.
@@ -67,20 +71,12 @@ impl SqliteStore {
 
     fn queue(&self, job: Job) -> Result<(), Fault> {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.waiting.load(Ordering::Acquire) >= JOBS_WAITING_MAX {
-            let message = format!("the disk does not keep up: {JOBS_WAITING_MAX} writes are waiting for it");
-            return Err(Fault::new(FaultKind::Store, message));
-        }
-        self.waiting.fetch_add(1, Ordering::AcqRel);
         let job = match desk.as_ref() {
             None => job,
             Some(running) => match running.jobs.send(job) {
                 Ok(()) => return Ok(()),
                 // It panicked. The leases it held are gone, the database is not.
-                Err(returned) => {
-                    self.waiting.store(1, Ordering::Release);
-                    returned.0
-                }
+                Err(returned) => returned.0,
             },
         };
         let started = self.start()?;
@@ -91,13 +87,12 @@ impl SqliteStore {
 
     fn start(&self) -> Result<Desk, Fault> {
         let (jobs, inbox) = channel();
-        let writer = Writer::new(self.home.clone(), inbox, self.waiting.clone());
+        let writer = Writer::new(self.home.clone(), inbox, self.note.clone());
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || writer.run())
             .map_err(|error| {
-                self.waiting.store(0, Ordering::Release);
                 Fault::new(FaultKind::Store, format!("cannot start the thread that writes sessions: {error}"))
             })?;
         Ok(Desk { jobs, thread })
@@ -138,7 +133,7 @@ impl Store for SqliteStore {
         Lease { session: new.id.clone(), epoch: 1, new: Some(Arc::new(new)) }
     }
 
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let session = session.clone();
         self.submit(|reply| Job::Errand(Errand::Acquire { session, reply }))
     }
@@ -184,6 +179,9 @@ impl Store for SqliteStore {
 fn may(path: &Path, access: Access) -> io::Result<()> {
     Ok(accessat(CWD, path, access, AtFlags::EACCESS)?)
 }
+
+/// Says something to whoever runs this.
+pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
 type Reply<T> = oneshot::Sender<Result<T, Fault>>;
 

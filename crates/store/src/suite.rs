@@ -33,6 +33,7 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     lists::a_summary_adds_up(&make()).await;
     lists::a_preview_ends_on_a_character(&make()).await;
     lists::newest_first_filtered_and_paged(&make()).await;
+    lists::a_name_does_not_make_a_session_the_latest(&make()).await;
     lists::a_child_is_listed_when_asked_for_and_goes_with_its_parent(&make()).await;
     lists::a_prefix_is_taken_literally(&make()).await;
 }

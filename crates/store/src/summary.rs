@@ -30,7 +30,10 @@ pub(crate) fn blank(new: &NewSession) -> Summary {
 /// Adds one entry. Folding a whole log over [`blank`] gives what folding it entry by entry gave.
 pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
     summary.last_seq = entry.seq;
-    summary.updated_ms = entry.at_ms;
+    if is_use(&entry.body) {
+        // A clock may jump back; what was later stays later.
+        summary.updated_ms = summary.updated_ms.max(entry.at_ms);
+    }
     match &entry.body {
         Body::Opened { workspace, model, mode, child_of, .. } => {
             summary.child_of = child_of.as_ref().map(|(session, _)| session.clone());
@@ -47,11 +50,11 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         Body::Assistant { .. } => summary.messages += 1,
         Body::TurnEnded(end) => {
             summary.turns += 1;
-            add(&mut summary.usage, &end.usage);
+            summary.usage.add(&end.usage);
         }
-        Body::Compacted(compaction) => add(&mut summary.usage, &compaction.usage),
+        Body::Compacted(compaction) => summary.usage.add(&compaction.usage),
         // What was spent within a turn is in its end.
-        Body::Spent { turn: None, usage, .. } => add(&mut summary.usage, usage),
+        Body::Spent { turn: None, usage, .. } => summary.usage.add(usage),
         Body::Model { model } => summary.model = model.clone(),
         Body::Mode { mode } => summary.mode = *mode,
         Body::Thinking { level } => summary.thinking = level.clone(),
@@ -64,6 +67,8 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
         | Body::Queued(_)
         | Body::Settled { .. }
         | Body::Requested(_)
+        | Body::ShellStarted { .. }
+        | Body::Restored { .. }
         | Body::Retrying { .. }
         | Body::FellBack(_)
         | Body::Spent { .. }
@@ -78,6 +83,11 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
     }
 }
 
+/// Whether the conversation went on. What is only said about a session does not make it the latest one.
+pub(crate) fn is_use(body: &Body) -> bool {
+    !matches!(body, Body::Title { .. } | Body::Label { .. } | Body::Recovered { .. })
+}
+
 /// The first characters of the text, or nothing when the message is all pictures.
 fn preview(parts: &[Part]) -> Option<Arc<str>> {
     let texts = parts.iter().filter_map(|part| match part {
@@ -86,13 +96,4 @@ fn preview(parts: &[Part]) -> Option<Arc<str>> {
     });
     let start: String = texts.flat_map(str::chars).take(PREVIEW_CHARS_MAX).collect();
     (!start.is_empty()).then(|| start.into())
-}
-
-// A provider may report nonsense; a sum that stops at the top is better than a store that panics on it.
-fn add(sum: &mut Usage, more: &Usage) {
-    sum.input = sum.input.saturating_add(more.input);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.estimated |= more.estimated;
 }

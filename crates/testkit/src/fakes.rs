@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 use vocab::{
-    Account, Accounts, Archive, Around, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Key, KeySet, Later,
-    Limits, ModelInfo, ModelSource, Picture, Preferences, Provider, Secret, SessionId, SignInMode, SignInStep,
+    Account, Accounts, Archive, Around, Border, Chat, Clock, Exported, Fault, FaultKind, IdKind, Ids, Key, KeySet,
+    Later, Limits, ModelInfo, ModelSource, Picture, Preferences, Provider, Secret, SessionId, SignInMode, SignInStep,
     SignInTold, SignedIn, Skills,
 };
 
@@ -52,6 +52,13 @@ pub struct TickingClock(AtomicI64);
 impl Default for TickingClock {
     fn default() -> Self {
         Self(AtomicI64::new(1_700_000_000_000))
+    }
+}
+
+impl TickingClock {
+    /// Somebody sets it, forwards or back.
+    pub fn jump(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::Relaxed);
     }
 }
 
@@ -109,6 +116,28 @@ impl Archive for NoArchive {
     fn path_of(&self, session: &SessionId) -> PathBuf {
         PathBuf::from(format!("memory#{session}"))
     }
+}
+
+/// Takes everything over that a session file says.
+pub struct OpenBorder {
+    pub own: Arc<str>,
+    pub here: PathBuf,
+}
+
+impl Border for OpenBorder {
+    fn model(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+    fn workspace(&self, named: &Path) -> Result<PathBuf, Fault> {
+        Ok(named.to_owned())
+    }
+    fn own_model(&self) -> Arc<str> {
+        self.own.clone()
+    }
+    fn here(&self) -> &Path {
+        &self.here
+    }
+    fn note(&self, _: &str) {}
 }
 
 /// What stands around the sessions, as a test fills it in.

@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use vocab::{Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
+
+/// Entries that were appended together, and whether they were to be synced.
+pub type Batch = (Vec<Arc<Entry>>, bool);
 
 pub struct FaultyStore {
     inner: Arc<dyn Store>,
@@ -17,6 +20,8 @@ pub struct FaultyStore {
     /// Waits of the appends to come, used in turn; empty = no wait.
     waits_ms: Mutex<Vec<u64>>,
     appends: AtomicU64,
+    /// What was appended, and whether it was to be on the disk.
+    appended: Mutex<Vec<Batch>>,
     leases: Mutex<Vec<Lease>>,
 }
 
@@ -29,6 +34,7 @@ impl FaultyStore {
             read_wait_ms: AtomicU64::new(0),
             waits_ms: Mutex::default(),
             appends: AtomicU64::new(0),
+            appended: Mutex::default(),
             leases: Mutex::default(),
         }
     }
@@ -51,6 +57,10 @@ impl FaultyStore {
     }
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::Relaxed)
+    }
+    /// Every batch that came, also those that failed, and whether it was to be on the disk before it was acknowledged.
+    pub fn appended(&self) -> Vec<Batch> {
+        lock(&self.appended).clone()
     }
 
     /// The process that held the leases is dead: whoever comes next may have them.
@@ -96,13 +106,13 @@ impl Store for FaultyStore {
         lock(&self.leases).push(lease.clone());
         lease
     }
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         // A store in memory answers at once; asking here keeps the lease on record whatever becomes of the future.
         let mut asked = self.inner.acquire(session);
         match asked.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
             std::task::Poll::Ready(result) => {
-                if let Ok(lease) = &result {
-                    lock(&self.leases).push(lease.clone());
+                if let Ok(acquired) = &result {
+                    lock(&self.leases).push(acquired.lease.clone());
                 }
                 Box::pin(async { result })
             }
@@ -114,6 +124,7 @@ impl Store for FaultyStore {
     }
     fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
         self.appends.fetch_add(1, Ordering::Relaxed);
+        lock(&self.appended).push((entries.clone(), synced));
         let wait = self.wait();
         let done: Later<'static, _> = if is_due(&self.fail_in) {
             Box::pin(async { Err(full()) })

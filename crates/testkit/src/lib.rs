@@ -4,6 +4,7 @@
 pub mod fakes;
 pub mod faulty;
 pub mod golden;
+pub mod lossy;
 pub mod mock_model;
 pub mod neighbourhood;
 pub mod odd;

@@ -9,12 +9,14 @@ mod eye;
 mod log;
 mod model;
 mod quiet;
+mod survival;
 mod tools;
+mod weight;
 mod world;
 
 use std::sync::Arc;
 
-use vocab::{SessionId, Store};
+use vocab::SessionId;
 
 pub use dice::Dice;
 pub use model::check_history;
@@ -22,6 +24,38 @@ use world::World;
 
 /// The one session that everybody is on.
 pub(crate) const SESSION: &str = "sim";
+
+/// What may happen beside talk, failing writes and processes that die.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Weather {
+    /// A life may end with the power, which takes what was not synced.
+    pub power_cuts: bool,
+    /// Each call of the store takes some turns, and peers come several at a time.
+    pub crowds: bool,
+    /// Another owner takes the session over.
+    pub steals: bool,
+    /// Peers stop reading for a while and ask for much meanwhile.
+    pub stops: bool,
+    /// Ports panic where nobody expects it.
+    pub panics: bool,
+    /// A call that changes something must be in the log before it runs.
+    pub intent: bool,
+    /// What a session says of itself at the end is what its log says.
+    pub settings: bool,
+}
+
+impl Weather {
+    /// Everything at once.
+    pub const ALL: Weather = Weather {
+        power_cuts: true,
+        crowds: true,
+        steals: true,
+        stops: true,
+        panics: true,
+        intent: true,
+        settings: true,
+    };
+}
 
 /// A seed whose run broke a promise.
 pub struct Failure {
@@ -66,6 +100,13 @@ pub struct Numbers {
     pub errands: u64,
     /// Requests written again from the log and held against what was sent.
     pub requests: u64,
+    /// Lives that ended with the power.
+    pub power_cuts: u64,
+    /// Entries that they took.
+    pub forgotten: u64,
+    pub steals: u64,
+    /// Times a peer stopped reading.
+    pub stops: u64,
 }
 
 impl Numbers {
@@ -89,13 +130,17 @@ impl Numbers {
         self.reloads += other.reloads;
         self.errands += other.errands;
         self.requests += other.requests;
+        self.power_cuts += other.power_cuts;
+        self.forgotten += other.forgotten;
+        self.steals += other.steals;
+        self.stops += other.stops;
     }
 }
 
 /// Runs one seed.
-pub fn run(seed: u64) -> Result<Numbers, Box<Failure>> {
+pub fn run(seed: u64, weather: Weather) -> Result<Numbers, Box<Failure>> {
     quiet::install();
-    let mut world = World::new(seed);
+    let mut world = World::new(seed, weather);
     let result = simulate(&mut world);
     let panics = quiet::take();
     let result = match (result, panics.is_empty()) {
@@ -120,37 +165,20 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
         drop(runtime);
         world.buried()?;
     }
-    let store = world.store.clone();
-    let read = store.read(&SessionId::from(SESSION), 0, usize::MAX);
-    let page = now(read).ok_or("the store does not answer")?;
-    let entries = page.map_err(|fault| format!("the log cannot be read: {fault}"))?.entries;
+    let session = SessionId::from(SESSION);
+    let entries = world.store.entries(&session);
     let mut numbers = log::check(&entries, &world.still_waiting)?;
-    let summary = now(store.summary(&SessionId::from(SESSION))).ok_or("the store does not answer")?;
-    let summed = summary.map_err(|fault| fault.to_string())?.map(|summary| summary.usage).unwrap_or_default();
+    let summed = world.store.sum(&session).map(|summary| summary.usage).unwrap_or_default();
     if summed != log::used(&entries) {
         return Err(format!("the store sums up {summed:?}, the log {:?}", log::used(&entries)));
     }
     numbers.lives = lives;
-    numbers.reloads = world.reloads;
     numbers.requests = model::check_requests(&entries, &world.findings)?;
-    for eye in &world.eyes {
-        let (lost, waited, done) = eye.check(&entries).map_err(|what| format!("peer {}: {what}", eye.name))?;
-        numbers.lost_turns += lost;
-        numbers.waited += waited;
-        numbers.errands += done;
-    }
-    let findings = world.findings.0.lock().expect("nobody panics while holding this");
-    match findings.first() {
-        Some(first) => Err(first.clone()),
+    numbers.add(&world.numbers);
+    let findings = world.findings.0.lock().expect("nobody panics while holding this").clone();
+    match findings.into_iter().chain(world.store.findings()).next() {
+        Some(first) => Err(first),
         None => Ok(numbers),
-    }
-}
-
-/// The value of a future that is ready.
-fn now<T>(mut later: vocab::Later<'_, T>) -> Option<T> {
-    match later.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop())) {
-        std::task::Poll::Ready(value) => Some(value),
-        std::task::Poll::Pending => None,
     }
 }
 

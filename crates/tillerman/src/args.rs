@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   tillerman run \"list the rust files\"          one question, one answer
   git diff | tillerman run \"review this\"       piped text is added to the prompt
-  tillerman run -y --mode workspace-write \"fix the failing test\"
+  tillerman run -y \"fix the failing test\"      ask nothing, allow everything
   tillerman repl -c                            go on with the last conversation
   tillerman serve                              speak NDJSON on stdin and stdout
   tillerman doctor                             what works here, and what does not
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Logout,
     /// Show what is signed in.
     Accounts,
-    /// Check this machine: directories, configuration, model, sandbox.
+    /// Check this machine: directories, configuration, model, and how commands are held.
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
     #[command(
@@ -98,7 +98,8 @@ Examples:
   tillerman run -c \"and now the tests\"           go on where the last one ended
 
 Permission is asked for on the terminal. Where nobody can be asked the call is denied, and the exit
-code is 3; `--yes` allows everything, `--mode workspace-write` changes inside the workspace.";
+code is 3. `--yes` allows everything, `--mode workspace-write` changes inside the workspace; with
+both, what could leave the workspace (most commands can) is denied without a question.";
 
 const REPL_EXAMPLES: &str = "\
 Examples:
@@ -253,7 +254,7 @@ pub(crate) struct Run {
     /// What to do; several words need no quotes. `-` takes it from stdin alone.
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
-    /// Allow everything without asking.
+    /// Ask nothing: allow everything or, where --mode is given, what that mode allows.
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// One JSON object per event on stdout (docs/cli.md).
@@ -268,7 +269,7 @@ pub(crate) struct Run {
 
 #[derive(Args, Debug)]
 pub(crate) struct Repl {
-    /// Allow everything without asking.
+    /// Ask nothing: allow everything or, where --mode is given, what that mode allows.
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Go on with the newest session of this workspace.
@@ -298,7 +299,7 @@ pub(crate) struct Drive {
     /// One JSON object per event on stdout (docs/client.md).
     #[arg(long, requires = "prompt")]
     pub(crate) json: bool,
-    /// Allow everything the agent asks for.
+    /// Allow everything the agent asks for, whatever its mode.
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Deny everything the agent asks for, without asking you.

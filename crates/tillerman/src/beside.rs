@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use extensions::{Extensions, Options};
 
-use crate::config::{self, Home};
+use crate::config::{self, Config, Home};
 use crate::wiring::Wired;
 pub(crate) use leashed::Leashed;
 use skilled::Skilled;
@@ -29,9 +29,14 @@ pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<
 }
 
 /// Where this user's skills are looked for.
-pub(crate) fn skill_places(wired: &Wired, home: &Home) -> skills::Places {
+pub(crate) fn skill_places(wired: &Wired, home: &Home, config: &Config) -> skills::Places {
     let user = config::process_env("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    skills::Places { cwd: wired.settings.workspace.clone(), data_dir: Some(home.data.clone()), home: user }
+    skills::Places {
+        cwd: wired.settings.workspace.clone(),
+        data_dir: Some(home.data.clone()),
+        home: user,
+        trusted: config.trusted_workspaces(),
+    }
 }
 
 async fn extensions(wired: &Wired, programs: Vec<PathBuf>) -> Option<Extensions> {

@@ -1,5 +1,5 @@
-//! Settings: flag over environment over workspace over user over default. A file that came with the workspace can
-//! tighten permissions and choose a model; it can never loosen them or choose where prompts and keys are sent.
+//! Settings: flag over environment over workspace over user over default. A file that came with the workspace can only
+//! tighten, and wish for a model; it can never loosen anything or choose where prompts and keys are sent.
 
 pub(crate) mod agent;
 mod edit;
@@ -11,6 +11,7 @@ mod servers;
 mod slugs;
 #[cfg(test)]
 mod tests;
+mod tighten;
 mod tree;
 mod trust;
 
@@ -26,6 +27,7 @@ pub(crate) use models::ModelEntry;
 pub(crate) use providers::ProviderEntry;
 pub(crate) use slugs::TIERS;
 
+use crate::wiring::Suggestion;
 use keys::Workspace;
 use tree::{Node, Value};
 
@@ -77,6 +79,8 @@ pub(crate) struct Request<'a> {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Config {
     set: BTreeMap<&'static str, (Setting, Source)>,
+    /// The model that the workspace would like, and its file.
+    wish: Option<(String, PathBuf)>,
     /// Files that were read.
     pub(crate) files: Vec<PathBuf>,
     /// For stderr, one line each.
@@ -93,7 +97,7 @@ impl Config {
             None => request.home.map(Home::user_files).unwrap_or_default(),
         };
         config.layer(&user, Source::User, request.default_mode)?;
-        config.layer(&home::workspace_files(request.workspace), Source::Workspace, request.default_mode)?;
+        config.workspace_layer(request);
         config.environment(request.env)?;
         if config.unknown > UNKNOWN_TOLD_MAX {
             config.warnings.push(format!("and {} more unknown settings", config.unknown - UNKNOWN_TOLD_MAX));
@@ -101,11 +105,26 @@ impl Config {
         Ok(config)
     }
 
+    /// A stranger may have written this one, or the agent itself: whatever is wrong with it keeps nobody from starting. It
+    /// counts as a whole or not at all.
+    fn workspace_layer(&mut self, request: &Request<'_>) {
+        let before = self.clone();
+        let files = home::workspace_files(request.workspace);
+        if let Err(fault) = self.layer(&files, Source::Workspace, request.default_mode) {
+            *self = before;
+            self.warnings.push(format!("{}; the settings of this workspace are ignored", fault.message));
+        }
+    }
+
     /// The first file counts; others beside it are pointed out.
     fn layer(&mut self, files: &[PathBuf], source: fn(PathBuf) -> Source, default: Mode) -> Result<(), Fault> {
         let Some((file, ignored)) = files.split_first() else { return Ok(()) };
         for other in ignored {
             self.warnings.push(format!("{} is ignored: {} is read", other.display(), file.display()));
+        }
+        let from = source(file.clone());
+        if matches!(from, Source::User(_)) {
+            must_be_ours(file)?;
         }
         let text = read(file)?;
         let node = tree::parse(file, &text).map_err(|what| {
@@ -116,7 +135,7 @@ impl Config {
         let Value::Map(pairs) = &node.value else {
             return Err(Fault::new(FaultKind::Invalid, format!("{}: wants a table of settings", file.display())));
         };
-        self.table("", pairs, &source(file.clone()), default)
+        self.table("", pairs, &from, default)
     }
 
     fn table(&mut self, above: &str, pairs: &[(String, Node)], from: &Source, default: Mode) -> Result<(), Fault> {
@@ -203,33 +222,41 @@ impl Config {
         if let ("ca_file", Setting::Text(path)) = (key.name, &setting) {
             setting = Setting::Text(trust::beside(path, from).display().to_string());
         }
-        if matches!(from, Source::Workspace(_)) {
-            let refused = match (key.workspace, &setting) {
-                (Workspace::Free, _) => None,
-                (Workspace::Never, _) => Some("a workspace cannot choose it".to_owned()),
-                (Workspace::Tighten, Setting::Mode(mode)) => {
-                    let active = self.mode().unwrap_or(default);
-                    let loosens = strictness(*mode) > strictness(active);
-                    loosens.then(|| {
-                        format!("a workspace can only tighten permissions, and the mode is {}", active.as_str())
-                    })
-                }
-                (Workspace::Tighten, _) => Some("a workspace cannot choose it".to_owned()),
-                (Workspace::Trusted, _) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
-                    // Beside the user's own, not instead of them.
-                    setting = trust::joined(self.get(key.name), setting);
-                    None
-                }
-                (Workspace::Trusted, _) => Some(
-                    "nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
-                        .to_owned(),
-                ),
-            };
-            if let Some(why) = refused {
-                return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name));
+        if let Source::Workspace(file) = from {
+            match self.from_workspace(key, setting, file, from, default) {
+                Ok(Some(counts)) => setting = counts,
+                Ok(None) => return,
+                Err(why) => return self.warnings.push(format!("{from}: `{}` is ignored: {why}", key.name)),
             }
         }
         self.set.insert(key.name, (setting, from.clone()));
+    }
+
+    /// What counts of a workspace's setting; the error says why it does not.
+    fn from_workspace(
+        &mut self,
+        key: &'static Key,
+        setting: Setting,
+        file: &Path,
+        from: &Source,
+        default: Mode,
+    ) -> Result<Option<Setting>, String> {
+        match (key.workspace, setting) {
+            (Workspace::Suggests, Setting::Text(model)) => {
+                self.wish = Some((model, file.to_owned()));
+                Ok(None)
+            }
+            (Workspace::Never | Workspace::Suggests, _) => Err("a workspace cannot choose it".to_owned()),
+            (Workspace::Tightens(way), setting) => way.tightened(self.get(key.name), setting, default).map(Some),
+            // Beside the user's own, not instead of them.
+            (Workspace::Trusted, setting) if trust::is_trusted(self.texts("trusted_workspaces"), from) => {
+                Ok(Some(trust::joined(self.get(key.name), setting)))
+            }
+            (Workspace::Trusted, _) => {
+                Err("nothing from a workspace is run unless `trusted_workspaces` in your own configuration names it"
+                    .to_owned())
+            }
+        }
     }
 
     fn environment(&mut self, env: Env<'_>) -> Result<(), Fault> {
@@ -273,6 +300,14 @@ impl Config {
             _ => None,
         }
     }
+    /// A number, or the usual one. A workspace's counts only where it is tighter than that, too.
+    fn limit(&self, name: &str, usual: u64) -> u64 {
+        let Some(number) = self.count(name) else { return usual };
+        match (keys::find(name).map(|key| key.workspace), self.source(name)) {
+            (Some(Workspace::Tightens(way)), Some(Source::Workspace(_))) => way.tighter(number, usual),
+            _ => number,
+        }
+    }
     fn switch(&self, name: &str) -> Option<bool> {
         match self.get(name) {
             Some(Setting::Bool(yes)) => Some(*yes),
@@ -282,6 +317,12 @@ impl Config {
 
     pub(crate) fn model(&self) -> Option<&str> {
         self.text("model")
+    }
+    /// The model that the workspace would like, where nobody demands one for this run.
+    pub(crate) fn suggestion(&self) -> Option<Suggestion> {
+        let demanded = matches!(self.source("model"), Some(Source::Env(_) | Source::Flag));
+        let (model, file) = self.wish.clone().filter(|_| !demanded)?;
+        Some(Suggestion { model, file })
     }
     pub(crate) fn base_url(&self) -> Option<&str> {
         self.text("base_url")
@@ -312,8 +353,8 @@ impl Config {
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         self.count("max_tokens")
     }
-    pub(crate) fn max_iterations(&self) -> Option<u32> {
-        self.count("max_iterations").and_then(|number| u32::try_from(number).ok())
+    pub(crate) fn max_iterations(&self, usual: u32) -> u32 {
+        u32::try_from(self.limit("max_iterations", usual.into())).unwrap_or(usual)
     }
     pub(crate) fn context_window(&self) -> Option<u64> {
         self.count("context_window")
@@ -336,6 +377,10 @@ impl Config {
     /// Absolute where the file that named them is known.
     pub(crate) fn extensions(&self) -> impl Iterator<Item = PathBuf> {
         self.texts("extensions").unwrap_or_default().iter().map(PathBuf::from)
+    }
+    /// Directories whose own files the user trusts.
+    pub(crate) fn trusted_workspaces(&self) -> Vec<PathBuf> {
+        self.texts("trusted_workspaces").unwrap_or_default().iter().map(|path| trust::expanded(path)).collect()
     }
     pub(crate) fn models(&self) -> &[ModelEntry] {
         match self.get("models") {
@@ -366,12 +411,12 @@ impl Config {
     }
     /// What is not set is as usual.
     pub(crate) fn retry(&self, usual: RetryPolicy) -> RetryPolicy {
-        let retries = self.count("retry.retries_max").and_then(|number| u32::try_from(number).ok());
+        let retries = self.limit("retry.retries_max", usual.retries_max.into());
         RetryPolicy {
-            retries_max: retries.unwrap_or(usual.retries_max),
-            base_ms: self.count("retry.base_ms").unwrap_or(usual.base_ms),
-            wait_ms_max: self.count("retry.wait_ms_max").unwrap_or(usual.wait_ms_max),
-            server_wait_ms_max: self.count("retry.server_wait_ms_max").unwrap_or(usual.server_wait_ms_max),
+            retries_max: u32::try_from(retries).unwrap_or(usual.retries_max),
+            base_ms: self.limit("retry.base_ms", usual.base_ms),
+            wait_ms_max: self.limit("retry.wait_ms_max", usual.wait_ms_max),
+            server_wait_ms_max: self.limit("retry.server_wait_ms_max", usual.server_wait_ms_max),
             jitter: self.switch("retry.jitter").unwrap_or(usual.jitter),
         }
     }
@@ -399,19 +444,15 @@ pub(crate) fn find(name: &str) -> Result<&'static Key, Fault> {
     })
 }
 
-/// How much a mode lets happen without a person: a workspace may only go down.
-fn strictness(mode: Mode) -> u8 {
-    match mode {
-        Mode::Plan => 0,
-        Mode::ReadOnly => 1,
-        Mode::Prompt => 2,
-        Mode::WorkspaceWrite => 3,
-        Mode::DangerFullAccess => 4,
-    }
-}
-
 fn place(from: &Source, line: Option<usize>) -> String {
     line.map_or_else(|| from.to_string(), |line| format!("{from}:{line}"))
+}
+
+/// To pass over the user's own file would drop what it forbids, so nothing starts instead.
+fn must_be_ours(file: &Path) -> Result<(), Fault> {
+    let Some(why) = safefile::not_ours(file) else { return Ok(()) };
+    let text = format!("{} is not obeyed: {why}, so somebody else could say what is run", file.display());
+    Err(Fault::new(FaultKind::Invalid, text).hint("make it your own: `chown` and `chmod go-w` on it and its directory"))
 }
 
 fn read(file: &Path) -> Result<String, Fault> {

@@ -4,8 +4,19 @@ use std::io::{IsTerminal, Write};
 
 use vocab::Fault;
 
-/// Writes to stdout. A reader that went away is no error: `tillerman sessions list | head -1`.
+/// Writes for people: nothing in it is obeyed by a terminal, whoever wrote it.
 pub(crate) fn say(text: &str) -> std::io::Result<()> {
+    exactly(&crate::terminal::clean(text))
+}
+
+/// Anything in one line that no terminal obeys.
+pub(crate) fn one_line(text: &str) -> String {
+    crate::terminal::clean(text).replace(['\n', '\t'], " ")
+}
+
+/// Writes to stdout as it is: for programs, and for colours of our own around text that is clean already. A reader that
+/// went away is no error: `tillerman sessions list | head -1`.
+pub(crate) fn exactly(text: &str) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -59,11 +59,17 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     let elsewhere = base_url(&config);
     let gathered = wiring::gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
+    let extensions = extensions(&config, basics);
+    config.warnings.extend(wide(&workspace, std::env::home_dir().as_deref()));
     let setup = Setup {
         data: home.data.clone(),
         config: home.config.clone(),
         settings: settings(&config, basics, workspace, default_mode),
-        wanted: Wanted { model: config.model().map(str::to_owned), ..Wanted::default() },
+        wanted: Wanted {
+            model: config.model().map(str::to_owned),
+            suggested: config.suggestion(),
+            ..Wanted::default()
+        },
         described,
         agent_dir,
         api_key: None,
@@ -80,9 +86,22 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
         preferences: Arc::new(UserFile(home.config_file())),
         servers: config.servers().to_vec(),
+        programs: extensions.clone(),
     };
-    let extensions = extensions(&config, basics);
     Ok(Prepared { setup, config, home, open, extensions })
+}
+
+/// A workspace that holds more than work is pointed out: its user may not have meant it.
+fn wide(workspace: &Path, home: Option<&Path>) -> Option<String> {
+    let home = home.and_then(|home| std::fs::canonicalize(home).ok());
+    let what = match () {
+        () if workspace == Path::new("/") => "the whole file system",
+        () if home.is_some_and(|home| home.starts_with(workspace)) => "your home directory",
+        () => return None,
+    };
+    Some(format!(
+        "the workspace is {what}: tools may read all of it; start in a project directory, or name one with --workspace"
+    ))
 }
 
 /// Those of the configuration first, then those of the command line, each once.
@@ -128,9 +147,7 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     let mut settings = Settings::new(workspace, "");
     settings.mode = config.mode().unwrap_or(default_mode);
     settings.max_tokens = config.max_tokens();
-    if let Some(rounds) = config.max_iterations() {
-        settings.max_iterations = rounds;
-    }
+    settings.max_iterations = config.max_iterations(settings.max_iterations);
     settings.retry = config.retry(RETRY);
     settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();

@@ -46,16 +46,21 @@ fn calls_for_a_skill(rest: &str) -> bool {
     rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
 }
 
-/// What the model is told where no person can be asked.
-fn nobody(required: Required) -> Arc<str> {
-    format!("denied: nobody can be asked here. The user can allow it with {}.", how_to_allow(required)).into()
-}
 /// What the model is told when the person has gone.
 const GONE: &str = "denied: the user left before answering.";
 
-/// The flags that would have let a call through.
-pub(crate) fn how_to_allow(required: Required) -> String {
-    format!("`--yes` or `--mode {}`", required.as_str())
+/// Why a call is denied without a question.
+pub(crate) struct Denial {
+    pub(crate) why: &'static str,
+    /// The flags that would have let it through.
+    pub(crate) how: String,
+}
+
+impl Denial {
+    /// What the model is told.
+    fn told(&self) -> Arc<str> {
+        format!("denied: {}. The user can allow it with {}.", self.why, self.how).into()
+    }
 }
 
 /// Who answers the engine's questions.
@@ -73,6 +78,28 @@ pub(crate) struct Talk {
     /// The one prompt of `run`; `None` means that lines are prompts.
     pub(crate) once: Option<Vec<Part>>,
     pub(crate) answers: Answers,
+    /// The mode that a flag names. `--yes` is a yes to what it allows: beside `workspace-write` it does not reach out of
+    /// the workspace.
+    pub(crate) bound: Option<Mode>,
+}
+
+impl Talk {
+    /// Whether a flag says that this is too much, whoever answers.
+    fn is_bound_below(&self, required: Required) -> bool {
+        self.bound == Some(Mode::WorkspaceWrite) && required > Required::WorkspaceWrite
+    }
+
+    fn denial(&self, required: Required) -> Denial {
+        let mode = format!("`--mode {}`", required.as_str());
+        let bound = self.is_bound_below(required);
+        let why = match self.answers {
+            Answers::AllowAll if bound => {
+                "`--yes` beside `--mode workspace-write` allows nothing that could leave the workspace"
+            }
+            _ => "nobody can be asked here",
+        };
+        Denial { why, how: if bound { mode } else { format!("`--yes` or {mode}") } }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -264,10 +291,15 @@ impl<F: Face> Terminal<F> {
             return;
         }
         let unasked = match (self.talk.answers, &ask.kind) {
+            (Answers::AllowAll, AskKind::Permission(it)) if self.talk.is_bound_below(it.required) => {
+                Some(Answer::Deny(Some(self.talk.denial(it.required).told())))
+            }
             (Answers::AllowAll, AskKind::Permission(_)) => Some(Answer::Allow(vocab::Scope::Once)),
             (Answers::Person, _) if !self.eof => None,
             (Answers::Person, AskKind::Permission(_)) => Some(Answer::Deny(Some(GONE.into()))),
-            (Answers::Nobody, AskKind::Permission(it)) => Some(Answer::Deny(Some(nobody(it.required)))),
+            (Answers::Nobody, AskKind::Permission(it)) => {
+                Some(Answer::Deny(Some(self.talk.denial(it.required).told())))
+            }
             _ => Some(Answer::Dismissed),
         };
         match unasked {
@@ -286,7 +318,11 @@ impl<F: Face> Terminal<F> {
 
     fn answer_unasked(&mut self, ask: &Ask, answer: Answer, out: &mut Out) {
         self.denied_unasked |= matches!(answer, Answer::Deny(_));
-        self.face.answered_unasked(ask, &answer, &mut out.frames);
+        let denial = match &ask.kind {
+            AskKind::Permission(it) if matches!(answer, Answer::Deny(_)) => Some(self.talk.denial(it.required)),
+            _ => None,
+        };
+        self.face.answered_unasked(ask, &answer, denial.as_ref(), &mut out.frames);
         self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
     }
 

@@ -4,11 +4,13 @@ mod accounts;
 mod antigravity;
 mod around;
 mod auto;
+mod border;
 mod catalogue;
 mod census;
 mod chatgpt;
 mod choose;
 mod custom;
+mod guarded;
 mod integrations;
 mod keys;
 mod linked;
@@ -17,6 +19,7 @@ mod pick;
 mod picture;
 mod servers;
 mod sources;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod vendors;
@@ -30,16 +33,18 @@ use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use tools::web_search;
 use vocab::{
-    Archive, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store, ToolServer,
+    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, ModelInfo, Preferences, Provider, Settings, Store,
+    ToolServer,
 };
 
 pub(crate) use accounts::AccountSettings;
 use accounts::UserKey;
 use around::UserAround;
+use border::{FileBorder, OnlyShown};
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
-pub(crate) use choose::Wanted;
+pub(crate) use choose::{Suggestion, Wanted};
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
 pub(crate) use vendors::{Provided, VENDORS, gather};
@@ -80,6 +85,8 @@ pub(crate) struct Setup {
     pub(crate) preferences: Arc<dyn Preferences>,
     /// Servers of tools that every session gets.
     pub(crate) servers: Vec<ToolServer>,
+    /// Extensions: programs that run beside sessions.
+    pub(crate) programs: Vec<PathBuf>,
 }
 
 /// How a server on this machine is looked for, where nothing else is configured.
@@ -118,6 +125,8 @@ pub(crate) struct SessionFiles {
     pub(crate) dir: PathBuf,
     /// Somebody asked for this directory. Otherwise new files go where the last opened one is.
     pub(crate) fixed: bool,
+    /// What is read from files is shown and never gone on with.
+    pub(crate) only_shown: bool,
 }
 
 /// What was built.
@@ -164,27 +173,36 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let linked = Arc::new(Linked::new(&setup, auth, stands)?);
     let grounds = Grounds { env: &environment, candidates, linked: &linked };
     let mut chosen = choose(&setup, grounds).await?;
+    suggest::follow(&setup.wanted, &mut chosen);
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone())),
+        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
-    let mut protected = vec![setup.data.clone(), setup.config.clone()];
-    // A models file can name commands, so writing it is as good as running them.
-    protected.extend(agent::files(&setup.agent_dir));
+    let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools =
-        tools::Options { protected, secrets: secrets.clone(), search, ..tools::Options::new(setup.data.join("spill")) };
+    let tools = tools::Options {
+        protected: guarded.protected,
+        secret_paths: guarded.secret,
+        secrets: secrets.clone(),
+        search,
+        ..tools::Options::new(store::spill_dir(&setup.data))
+    };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
     let sources = catalogue.census();
     let window = catalogue.resolve(&model).map_or(0, |info| info.context_window);
     let catalogue = Arc::new(catalogue);
-    let archive = Arc::new(store::FileArchive::new(store.clone(), setup.data.clone()));
-    let kept = Kept { store, archive };
+    let (own, here) = (Arc::from(model.as_str()), setup.settings.workspace.clone());
+    let border: Arc<dyn Border> = match setup.session_files.as_ref().is_some_and(|files| files.only_shown) {
+        true => Arc::new(OnlyShown { own, here }),
+        false => Arc::new(FileBorder::new(catalogue.clone(), own, here)),
+    };
+    let archive = store::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
+    let kept = Kept { store, archive: Arc::new(archive) };
     let Kept { store, archive } = match setup.session_files {
-        Some(files) => kept.with_files(files, &catalogue, &model, &setup.settings),
+        Some(files) => kept.with_files(files, &catalogue, border, &setup.settings),
         None => kept,
     };
     let ports = Ports {
@@ -252,7 +270,13 @@ struct Kept {
 
 impl Kept {
     /// The same, with a file beside every session.
-    fn with_files(self, files: SessionFiles, catalogue: &Arc<Catalogue>, model: &str, settings: &Settings) -> Kept {
+    fn with_files(
+        self,
+        files: SessionFiles,
+        catalogue: &Arc<Catalogue>,
+        border: Arc<dyn Border>,
+        settings: &Settings,
+    ) -> Kept {
         let mirrored = sessionfile::Mirrored::new(sessionfile::Setup {
             store: self.store,
             archive: self.archive,
@@ -260,9 +284,8 @@ impl Kept {
             ids: Arc::new(UuidIds),
             dir: files.dir,
             dir_is_fixed: files.fixed,
-            model: model.into(),
             mode: settings.mode,
-            workspace: settings.workspace.clone(),
+            border,
             note: Arc::new(host::note),
         });
         Kept { store: Arc::new(mirrored.clone()), archive: Arc::new(mirrored) }

@@ -75,17 +75,20 @@ impl Tool for ApplyPatch {
         let (text, sections) = parse(input)?;
         let mut required = Required::WorkspaceWrite;
         let mut shown: Vec<String> = Vec::new();
+        // The same for people, with what is to be known of each.
+        let mut noted: Vec<String> = Vec::new();
         for path in paths(&sections) {
             let place = self.workspace.place(path)?;
             required = required.max(self.workspace.required(&place, Access::Write));
             if !shown.contains(&place.shown()) {
                 shown.push(place.shown());
+                noted.push(format!("{}{}", place.shown(), self.workspace.note(&place)));
             }
         }
         let targets = shown.join(", ");
         Ok(Plan {
             required,
-            summary: format!("patch {targets}").into(),
+            summary: format!("patch {}", noted.join(", ")).into(),
             mutation: Some(targets.into()),
             preview: Some(output::preview(&text)),
         })

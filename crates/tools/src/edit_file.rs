@@ -95,7 +95,7 @@ impl Tool for EditFile {
         let counts = change.as_ref().map_or(String::new(), |change| format!(" {}", change.counts));
         Ok(Plan {
             required: self.workspace.required(&place, Access::Write),
-            summary: format!("edit {shown}{counts}").into(),
+            summary: format!("edit {shown}{counts}{}", self.workspace.note(&place)).into(),
             mutation: Some(shown.into()),
             preview: change.map(|change| change.preview),
         })

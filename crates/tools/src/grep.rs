@@ -170,7 +170,7 @@ fn search(workspace: &Workspace, request: &Request, granted: Required, cancel: &
     let mut incomplete = false;
     if facts.kind == Kind::Dir {
         let report = walk(&start, cancel, &mut |found| {
-            if found.ignored || found.hidden {
+            if found.ignored || found.hidden || workspace.is_secret_spot(&found.spot) {
                 return Step::Skip;
             }
             let below = found.spot.rel().strip_prefix(start.rel()).unwrap_or(found.spot.rel());

@@ -2,6 +2,8 @@
 //! for the model. Redirects are answers here; who follows them knows what it may send along. TLS roots are read at the
 //! first https request, never before.
 
+pub(crate) mod host;
+mod resolve;
 pub(crate) mod url;
 
 use std::sync::OnceLock;
@@ -16,23 +18,26 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{self, Builder};
 use hyper_util::rt::TokioExecutor;
 
+pub(crate) use resolve::Reach;
+use resolve::Resolver;
 use url::Url;
 
 /// How we name ourselves.
 pub(crate) const AGENT: &str = concat!("tillerman/", env!("CARGO_PKG_VERSION"));
 
-type Plain = legacy::Client<HttpConnector, Full<Bytes>>;
-type Tls = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+type Plain = legacy::Client<HttpConnector<Resolver>, Full<Bytes>>;
+type Tls = legacy::Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
 
 pub(crate) struct Client {
     user_agent: String,
+    reach: Reach,
     plain: OnceLock<Plain>,
     tls: OnceLock<Result<Tls, String>>,
 }
 
 impl Client {
-    pub(crate) fn new(user_agent: String) -> Self {
-        Self { user_agent, plain: OnceLock::new(), tls: OnceLock::new() }
+    pub(crate) fn new(user_agent: String, reach: Reach) -> Self {
+        Self { user_agent, reach, plain: OnceLock::new(), tls: OnceLock::new() }
     }
 
     pub(crate) async fn get(&self, url: &Url, accept: &'static str) -> Result<Response<Incoming>, String> {
@@ -60,7 +65,7 @@ impl Client {
         request.headers_mut().extend(headers);
         let answer = match url.is_https() {
             true => self.tls()?.request(request).await,
-            false => self.plain.get_or_init(|| builder().build_http()).request(request).await,
+            false => self.plain.get_or_init(|| builder().build(self.connector())).request(request).await,
         };
         answer.map_err(|error| format!("{} cannot be reached: {}", url.as_str(), causes(&error)))
     }
@@ -69,9 +74,16 @@ impl Client {
         let tls = self.tls.get_or_init(|| {
             let roots = HttpsConnectorBuilder::new().with_native_roots();
             let roots = roots.map_err(|error| format!("no certificates to check https with: {error}"))?;
-            Ok(builder().build(roots.https_only().enable_http1().build()))
+            let mut connector = self.connector();
+            connector.enforce_http(false);
+            Ok(builder().build(roots.https_only().enable_http1().wrap_connector(connector)))
         });
         tls.as_ref().map_err(Clone::clone)
+    }
+
+    /// Connects to the addresses that were looked up and checked, and looks nothing up again.
+    fn connector(&self) -> HttpConnector<Resolver> {
+        HttpConnector::new_with_resolver(Resolver(self.reach))
     }
 }
 

@@ -21,10 +21,20 @@ mod supervisor;
 mod sys;
 mod talk;
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+
 pub use holder::{Control, Held, LeashError, Spare, read_now};
 pub use pty::{Size, Terminal};
 pub use supervisor::run;
 pub use talk::{COMMAND_BYTES_MAX, Report, Request};
+
+/// A directory by its ordinary name, for a command to run in.
+pub fn directory(path: &Path) -> io::Result<Arc<OwnedFd>> {
+    crate::sys::open_root(path).map(Arc::new)
+}
 
 /// First argument that turns our binary into a leash.
 pub const ARG: &str = "__leash";

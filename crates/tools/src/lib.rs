@@ -41,8 +41,10 @@ pub struct Options {
     pub spill_dir: PathBuf,
     /// The user's home; see [`workspace::Guard::home`].
     pub home: Option<PathBuf>,
-    /// Paths that only full access may write, such as the data and config directories.
+    /// Paths that only full access may write, such as the data and config directories; see [`workspace::Guard`].
     pub protected: Vec<PathBuf>,
+    /// Paths that no tool reads or writes: our own keys and conversations; see [`workspace::Guard`].
+    pub secret_paths: Vec<PathBuf>,
     /// The binary that becomes the leash of a command; see [`leash`].
     pub exe: PathBuf,
     /// See [`shell::Options`].
@@ -58,6 +60,7 @@ impl Options {
             spill_dir: spill_dir.into(),
             home: std::env::home_dir(),
             protected: Vec::new(),
+            secret_paths: Vec::new(),
             exe: PathBuf::from("/proc/self/exe"),
             keep_env: Vec::new(),
             secrets: Vec::new(),
@@ -82,12 +85,23 @@ impl Builtin {
         self.shells.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn shell_options(&self, session: &SessionId, workspace: &Path) -> shell::Options {
-        shell::Options {
+    fn workspace(&self, session: &SessionId, path: &Path) -> Result<Arc<Workspace>, Fault> {
+        let guard = workspace::Guard {
+            home: self.options.home.clone(),
+            protected: self.options.protected.clone(),
+            secret: self.options.secret_paths.clone(),
+            spill_dir: Some(self.spill_dir(session)),
+        };
+        Workspace::open(path, guard).map(Arc::new)
+    }
+
+    fn new_shell(&self, session: &SessionId, workspace: &Arc<Workspace>) -> Arc<shell::Shell> {
+        let options = shell::Options {
             keep_env: self.options.keep_env.clone(),
             secrets: self.options.secrets.clone(),
-            ..shell::Options::new(&self.options.exe, workspace, self.spill_dir(session))
-        }
+            ..shell::Options::new(&self.options.exe, workspace.path(), self.spill_dir(session))
+        };
+        shell::Shell::new(options, Arc::clone(workspace))
     }
 
     /// Where one session spills. The id is ours or a peer's, so it must not be able to name another directory.
@@ -99,13 +113,8 @@ impl Builtin {
 
 impl Toolbox for Builtin {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-        let guard = workspace::Guard {
-            home: self.options.home.clone(),
-            protected: self.options.protected.clone(),
-            spill_dir: Some(self.spill_dir(session)),
-        };
-        let workspace = Arc::new(Workspace::open(workspace, guard)?);
-        let shell = shell::Shell::new(self.shell_options(session, workspace.path()));
+        let workspace = self.workspace(session, workspace)?;
+        let shell = self.new_shell(session, &workspace);
         let mut tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(read_file::ReadFile::new(workspace.clone())),
             Arc::new(write_file::WriteFile::new(workspace.clone())),
@@ -150,8 +159,11 @@ impl Toolbox for Builtin {
     ) -> Later<'static, Shell> {
         let shell = self.shells().get(session).and_then(Weak::upgrade);
         // Without open tools nobody could see what the command leaves running: it ends with it.
-        let shell = shell.unwrap_or_else(|| shell::Shell::new(self.shell_options(session, workspace)));
-        Box::pin(shell::own::run(shell, workspace.to_owned(), command.to_owned(), told, stop))
+        let new = || self.workspace(session, workspace).map(|workspace| self.new_shell(session, &workspace));
+        match shell.map_or_else(new, Ok) {
+            Ok(shell) => Box::pin(shell::own::run(shell, workspace.to_owned(), command.to_owned(), told, stop)),
+            Err(fault) => Box::pin(std::future::ready(shell::own::cannot_start(command, &fault.message))),
+        }
     }
 
     fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {

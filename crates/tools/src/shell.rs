@@ -2,19 +2,21 @@
 //! `bash_resize`, `bash_stop`, which act; and commands of the user's own, which the model neither asked for nor waits for.
 //!
 //! Each command runs on a [leash](crate::leash). All tools of one session share one [`Shell`]; when the last of them
-//! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] only says what a
-//! command line needs, and `run` refuses to do more than was granted.
+//! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] and [`ground`] only say
+//! whether a command line reads and nothing else, and `run` refuses to do more than was granted.
 
 mod args;
 mod background;
 mod bash;
 mod capture;
-pub mod classify;
+mod classify;
 mod environment;
 mod follow;
+mod ground;
 mod handling;
 mod keys;
 pub(crate) mod own;
+mod repository;
 mod state;
 mod terminal;
 mod watching;
@@ -23,11 +25,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use vocab::{Required, Tool};
+use vocab::{Fault, Required, Tool};
 
 use background::Registry;
 
 use crate::leash::{Control, Held, LeashError, Request, Spare};
+use crate::workspace::{Guard, Workspace};
 
 /// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
 /// says so.
@@ -67,14 +70,16 @@ impl Options {
 /// What the tools of one session and its user's own commands share.
 pub(crate) struct Shell {
     options: Options,
+    /// Where commands run and what those that only read may name.
+    workspace: Arc<Workspace>,
     background: Mutex<Registry>,
     /// The leash of the last command, when that left nothing on it: the next one need not wait for a process to start.
     spare: Mutex<Option<Spare>>,
 }
 
 impl Shell {
-    pub(crate) fn new(options: Options) -> Arc<Self> {
-        Arc::new(Self { options, background: Mutex::default(), spare: Mutex::default() })
+    pub(crate) fn new(options: Options, workspace: Arc<Workspace>) -> Arc<Self> {
+        Arc::new(Self { options, workspace, background: Mutex::default(), spare: Mutex::default() })
     }
 
     fn background(&self) -> std::sync::MutexGuard<'_, Registry> {
@@ -108,9 +113,11 @@ pub fn clean_environment(secrets: Vec<String>) -> Vec<(OsString, OsString)> {
     environment::clean(std::env::vars_os(), &options, Required::DangerFullAccess)
 }
 
-/// The shell tools of one session.
-pub fn tools(options: Options) -> Vec<Arc<dyn Tool>> {
-    tools_of(&Shell::new(options))
+/// The shell tools of one session, in a workspace of their own.
+pub fn tools(options: Options) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+    let guard = Guard { spill_dir: Some(options.spill_dir.clone()), ..Guard::default() };
+    let workspace = Workspace::open(&options.workspace, guard)?;
+    Ok(tools_of(&Shell::new(options, Arc::new(workspace))))
 }
 
 /// Tools that share this shell, and keep what they left running alive.

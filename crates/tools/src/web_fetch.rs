@@ -1,9 +1,9 @@
 //! The `web_fetch` tool: one GET, reduced to text a model can read.
 //!
-//! It always needs full access: a request can carry data out, and addresses of the own machine and network are not
-//! special here; whoever grants the call sees the URL and grants exactly that. No cookie, no credential, no
-//! environment of ours is ever sent, and a URL with a user name or password is refused, so a redirect has nothing to
-//! forward.
+//! It always needs full access: a request can carry data out. Whoever grants the call sees the URL, and where it leads if
+//! that is this machine or a private network, and grants exactly that: a redirect to another origin is told and not
+//! followed, and a name that leads into a private network is not fetched. No cookie, no credential, no environment of
+//! ours is ever sent, and a URL with a user name or password is refused, so a redirect has nothing to forward.
 
 mod client;
 mod html;
@@ -17,7 +17,7 @@ use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 use client::Fetched;
 
 use crate::http::url::Url;
-use crate::http::{AGENT, Client};
+use crate::http::{AGENT, Client, Reach};
 
 /// One call in all, redirects and body included.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -57,7 +57,11 @@ impl Default for Options {
 /// The tool. Nothing is opened before the first call.
 pub fn tool(options: Options) -> Arc<dyn Tool> {
     let spec = ToolSpec { name: "web_fetch".into(), description: DESCRIPTION.into(), schema: Json::trusted(SCHEMA) };
-    Arc::new(WebFetch { spec, client: Arc::new(Client::new(options.user_agent)), timeout: options.timeout })
+    Arc::new(WebFetch {
+        spec,
+        client: Arc::new(Client::new(options.user_agent, Reach::Public)),
+        timeout: options.timeout,
+    })
 }
 
 struct WebFetch {
@@ -99,10 +103,11 @@ impl Tool for WebFetch {
 
     fn plan(&self, input: &Json) -> Result<Plan, String> {
         let (_, url) = parse(input)?;
+        let special = url.host().special().map_or_else(String::new, |what| format!(" ({what})"));
         Ok(Plan {
             required: Required::DangerFullAccess,
             mutation: None,
-            summary: format!("GET {}", url.as_str()).into(),
+            summary: format!("GET {}{special}", url.as_str()).into(),
             preview: None,
         })
     }

@@ -16,7 +16,7 @@ use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Secret, Tool, Too
 
 use crate::args::Args;
 use crate::http::url::Url;
-use crate::http::{AGENT, Client, read};
+use crate::http::{AGENT, Client, Reach, read};
 use crate::web_fetch::GADGET;
 
 /// Where Exa answers.
@@ -83,7 +83,10 @@ impl fmt::Debug for Options {
 /// The tool. Nothing is opened and no key is asked for before the first call.
 pub fn tool(options: Options) -> Arc<dyn Tool> {
     let spec = crate::spec("web_search", DESCRIPTION, SCHEMA);
-    Arc::new(WebSearch { spec, search: Arc::new(Search { client: Client::new(AGENT.to_owned()), options }) })
+    Arc::new(WebSearch {
+        spec,
+        search: Arc::new(Search { client: Client::new(AGENT.to_owned(), Reach::Anywhere), options }),
+    })
 }
 
 struct WebSearch {

@@ -9,6 +9,7 @@
 //! Writing never reaches the second name, because every write replaces the name and not the contents ([`replace`]).
 
 mod access;
+mod git;
 mod protect;
 pub(crate) mod replace;
 
@@ -29,6 +30,9 @@ use crate::sys;
 
 /// Longer paths are refused before any system call; no filesystem we know takes them.
 pub const PATH_BYTES_MAX: usize = 4096;
+/// Told of a path to our own keys and conversations.
+const SECRET: &str =
+    "tillerman keeps its own keys or conversations there; no tool reads or changes it, whatever is granted";
 /// Symlinks followed for one path; beyond it the path is refused, as the kernel does.
 const LINKS_MAX: usize = 40;
 
@@ -63,8 +67,11 @@ pub enum Access {
 pub struct Guard {
     /// The user's home; its shell start-up files are protected when it lies in the workspace.
     pub home: Option<PathBuf>,
-    /// More absolute paths that only full access may write: our data and config directories.
+    /// More paths that only full access may write: our data and config directories, programs that the configuration
+    /// names. A relative one is taken from the workspace.
     pub protected: Vec<PathBuf>,
+    /// Absolute paths that no tool reads or writes, whatever was granted: our own keys and conversations.
+    pub secret: Vec<PathBuf>,
     /// Where long outputs of this session are spilled. Reading there needs no more than reading the workspace.
     pub spill_dir: Option<PathBuf>,
 }
@@ -76,6 +83,9 @@ pub struct Workspace {
     path: PathBuf,
     asked: PathBuf,
     protected: Protected,
+    home: Option<PathBuf>,
+    /// Folded, as they really are.
+    secret: Vec<PathBuf>,
     spill_dir: Option<PathBuf>,
     /// One writer at a time, so that two edits of one file cannot lose each other's work.
     writing: Arc<Mutex<()>>,
@@ -91,8 +101,11 @@ impl Workspace {
         let asked = std::path::absolute(path).map_err(fault)?;
         let real = std::fs::canonicalize(path).map_err(fault)?;
         let root = Arc::new(sys::open_root(&real).map_err(fault)?);
-        let protected = Protected::new(&real, guard.home.as_deref(), &guard.protected);
-        Ok(Self { root, path: real, asked, protected, spill_dir: guard.spill_dir, writing: Arc::default() })
+        let home = guard.home.map(|home| self::real(&home));
+        let protected = Protected::new(&real, home.as_deref(), &guard.protected, self::real);
+        let secret = guard.secret.iter().map(|path| protect::fold(&self::real(path))).collect();
+        let writing = Arc::default();
+        Ok(Self { root, path: real, asked, protected, home, secret, spill_dir: guard.spill_dir, writing })
     }
 
     /// The real path of the workspace, for people and for child processes.
@@ -115,14 +128,56 @@ impl Workspace {
         spot.is_below(&self.root).then(|| self.path.join(spot.rel()))
     }
 
-    /// Says where a path leads now. `~` is an ordinary name. The error is written for the model.
+    /// Says where a path leads now. `~` is an ordinary name. The error is written for the model; a path to our own
+    /// secrets is one, so that nothing that asks for a place first can reach them.
     pub fn place(&self, path: &str) -> Result<Place, String> {
         check_shape(path)?;
-        let path = Path::new(path);
-        let inside = if path.is_absolute() { self.strip_root(path) } else { Some(path) };
-        match inside {
-            Some(rel) => self.resolve(rel),
-            None => Ok(self.place_outside(path)),
+        let named = Path::new(path);
+        let inside = if named.is_absolute() { self.strip_root(named) } else { Some(named) };
+        let place = match inside {
+            Some(rel) => self.resolve(rel)?,
+            None => self.place_outside(named),
+        };
+        match self.is_secret(&place) {
+            true => Err(format!("{path}: {SECRET}")),
+            false => Ok(place),
+        }
+    }
+
+    /// Whether one of our own secrets stands here, or below a directory of them.
+    pub fn is_secret(&self, place: &Place) -> bool {
+        let path = match place {
+            Place::Inside(rel) => self.path.join(rel),
+            Place::Outside(path) => path.clone(),
+        };
+        self.is_secret_path(&path)
+    }
+
+    /// The same for what a walk has found.
+    pub(crate) fn is_secret_spot(&self, spot: &Spot) -> bool {
+        match self.inside(spot) {
+            Some(path) => self.is_secret_path(&path),
+            None => self.is_secret_path(Path::new(spot.shown())),
+        }
+    }
+
+    fn is_secret_path(&self, path: &Path) -> bool {
+        let folded = protect::fold(path);
+        self.secret.iter().any(|secret| folded.starts_with(secret)) && self.spilled(path).is_none()
+    }
+
+    /// Whether secrets of ours lie in the workspace: then no command that searches it can count as only reading.
+    pub fn holds_secrets(&self) -> bool {
+        let root = protect::fold(&self.path);
+        self.secret.iter().any(|secret| secret.starts_with(&root))
+    }
+
+    /// Why changing this file is more than writing in the workspace, for the one line that people read; empty where it
+    /// is not.
+    pub(crate) fn note(&self, place: &Place) -> String {
+        match place {
+            Place::Inside(rel) => self.steers(rel).map_or_else(String::new, |why| format!(" (asked because {why})")),
+            Place::Outside(_) => String::new(),
         }
     }
 
@@ -130,7 +185,7 @@ impl Workspace {
     pub fn required(&self, place: &Place, access: Access) -> Required {
         match (place, access) {
             (Place::Inside(_), Access::Read) => Required::ReadOnly,
-            (Place::Inside(rel), Access::Write) if !self.is_protected(rel) => Required::WorkspaceWrite,
+            (Place::Inside(rel), Access::Write) if self.steers(rel).is_none() => Required::WorkspaceWrite,
             (Place::Outside(path), Access::Read) if self.spilled(path).is_some() => Required::ReadOnly,
             _ => Required::DangerFullAccess,
         }
@@ -153,8 +208,9 @@ impl Workspace {
                     granted.as_str(),
                     self.path.display()
                 ),
-                Place::Inside(_) if required == Required::DangerFullAccess => format!(
-                    "{path}: this file steers git, the shell or the agent itself; changing it needs {}; granted is {}",
+                Place::Inside(rel) if required == Required::DangerFullAccess => format!(
+                    "{path}: {}; changing it needs {}; granted is {}",
+                    self.steers(rel).unwrap_or("this file is protected"),
                     required.as_str(),
                     granted.as_str()
                 ),
@@ -193,13 +249,15 @@ impl Workspace {
         Some((dir, rel))
     }
 
-    fn is_protected(&self, rel: &Path) -> bool {
+    /// Why this file decides what runs, if it does.
+    fn steers(&self, rel: &Path) -> Option<protect::Why> {
         // What a protected name points at is protected too: `.git/hooks` may be a symlink into the tree.
-        let behind = |name: &&str| match self.resolve(Path::new(name)) {
-            Ok(Place::Inside(real)) => rel.starts_with(real),
-            _ => false,
+        let behind = |(name, why): (&str, protect::Why)| match self.resolve(Path::new(name)) {
+            Ok(Place::Inside(real)) => rel.starts_with(real).then_some(why),
+            _ => None,
         };
-        self.protected.covers(rel) || protect::ROOTS.iter().any(behind)
+        let by_git = || git::steered_by(&self.path.join(rel), self.home.as_deref());
+        self.protected.covers(rel).or_else(|| protect::behind().find_map(behind)).or_else(by_git)
     }
 
     /// Follows a relative path through the handle.
@@ -252,32 +310,38 @@ impl Workspace {
 
     /// Real path of something that left the workspace by name. It may come back in (`../here/file`).
     fn place_outside(&self, path: &Path) -> Place {
-        let mut existing = path.to_owned();
-        let mut missing = Vec::new();
-        let mut real = loop {
-            if let Ok(real) = std::fs::canonicalize(&existing) {
-                break real;
-            }
-            match existing.components().next_back() {
-                Some(last @ (Component::Normal(_) | Component::ParentDir)) => {
-                    missing.push(last.as_os_str().to_owned());
-                    existing.pop();
-                }
-                _ => break PathBuf::from("/"),
-            }
-        };
-        for part in missing.into_iter().rev() {
-            if part == ".." {
-                real.pop();
-            } else {
-                real.push(part);
-            }
-        }
+        let real = real(path);
         match real.strip_prefix(&self.path) {
             Ok(rel) => Place::Inside(rel.to_owned()),
             Err(_) => Place::Outside(real),
         }
     }
+}
+
+/// A path as it really is, links followed as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let mut existing = path.to_owned();
+    let mut missing = Vec::new();
+    let mut real = loop {
+        if let Ok(real) = std::fs::canonicalize(&existing) {
+            break real;
+        }
+        match existing.components().next_back() {
+            Some(last @ (Component::Normal(_) | Component::ParentDir)) => {
+                missing.push(last.as_os_str().to_owned());
+                existing.pop();
+            }
+            _ => break PathBuf::from("/"),
+        }
+    };
+    for part in missing.into_iter().rev() {
+        if part == ".." {
+            real.pop();
+        } else {
+            real.push(part);
+        }
+    }
+    real
 }
 
 fn check_shape(path: &str) -> Result<(), String> {

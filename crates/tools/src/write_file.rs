@@ -49,7 +49,7 @@ impl Tool for WriteFile {
         let counts = change.as_ref().map_or(format!("({} bytes)", content.len()), |change| change.counts.clone());
         Ok(Plan {
             required: self.workspace.required(&place, Access::Write),
-            summary: format!("write {shown} {counts}").into(),
+            summary: format!("write {shown} {counts}{}", self.workspace.note(&place)).into(),
             mutation: Some(shown.into()),
             preview: change.map(|change| change.preview),
         })

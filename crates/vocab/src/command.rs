@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::names::Family;
 use crate::{
     Account, Answer, AskId, AskKind, CompactionPolicy, ErrandResult, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice,
-    Opinion, Part, PeerId, Query, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase, ToolServer,
-    TurnId,
+    Opinion, Part, PeerId, Query, Required, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase,
+    ToolServer, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -170,6 +170,8 @@ pub struct Open {
     pub family: Option<Family>,
     /// What a new session is said to come from, in its opener's words.
     pub parent: Option<Arc<str>>,
+    /// Whether this peer can answer questions. Where none can, nothing is asked: what a mode leaves open is denied.
+    pub answers: bool,
     /// Servers of tools for this session, as long as it is open.
     pub servers: Vec<ToolServer>,
     /// Replay entries after this seq before going live. `None` = live only.
@@ -186,6 +188,7 @@ impl Open {
             gate: None,
             family: None,
             parent: None,
+            answers: true,
             servers: Vec::new(),
             after: None,
         }
@@ -280,10 +283,13 @@ pub enum Change {
     },
 }
 
-/// A tool that lives with the controller.
+/// A tool that lives with the controller, or with a companion.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostTool {
     pub name: Arc<str>,
     pub description: Arc<str>,
     pub schema: Json,
+    /// What a companion's tool needs; its calls are judged like those of our own. A controller runs its tools itself and
+    /// answers for them: there it does not count.
+    pub required: Required,
 }

@@ -88,6 +88,11 @@ pub enum Body {
     Moved {
         to: u64,
     },
+    /// The files that the branch left behind had changed are as they were before it. Follows its `Moved`; a move without
+    /// it was cut short, and the files may be as that branch left them.
+    Restored {
+        files: Vec<Arc<str>>,
+    },
     Model {
         model: Arc<str>,
     },
@@ -102,6 +107,11 @@ pub enum Body {
     },
     Title {
         title: Arc<str>,
+    },
+    /// A command of the user's is about to be run; `Shell` with the same words says what came of it.
+    ShellStarted {
+        command: Arc<str>,
+        aside: bool,
     },
     /// A command that the user ran beside the conversation.
     Shell(Shell),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    CallId, Children, Entry, Errands, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required,
-    SessionId, Shell, TodoPhase, Usage,
+    Body, CallId, Children, Entry, Errands, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices,
+    Required, SessionId, Shell, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -85,6 +85,11 @@ pub trait Chat: Send {
     fn bytes(&self) -> usize;
     /// Dropping the stream closes the connection.
     fn call(&mut self, spec: &CallSpec) -> ModelStream;
+    /// Whether it is this client's to say how long a model may be silent, for ever perhaps. Of any other one a call that
+    /// says nothing is given up after a while.
+    fn keeps_time(&self) -> bool {
+        false
+    }
 }
 
 /// Everything about a model call except its messages.
@@ -288,14 +293,15 @@ pub trait Store: Send + Sync {
     fn probe(&self) -> Result<(), Fault>;
     /// A lease on a session that does not exist yet. Touches no disk: the session appears with its first append.
     fn create(&self, new: NewSession) -> Lease;
-    /// Takes over an existing session; `SessionBusy` while its owner lives.
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>>;
+    /// Takes over an existing session; `SessionBusy` while its owner lives. A damaged end of its log is cut off first.
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>>;
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>>;
     /// Appends in order, all or nothing. The order of calls is the order on disk, whether or not the futures are
     /// polled. `synced` resolves only when the bytes are on the disk; otherwise they are safe from our own death.
     /// After a failure nothing of the batch is there and the same entries may be offered again.
     fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>>;
-    /// Entries with `seq > after`, oldest first. A damaged tail is cut and reported in `recovered`.
+    /// Entries with `seq > after`, oldest first. Changes nothing: what is damaged is left out or stood in for, and named
+    /// in `recovered`.
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>>;
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>>;
     /// Newest first, without reading any log.
@@ -332,9 +338,28 @@ pub struct Lease {
     pub new: Option<Arc<NewSession>>,
 }
 
+/// A session that was taken over, as it is under the lease: what was read before somebody had it may be old.
+#[derive(Clone, Debug)]
+pub struct Acquired {
+    pub lease: Lease,
+    pub summary: Summary,
+    /// What had to be repaired. Said here and nowhere else, so its new owner writes it into the log.
+    pub recovered: Option<String>,
+}
+
+impl Acquired {
+    /// The entry that says what was repaired; the first one under this lease.
+    pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
+        let body = Body::Recovered { text: self.recovered.as_deref()?.into() };
+        let last = self.summary.last_seq;
+        Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body }))
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
     pub entries: Vec<Arc<Entry>>,
+    /// What is damaged in this part of the log.
     pub recovered: Option<String>,
 }
 
@@ -381,6 +406,30 @@ pub trait Archive: Send + Sync {
     fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>>;
     /// How a session's own place is written down for people; [`Archive::import`] understands it.
     fn path_of(&self, session: &SessionId) -> PathBuf;
+}
+
+/// What a file from elsewhere may decide about a session; everything else in it is only text. Archives ask before a
+/// file's word enters the log, so whatever the log says can be believed later.
+pub trait Border: Send + Sync {
+    /// Whether a session may go on with a model that a file names; otherwise why not.
+    fn model(&self, slug: &str) -> Result<(), String>;
+    /// The same, and people are told where not.
+    fn admits(&self, file: &Path, slug: &str) -> bool {
+        let judged = self.model(slug);
+        if let Err(why) = &judged {
+            let place = file.display();
+            self.note(&format!("{place}: the model `{slug}` is not taken from a session file: {why}"));
+        }
+        judged.is_ok()
+    }
+    /// Where a session works whose file names this directory, links resolved. Fails where it lies outside of ours.
+    fn workspace(&self, named: &Path) -> Result<PathBuf, Fault>;
+    /// The model of a session whose file names none that is taken.
+    fn own_model(&self) -> Arc<str>;
+    /// The directory that we were started in, for a file that names none or another one.
+    fn here(&self) -> &Path;
+    /// Tells people what was not taken over. Must not block.
+    fn note(&self, text: &str);
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

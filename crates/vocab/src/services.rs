@@ -73,6 +73,8 @@ pub trait Errands: Send + Sync {
 pub struct ToolServer {
     pub name: Arc<str>,
     pub way: ServerWay,
+    /// Whether its word counts that a tool only reads. The user says so; a server, and whoever brings one, cannot.
+    pub trust_hints: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

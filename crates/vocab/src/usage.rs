@@ -1,5 +1,13 @@
 //! What a turn cost.
 
+/// The most that is counted. A server may report nonsense: a sum stops here, where every place that keeps or tells a
+/// number can still hold it, and so all sums of one log are the same.
+pub const TOKENS_MAX: u64 = i64::MAX as u64;
+
+fn sum(one: u64, other: u64) -> u64 {
+    one.saturating_add(other).min(TOKENS_MAX)
+}
+
 /// Tokens of one or more model calls, in four counters that are never mixed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
@@ -15,11 +23,11 @@ pub struct Usage {
 impl Usage {
     /// Everything that was in the window during the call.
     pub fn context(&self) -> u64 {
-        self.prompt() + self.output
+        sum(self.prompt(), self.output)
     }
     /// All prompt tokens, cached or not.
     pub fn prompt(&self) -> u64 {
-        self.input + self.cache_read + self.cache_write
+        sum(sum(self.input, self.cache_read), self.cache_write)
     }
     /// What is left of it without `part`.
     pub fn less(&self, part: &Usage) -> Usage {
@@ -32,10 +40,10 @@ impl Usage {
         }
     }
     pub fn add(&mut self, other: &Usage) {
-        self.input += other.input;
-        self.cache_read += other.cache_read;
-        self.cache_write += other.cache_write;
-        self.output += other.output;
+        self.input = sum(self.input, other.input);
+        self.cache_read = sum(self.cache_read, other.cache_read);
+        self.cache_write = sum(self.cache_write, other.cache_write);
+        self.output = sum(self.output, other.output);
         self.estimated |= other.estimated;
     }
 }

@@ -108,6 +108,8 @@ impl Print {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::FellBack(_)
             | Body::Spent { .. }
             | Body::Recovered { .. } => {}

@@ -154,7 +154,7 @@ impl Shared {
 
     /// Waits for the end of a session that nobody is on any more; refuses while somebody is.
     async fn let_go(&self, id: &SessionId) -> Result<(), Fault> {
-        let Some(handle) = self.find_live(id).await else { return Ok(()) };
+        let Some(handle) = self.registry.find(id).await else { return Ok(()) };
         let (reply, answer) = oneshot::channel();
         // One that ended before it heard us is let go already.
         if handle.mail.send(Mail::Deserted(reply)).await.is_ok() && matches!(answer.await, Ok(false)) {

@@ -30,7 +30,9 @@ impl Session {
         let owner = self.owner_of(&tool);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
         self.work = Work::Delegated { since: Instant::now() };
+        // Whoever runs it learns of it when this is written.
         self.open_ask(kind, owner, None);
+        self.ledger.sync_batch();
     }
 
     pub(super) fn open_ask(&mut self, kind: AskKind, owner: Option<PeerId>, dialog: Option<Dialog>) {
@@ -62,12 +64,13 @@ impl Session {
         }
         let open = self.asks.remove(id).expect("it was just found");
         self.moved_at = Instant::now();
-        self.ledger.log(Body::AskClosed { ask: id.clone(), end: AskEnd::Answered { answer: answer.clone(), by } });
+        let end = AskEnd::Answered { answer: answer.clone(), by };
+        let closed = self.ledger.log(Body::AskClosed { ask: id.clone(), end });
         match open.kind {
             AskKind::Permission(permission) => {
                 if answer == Answer::Allow(Scope::Session) {
                     let input: Arc<str> = permission.input.as_str().into();
-                    self.remembered.allow(&permission.tool, permission.required, &input);
+                    self.remembered.allow(closed.seq, &permission.tool, permission.required, &input);
                 }
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }
@@ -91,6 +94,12 @@ impl Session {
         for ask in open {
             self.ledger.log(Body::AskClosed { ask, end: AskEnd::Withdrawn });
         }
+    }
+
+    /// Whether a controller, and not a companion, runs the call.
+    pub(super) fn is_with_controller(&self) -> bool {
+        let mut owners = self.asks.values().filter(|ask| matches!(ask.kind, AskKind::HostCall { .. }));
+        owners.any(|ask| ask.owner.is_some_and(|owner| self.companion(owner).is_none()))
     }
 
     pub(super) fn host_progress(&mut self, id: &AskId, parts: Vec<vocab::Part>) -> Result<(), Fault> {

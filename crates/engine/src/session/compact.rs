@@ -5,11 +5,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Requested, Tag};
 
+use super::intent::Intent;
 use super::{AfterCompact, Session, Work};
 use crate::compaction::{self, Compacted, Job, Trace};
 use crate::history::History;
 use crate::lane::TurnOver;
 use crate::outbox::Outbox;
+use crate::turn::{Effect, Turn};
 
 /// A compaction that comes after the running turn and before the next one.
 pub(super) struct NextCompaction {
@@ -80,27 +82,32 @@ impl Session {
 
     /// Whether a compaction was started that the next model call has to wait for. With the history loaded.
     pub(super) async fn make_room(&mut self) -> bool {
-        if self.has_switched()
+        let tokens = self.history.as_ref().map_or(0, History::context_tokens);
+        let is_due = compaction::is_due(&self.settings.compaction, tokens, self.model.context_window);
+        let has_switched = self.has_switched();
+        if (is_due || has_switched) && !self.ledger.is_settled() {
+            // A summary is made of what is written; an interrupt does not wait for that.
+            self.when_written(Intent::Then(Effect::CallModel));
+            return true;
+        }
+        if has_switched
+            && self.turn.as_mut().is_some_and(Turn::tries_switch)
             && self.start_compaction(CompactReason::Switch, None, AfterCompact::CallModel).await.is_ok()
         {
             return true;
         }
-        let tokens = self.history.as_ref().map_or(0, History::context_tokens);
-        compaction::is_due(&self.settings.compaction, tokens, self.model.context_window)
-            && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
+        is_due && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
     }
 
-    /// Whether the last reply came from another provider's model that somebody had chosen, and this turn has not tried yet
-    /// to make a summary of it.
-    fn has_switched(&mut self) -> bool {
+    /// Whether the last reply came from another provider's model that somebody had chosen.
+    fn has_switched(&self) -> bool {
         let Some(replier) = self.history.as_ref().and_then(History::replier) else { return false };
         let stood_in = self.fallen.is_some() || self.model.fallbacks.contains(replier);
         if !self.settings.compaction.on_switch || stood_in || *replier == self.model.slug {
             return false;
         }
         let resolved = self.shared.ports.provider.resolve(replier);
-        let other = resolved.map_or(true, |model| model.provider != self.model.provider);
-        other && self.turn.as_mut().is_some_and(crate::turn::Turn::tries_switch)
+        resolved.map_or(true, |model| model.provider != self.model.provider)
     }
 
     pub(super) async fn start_compaction(
@@ -149,7 +156,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) async fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
+    pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
         let Work::Compact { reason, model, trace, then, meanwhile, .. } =
             std::mem::replace(&mut self.work, Work::Nothing)
         else {
@@ -169,7 +176,9 @@ impl Session {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
-            AfterCompact::CallModel => self.send_after_compaction().await,
+            AfterCompact::CallModel if self.history.is_some() => self.send_request(),
+            // The model was switched meanwhile.
+            AfterCompact::CallModel => self.load_for_call(),
             AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
         }
     }
@@ -216,9 +225,8 @@ impl Session {
             self.log_at(Some(request.at_ms), body);
         }
         let Some(usage) = left.usage else { return };
-        match &mut self.turn {
-            Some(turn) => turn.spend(usage),
-            None => self.spent.add(&usage),
+        if let Some(turn) = &mut self.turn {
+            turn.spend(usage);
         }
         self.log(Body::Spent { turn, call: None, model: model.clone(), usage });
     }
@@ -237,21 +245,10 @@ impl Session {
                 compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
             }
         }
-        self.spent.add(&compaction.usage);
         let seq = self.log(Body::Compacted(compaction.clone()));
         if let Some(history) = &mut self.history {
             history.compacted(seq);
         }
         compaction
-    }
-
-    /// The call that waited for a compaction. The model may have been switched meanwhile.
-    async fn send_after_compaction(&mut self) {
-        match self.load().await {
-            Ok(()) => self.send_request(),
-            Err(fault) => self.with_turn(|turn, fx| {
-                turn.abort(fault, fx);
-            }),
-        }
     }
 }

@@ -219,6 +219,11 @@ impl Session {
             || earlier.iter().any(|member| member.offers.tools.iter().any(|tool| &*tool.name == name))
     }
 
+    /// Whether it is a tool of a controller's.
+    pub(super) fn is_hosted(&self, name: &str) -> bool {
+        self.host_tools.iter().any(|(_, tool)| &*tool.name == name)
+    }
+
     /// Whose tool it is.
     pub(super) fn owner_of(&self, name: &str) -> Option<PeerId> {
         let hosted = self.host_tools.iter().find(|(_, tool)| &*tool.name == name).map(|(owner, _)| *owner);

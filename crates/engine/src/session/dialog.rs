@@ -40,7 +40,7 @@ impl Session {
                 return Err(Fault::new(FaultKind::Invalid, "a companion asks people with a dialog"));
             }
         }
-        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+        if self.nobody_answers() {
             return Ok(Some(Reply::Answered(Answer::Dismissed)));
         }
         if !self.stopping.is_empty() {

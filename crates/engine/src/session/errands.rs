@@ -54,6 +54,11 @@ impl Default for Serving {
 }
 
 impl Serving {
+    /// Whether a controller is doing something for a call.
+    pub(super) fn is_out(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Ready when there is an order, or when nobody waits for some errand any more.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Order>> {
         if let Poll::Ready(order) = self.orders.poll_recv(context) {
@@ -156,6 +161,11 @@ impl Session {
     /// The peer left, and with it what it offered.
     pub(super) fn server_left(&mut self, peer: PeerId) {
         self.serving.offers.retain(|(owner, _)| *owner != peer);
+        self.forget_errands(peer);
+    }
+
+    /// The peer does not know of what it was asked to do any more; nobody else's clock would end it.
+    pub(super) fn forget_errands(&mut self, peer: PeerId) {
         for errand in self.serving.open.extract_if(.., |errand| errand.peer == peer) {
             let _ = errand.done.send(ErrandResult::Failed(GONE.into()));
         }

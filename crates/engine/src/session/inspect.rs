@@ -1,25 +1,51 @@
 //! What can be asked about a session without changing it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Inspection, Reply};
+use vocab::{Entry, Event, Exported, Fault, FaultKind, Inspection, Reply, Tag};
 
+use super::jobs::Finish;
 use super::{Session, Work};
+use crate::outbox::Outbox;
 
 impl Session {
     /// The log as far as it is written. What is still on its way is waited for, so that a peer reads what it was told.
-    pub(super) async fn read(&mut self, after: u64) -> Result<Reply, Fault> {
-        self.await_commits().await?;
+    pub(super) fn read(&mut self, outbox: &Arc<Outbox>, tag: Tag, after: u64) {
+        self.with_log(outbox, tag, after, |_, entries| Ok(Reply::Entries(entries)));
+    }
+
+    /// Reads the log beside everything else, and then does something with it.
+    pub(super) fn with_log(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        after: u64,
+        then: impl FnOnce(&mut Session, Vec<Arc<Entry>>) -> Result<Reply, Fault> + Send + 'static,
+    ) {
         if self.ledger.last_seq() == 0 {
-            return Ok(Reply::Entries(Vec::new()));
+            let result = then(self, Vec::new());
+            return self.ledger.reply(outbox.clone(), Event::Reply { tag, result });
         }
-        let page = self.shared.ports.store.read(&self.id, after, usize::MAX).await?;
-        Ok(Reply::Entries(page.entries))
+        let (store, id) = (self.shared.ports.store.clone(), self.id.clone());
+        self.job_when_written(outbox, tag, move || {
+            let page = store.read(&id, after, usize::MAX);
+            Box::pin(async move {
+                match page.await {
+                    Ok(mut page) => Finish::With(Box::new(move |session: &mut Session| {
+                        // What nobody was told yet comes live.
+                        page.entries.retain(|entry| session.ledger.told(entry.seq));
+                        then(session, page.entries)
+                    })),
+                    Err(fault) => Finish::Reply(Err(fault)),
+                }
+            })
+        });
     }
 
     pub(super) async fn inspect(&mut self) -> Result<Inspection, Fault> {
         if self.ledger.last_seq() > 0 {
-            self.load().await?;
+            self.load_at_rest().await?;
         }
         self.meet_companions();
         if self.spec.is_none() {
@@ -37,12 +63,26 @@ impl Session {
         })
     }
 
-    pub(super) async fn export_to(&mut self, file: Option<PathBuf>) -> Result<Reply, Fault> {
+    pub(super) fn export_to(&mut self, outbox: &Arc<Outbox>, tag: Tag, file: Option<PathBuf>) -> Result<(), Fault> {
         if self.ledger.last_seq() == 0 {
             return Err(Fault::new(FaultKind::NothingToDo, "nothing to export yet: start a conversation first"));
         }
-        self.await_commits().await?;
         let file = file.map(|file| self.settings.workspace.join(file));
-        self.shared.ports.archive.export(&self.id, file.as_deref()).await.map(Reply::Exported)
+        self.export_job(outbox, tag, file, |result| result.map(Reply::Exported));
+        Ok(())
+    }
+
+    pub(super) fn export_job(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        file: Option<PathBuf>,
+        then: impl FnOnce(Result<Exported, Fault>) -> Result<Reply, Fault> + Send + 'static,
+    ) {
+        let (archive, id) = (self.shared.ports.archive.clone(), self.id.clone());
+        self.job_when_written(outbox, tag, move || {
+            let exported = archive.export(&id, file.as_deref());
+            Box::pin(async move { Finish::Reply(then(exported.await)) })
+        });
     }
 }

@@ -16,7 +16,7 @@ pub(super) const DISCONNECTED: &str = "controller disconnected before responding
 
 /// A peer that is still reading the past.
 pub(super) struct Catcher {
-    outbox: Arc<Outbox>,
+    pub(super) outbox: Arc<Outbox>,
     after: u64,
     page: Option<Later<'static, Result<Page, Fault>>>,
 }
@@ -24,6 +24,7 @@ pub(super) struct Catcher {
 impl Session {
     /// Whether the peer is on this session now.
     pub(super) fn join(&mut self, outbox: Arc<Outbox>, tag: Tag, after: Option<u64>, resumed: bool) -> bool {
+        self.was_joined = true;
         // What is not committed was told to nobody: it comes live.
         let last = self.ledger.committed();
         if let Some(seq) = after.filter(|seq| *seq > last) {
@@ -34,20 +35,30 @@ impl Session {
         let opened = Opened {
             session: self.id.clone(),
             resumed,
-            state: vocab::State { last_seq: last, ..self.state() },
+            state: self.told_state(),
             tools: self.offered_tools().map(|tool| tool.spec().name.clone()).collect(),
-            notices: self.shared.notices.clone(),
+            notices: self.notices(),
         };
         self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
         // A peer that comes in again starts over; it must not be told everything twice.
         self.ledger.leave(outbox.peer);
         self.catchers.retain(|catcher| catcher.outbox.peer != outbox.peer);
+        self.forget_errands(outbox.peer);
         self.introduce(&outbox);
         match after {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),
             None => self.go_live(outbox, true),
         }
+        self.log_repair();
         true
+    }
+
+    /// What everybody is told is about the model that sessions start with; one that has another says so instead.
+    fn notices(&self) -> Vec<String> {
+        match self.settings.model == self.shared.defaults.model {
+            true => self.shared.notices.clone(),
+            false => vec![format!("model {}: this session's own", self.settings.model)],
+        }
     }
 
     pub(super) fn is_here(&self, peer: PeerId) -> bool {
@@ -69,15 +80,32 @@ impl Session {
                 self.push(&outbox, Event::Logged(ask.entry.clone()));
             }
         }
-        if let Some(turn) = &self.turn {
-            // Deltas that wait behind a commit will reach this peer too; the snapshot is what went out before them.
-            let text = turn.partial_text();
-            let told = text.len().saturating_sub(self.ledger.held_text_bytes());
-            if let Some(delta) = text.get(..told).filter(|delta| !delta.is_empty()) {
-                self.push(&outbox, Event::Text { turn: turn.id().clone(), delta: delta.to_owned() });
-            }
+        for event in self.flow_so_far() {
+            self.push(&outbox, event);
         }
         self.ledger.join(outbox);
+    }
+
+    /// What was told of the reply that the model is giving. Deltas that wait behind a commit will reach a new peer, too.
+    fn flow_so_far(&self) -> Vec<Event> {
+        match &self.turn {
+            Some(turn) if self.ledger.told_turn() == Some(turn.id()) => turn.told(&self.ledger.held_flow()),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a peer said about itself when it came.
+    pub(super) fn can_answer(&mut self, peer: PeerId, answers: bool) {
+        match answers {
+            true => self.mute.remove(&peer),
+            false => self.mute.insert(peer),
+        };
+    }
+
+    /// Whether a question would wait for ever.
+    pub(super) fn nobody_answers(&self) -> bool {
+        let catching = self.catchers.iter().map(|catcher| &catcher.outbox);
+        self.ledger.peers().iter().chain(catching).all(|outbox| self.mute.contains(&outbox.peer))
     }
 
     fn push(&self, outbox: &Outbox, event: Event) {
@@ -119,6 +147,15 @@ impl Session {
         let Poll::Ready(result) = page.as_mut().poll(context) else { return Poll::Pending };
         catcher.page = None;
         match result {
+            // The next page would be empty, too.
+            Ok(page) if page.entries.is_empty() => {
+                let text = format!("the log ends at entry {}, before entry {committed}", catcher.after);
+                let mut fault = Fault::new(FaultKind::Store, page.recovered.unwrap_or(text));
+                fault = fault.hint("close the session everywhere and open it again");
+                let catcher = self.catchers.swap_remove(index);
+                self.push(&catcher.outbox, Event::Gone { fault });
+                self.leave(catcher.outbox.peer);
+            }
             Ok(page) => {
                 // What the store has beyond `committed` will come live.
                 for entry in page.entries.into_iter().filter(|entry| entry.seq <= committed) {
@@ -140,17 +177,18 @@ impl Session {
         self.catchers.retain(|catcher| catcher.outbox.peer != peer);
         // Nobody is left who could end it or read what comes of it.
         self.stop_shells(|owner| owner == peer);
+        self.forget_jobs(peer);
+        self.mute.remove(&peer);
         self.server_left(peer);
         let offered = self.host_tools.len();
         self.host_tools.retain(|(owner, _)| *owner != peer);
         if self.host_tools.len() != offered {
             self.spec = None;
         }
-        // A question that nobody can answer any more is a no, never a wait for ever and never a yes.
-        let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
-        // A call that a companion runs has somebody to answer it.
-        let runs_beside = |owner: Option<PeerId>| owner.is_some_and(|owner| self.companion(owner).is_some());
-        let is_orphan = |owner: Option<PeerId>| (nobody && !runs_beside(owner)) || owner == Some(peer);
+        // A question that nobody can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
+        // brought its tool.
+        let nobody = self.nobody_answers();
+        let is_orphan = |owner: Option<PeerId>| owner.map_or(nobody, |owner| owner == peer);
         let orphaned: Vec<_> =
             self.asks.iter().filter(|(_, ask)| is_orphan(ask.owner)).map(|(id, _)| id.clone()).collect();
         for ask in orphaned {

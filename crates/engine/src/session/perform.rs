@@ -7,13 +7,13 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallContext, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ModelEvent, ModelStream, Part,
-    PermissionAsk, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallSpec, Event, Fault, FaultKind, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
+    PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
 use super::consult::Point;
+use super::intent::Intent;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
-use crate::images;
 use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
@@ -55,6 +55,7 @@ impl Session {
             Effect::CallModel => self.call_model().await,
             Effect::Judge(call) => self.consider(call),
             Effect::Ask(ask) => self.open_permission(ask),
+            Effect::Run { call, tool, .. } if self.owner_of(&tool).is_some() => self.delegate(call, tool),
             Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
             Effect::Delegate { call, tool } => self.delegate(call, tool),
             Effect::SafePoint(SafePoint::Start) => self.consult(Point::Turn { messages: Vec::new() }),
@@ -65,6 +66,9 @@ impl Session {
             Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
             Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
             Effect::FallBack(fault) => self.fall_back(fault),
+            Effect::Compact(reason) if !self.ledger.is_settled() => {
+                self.when_written(Intent::Then(Effect::Compact(reason)));
+            }
             Effect::Compact(reason) => {
                 // A model switched since the call began has unloaded the history.
                 let ready = match self.load().await {
@@ -83,11 +87,8 @@ impl Session {
         if self.await_servers() {
             return;
         }
-        if let Err(fault) = self.load().await {
-            self.stop_work();
-            return self.with_turn(|turn, fx| {
-                turn.abort(fault, fx);
-            });
+        if self.history.is_none() {
+            return self.load_for_call();
         }
         if !self.make_room().await {
             self.send_request();
@@ -187,26 +188,24 @@ impl Session {
     }
 
     pub(super) fn judge(&self, call: &Call) -> Verdict {
-        if self.owner_of(&call.name).is_some() {
+        if self.is_hosted(&call.name) {
+            // The controller runs it itself and answers for it: there is nobody else to be asked.
             return Verdict::Delegate { tool: call.name.clone() };
         }
-        let Some(tool) = self.find_tool(&call.name) else { return Verdict::Unknown };
         let input = call.input.json();
-        let plan = match guarded(|| tool.plan(&input)) {
-            Ok(Ok(plan)) => plan,
-            Ok(Err(detail)) => return Verdict::Invalid(detail),
-            Err(text) => return Verdict::Invalid(format!("the tool failed: {text}")),
+        let (name, plan) = match self.planned(&call.name, &input) {
+            Ok(planned) => planned,
+            Err(verdict) => return verdict,
         };
-        let name = tool.spec().name.clone();
         let active = self.settings.mode;
-        let nobody = self.ledger.peers().is_empty() && self.catchers.is_empty();
+        let nobody = self.nobody_answers();
         match permission::decide(self.settings.gate, active, plan.required) {
             Decision::Deny(reason) => Verdict::Deny { tool: name, reason },
             Decision::Allow => Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation },
             Decision::Ask if self.remembered.allows(&name, plan.required, &Arc::from(input.as_str())) => {
                 Verdict::Allow { tool: name, granted: plan.required, mutation: plan.mutation }
             }
-            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: DENIED.to_owned() },
+            Decision::Ask if nobody => Verdict::Deny { tool: name, reason: self.unasked(plan.required) },
             Decision::Ask => Verdict::Ask {
                 ask: PermissionAsk {
                     call: call.id.clone(),
@@ -223,34 +222,29 @@ impl Session {
         }
     }
 
-    fn run_tool(&mut self, call: Call, name: &str, granted: Required) {
-        let Some(tool) = self.find_tool(name) else {
-            // The gadget was switched off while the question was open.
-            let outcome = vocab::Outcome::error(format!("unknown tool: {name}"));
-            return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
-        };
-        // A cell of its own: what the call before it said last, or says too late, is not this one's output.
-        self.progress = Arc::default();
-        let cell = self.progress.clone();
-        let context = CallContext {
-            session: self.id.clone(),
-            call: call.id.clone(),
-            granted,
-            progress: Arc::new(move |text: &str| cell.put(text)),
-            todos: self.todos.clone(),
-            errands: self.errands_for(&call.id),
-            children: self.children_for(&call.id, granted),
-        };
-        match guarded(|| tool.run(call.input.json(), context)) {
-            Ok(future) => {
-                let future = images::shown(future, self.shared.ports.fit_picture);
-                self.work = Work::Tool { future, call: call.id, since: Instant::now() };
-            }
-            Err(text) => {
-                let outcome = vocab::Outcome::error(format!("the tool failed: {text}"));
-                self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
-            }
+    /// The tool's own name and what the call needs, as the tool says it; a companion has said it beforehand.
+    fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
+        if let Some((member, tool)) = self.companion_tools().find(|(_, tool)| &*tool.name == name) {
+            let summary: Arc<str> = format!("{} of the extension {}", tool.name, member.name).into();
+            let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
+            return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
         }
+        let Some(tool) = self.find_tool(name) else { return Err(Verdict::Unknown) };
+        match guarded(|| tool.plan(input)) {
+            Ok(Ok(plan)) => Ok((tool.spec().name.clone(), plan)),
+            Ok(Err(detail)) => Err(Verdict::Invalid(detail)),
+            Err(text) => Err(Verdict::Invalid(format!("the tool failed: {text}"))),
+        }
+    }
+
+    /// Why a call is denied that nobody can be asked about.
+    fn unasked(&self, required: Required) -> String {
+        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+            return DENIED.to_owned();
+        }
+        let mode = self.settings.mode;
+        let why = permission::reason(mode, required).map_or_else(String::new, |reason| format!(": {reason}"));
+        format!("denied, because nobody can be asked in permission mode {}{why}", mode.as_str())
     }
 
     pub(super) fn tell_progress(&mut self, text: &str) {
@@ -292,8 +286,6 @@ impl Session {
             Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
         };
         let ended_well = end.stop == Stop::EndTurn;
-        self.spent.add(&end.usage);
-        self.turns += 1;
         self.log(Body::TurnEnded(end));
         self.turn = None;
         self.return_home();

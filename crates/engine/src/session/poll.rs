@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, PeerId, Served, Tag};
+use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelFault, ModelStream, Outcome, Page, PeerId, Served, Tag};
 
 use super::consult::Consulting;
 use super::errands::Order;
+use super::intent::Intent;
+use super::jobs::{Finish, Job};
 use super::{Mail, STALL, Session};
 use crate::compaction::{Compacted, Trace};
 use crate::history::Said;
@@ -21,6 +23,16 @@ use crate::turn::Turn;
 pub(super) enum Work {
     Nothing,
     Model(ModelStream),
+    /// Goes on when the log is written up to here.
+    Intent {
+        upto: u64,
+        intent: Intent,
+    },
+    /// The history is read for the next model call.
+    Load {
+        upto: u64,
+        page: Later<'static, Result<Page, Fault>>,
+    },
     Tool {
         future: Later<'static, Outcome>,
         call: CallId,
@@ -61,8 +73,15 @@ pub(super) enum AfterCompact {
 pub(super) enum Happening {
     Commit(Result<(), Fault>),
     Mail(Mail),
+    /// What a verb waited for has come.
+    Job(Job, Finish),
+    /// It is time to take up what a failed write left waiting.
+    MendDue,
     Model(Option<ModelEvent>),
     Tool(Outcome),
+    /// What waited for the log can go on.
+    Written,
+    Loaded(Result<Page, Fault>),
     /// Nobody works for the dropped call any more.
     ChildrenClosed,
     RetryDue,
@@ -112,6 +131,11 @@ impl Session {
         if let Poll::Ready(result) = self.ledger.poll_commit(context) {
             return Poll::Ready(Happening::Commit(result));
         }
+        match self.poll_jobs(context) {
+            Poll::Ready(Ok((job, finish))) => return Poll::Ready(Happening::Job(job, finish)),
+            Poll::Ready(Err(mail)) => return Poll::Ready(Happening::Mail(mail)),
+            Poll::Pending => {}
+        }
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
         }
@@ -136,14 +160,15 @@ impl Session {
             self.lane_timer = None;
             return Poll::Ready(Happening::LaneDue);
         }
+        if self.mending.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready()) {
+            return Poll::Ready(Happening::MendDue);
+        }
         if self.beside.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::BesideDue);
         }
         let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
         if runs && self.stall_timer.as_mut().poll(context).is_ready() {
-            let is_asking = self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty();
-            if is_asking || !self.nursery.is_empty() {
-                // Somebody thinks, or a child works that has a clock of its own; that is no standstill.
+            if self.is_awaited() {
                 self.moved_at = Instant::now();
             }
             let deadline = self.moved_at + STALL;
@@ -155,6 +180,22 @@ impl Session {
             let _ = self.stall_timer.as_mut().poll(context);
         }
         Poll::Pending
+    }
+
+    /// Whether what the turn waits for has a clock of its own, or is a person, who takes the time they take: that is no
+    /// standstill, however long it lasts.
+    fn is_awaited(&self) -> bool {
+        let is_asking = self.turn.as_ref().is_some_and(Turn::is_asking) || !self.askers().is_empty();
+        is_asking
+            || match &self.work {
+                Work::Model(_) | Work::Compact { .. } => self.client_keeps_time,
+                Work::Intent { .. } | Work::Load { .. } | Work::Retry(_) | Work::Servers(_) | Work::Consult(_) => true,
+                // A program beside us has no clock; a controller has a person.
+                Work::Delegated { .. } => self.is_with_controller(),
+                // A child has a clock of its own, a controller's terminal a person who watches it.
+                Work::Tool { .. } => !self.nursery.is_empty() || self.serving.is_out(),
+                Work::Nothing | Work::Closing(_) => false,
+            }
     }
 
     fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
@@ -174,6 +215,9 @@ impl Session {
         }
         match &mut self.work {
             Work::Nothing | Work::Delegated { .. } | Work::Consult(_) => Poll::Pending,
+            // The commit was polled above and wakes us.
+            Work::Intent { upto, .. } if *upto > self.ledger.committed() => Poll::Pending,
+            Work::Intent { .. } => Poll::Ready(Happening::Written),
             Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
                 Ok(polled) => polled.map(Happening::Model),
                 Err(text) => Poll::Ready(Happening::Model(Some(client_failed(&text)))),
@@ -188,6 +232,7 @@ impl Session {
                 Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
+            Work::Load { page, .. } => page.as_mut().poll(context).map(Happening::Loaded),
             Work::Closing(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Work::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),

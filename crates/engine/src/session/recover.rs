@@ -2,12 +2,27 @@
 
 use std::future::poll_fn;
 
-use vocab::{Body, Event, Fault, FaultKind, Stop, TurnEnd, Usage};
+use tokio::time::Duration;
+use vocab::{Body, Event, Fault, FaultKind, Page, Shell, Stop, TurnEnd, Usage};
 
+use super::intent::Intent;
 use super::{Session, Work};
-use crate::bill::Bill;
 use crate::history::{Branch, History, lost_result};
 use crate::lane::TurnOver;
+use crate::logged::Logged;
+use crate::turn::Effect;
+
+/// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
+/// failure, and so on up to the other.
+const MEND_WAIT: Duration = Duration::from_secs(1);
+const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// What a write that failed leaves behind.
+pub(super) struct Left {
+    was_running: bool,
+    /// Messages wait in the log that would have gone on by themselves.
+    waits: bool,
+}
 
 impl Session {
     /// Reads the branch back when it is not in memory, and closes what a dead process left open: each open call gets
@@ -17,17 +32,45 @@ impl Session {
             return Ok(());
         }
         self.await_commits().await?;
-        let mut news = false;
+        let page = match self.ledger.last_seq() {
+            0 => None,
+            _ => Some(self.shared.ports.store.read(&self.id, 0, usize::MAX).await?),
+        };
+        self.take_log(page)
+    }
+
+    /// As [`Session::load`] for the next model call, which is made when the log was read. The session goes on listening.
+    pub(super) fn load_for_call(&mut self) {
+        if !self.ledger.is_settled() {
+            return self.when_written(Intent::Then(Effect::CallModel));
+        }
+        let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
+        self.work = Work::Load { upto: self.ledger.last_seq(), page };
+    }
+
+    pub(super) fn loaded_for_call(&mut self, page: Result<Page, Fault>) {
+        let Work::Load { upto, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let taken = match page {
+            // What came in meanwhile is not in what was read: it is read again.
+            Ok(page) if self.ledger.last_seq() == upto => self.take_log(Some(page)),
+            Ok(_) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        match taken {
+            Ok(()) => self.fx.push(Effect::CallModel),
+            Err(fault) => self.with_turn(|turn, fx| {
+                turn.abort(fault, fx);
+            }),
+        }
+    }
+
+    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+        let (mut news, mut lost) = (false, Vec::new());
         let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
-        if self.ledger.last_seq() > 0 {
-            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?;
+        if let Some(mut page) = page {
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            page.entries.retain(|entry| entry.seq <= self.ledger.last_seq());
             let branch = Branch::read(&page.entries);
-            if self.ledger.is_settled() && branch.last_seq != self.ledger.last_seq() {
-                self.ledger.rebase(branch.last_seq);
-            }
-            if let Some(text) = page.recovered {
-                self.ledger.log(Body::Recovered { text: text.into() });
-            }
             history.rebuild(&branch, self.current_turn().as_ref());
             if let Some(off) = &branch.gadgets_off
                 && self.settings.gadgets_off != *off
@@ -43,22 +86,41 @@ impl Session {
                 self.spec = None;
                 news = true;
             }
-            self.logged_thinking = branch.thinking.clone().flatten();
-            if *self.todos != *branch.todos {
-                self.todos = branch.todos.as_slice().into();
-                news = true;
+            news |= *self.ledger.logged().todos != *branch.todos;
+            self.ledger.found(Logged {
+                thinking: branch.thinking.clone().flatten(),
+                todos: branch.todos.as_slice().into(),
+                ..self.ledger.logged().clone()
+            });
+            if let Some(text) = page.recovered {
+                self.ledger.log(Body::Recovered { text: text.into() });
             }
             if self.turn.is_none() {
-                // What a failed write had us count is not in the log.
-                self.spent = Bill::of(&page.entries).total();
-                self.repair(branch);
+                lost = self.repair(branch);
             }
         }
+        self.client_keeps_time = history.chat.keeps_time();
         self.history = Some(history);
+        for shell in lost {
+            self.log(Body::Shell(shell));
+        }
         if news {
             self.tell_state();
         }
         Ok(())
+    }
+
+    /// As [`Session::load`], unless something runs: then the log is in order, whoever runs reads it when it needs it, and
+    /// nothing that is told meanwhile waits for the disk.
+    pub(super) async fn load_at_rest(&mut self) -> Result<(), Fault> {
+        if self.lane.is_busy() { Ok(()) } else { self.load().await }
+    }
+
+    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    pub(super) fn log_repair(&mut self) {
+        if let Some(text) = self.recovered.take() {
+            self.log(Body::Recovered { text: text.into() });
+        }
     }
 
     /// Lets go of the encoded history; the numbers that are told about it stay.
@@ -72,8 +134,8 @@ impl Session {
 
     /// What is still on its way to the store may fail; a history read without it would not fit what follows.
     pub(super) async fn await_commits(&mut self) -> Result<(), Fault> {
-        self.ledger.flush();
         while !self.ledger.is_settled() {
+            self.ledger.flush();
             if let Err(fault) = poll_fn(|context| self.ledger.poll_commit(context)).await {
                 self.store_failed(fault.clone());
                 return Err(fault);
@@ -82,7 +144,8 @@ impl Session {
         Ok(())
     }
 
-    fn repair(&mut self, branch: Branch) {
+    /// Closes what is open, and returns what is to be said of commands that did not end.
+    fn repair(&mut self, branch: Branch) -> Vec<Shell> {
         for ask in branch.open_asks {
             if !self.asks.contains_key(&ask.id) {
                 self.ledger.log(Body::AskClosed { ask: ask.id, end: vocab::AskEnd::Withdrawn });
@@ -93,7 +156,6 @@ impl Session {
             self.ledger.log(Body::CallEnded { turn, result: lost_result(&call) });
         }
         if let Some(turn) = branch.open_turn {
-            self.spent.add(&branch.open_usage);
             let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
             self.ledger.log(Body::TurnEnded(TurnEnd {
                 turn,
@@ -108,6 +170,11 @@ impl Session {
             let text = format!("{lost} tool call(s) had no result and were closed with an error");
             self.ledger.log(Body::Recovered { text: text.into() });
         }
+        if !branch.unrestored.is_empty() {
+            let files = branch.unrestored.join(", ");
+            let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
+            self.ledger.log(Body::Recovered { text: text.into() });
+        }
         if self.lane.list().len() == 0 {
             let mut waiting = branch.waiting;
             for item in &mut waiting {
@@ -119,11 +186,29 @@ impl Session {
                 self.settle_item(&item, vocab::ItemEnd::Dropped);
             }
         }
+        self.lost_shells(branch.open_shells)
     }
 
-    /// The log could not be written: the turn ends, nothing after the failure is told, and the next message tries
-    /// again from what the store really has.
+    /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
+    /// the store really has.
     pub(super) fn store_failed(&mut self, fault: Fault) {
+        let Left { was_running, waits } = self.roll_back(&fault);
+        if fault.kind == FaultKind::SessionBusy {
+            // Somebody else owns the session now.
+            return self.cast_off(fault);
+        }
+        if waits {
+            self.mend_later();
+        }
+        if was_running || self.lane.is_busy() {
+            self.lane_goes_on(TurnOver::Failed);
+        }
+    }
+
+    /// Back to what the store has.
+    pub(super) fn roll_back(&mut self, fault: &Fault) -> Left {
+        let waited = !self.queued_in_log.is_empty();
+        let rested = self.lane.rests();
         // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
         self.senders.extend(self.lane.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
         self.queued_in_log.clear();
@@ -132,7 +217,7 @@ impl Session {
         self.cancel_compaction(fault.clone());
         self.work = Work::Nothing;
         self.fx.clear();
-        let rolled_back = self.ledger.roll_back(&fault);
+        let rolled_back = self.ledger.roll_back(fault);
         // What it stands for may be gone.
         self.last_sent = None;
         self.drop_asks();
@@ -141,6 +226,9 @@ impl Session {
         self.unsettled = rolled_back.unsettled;
         let was_running = self.turn.take().is_some();
         self.return_home();
+        self.take_back_changes();
+        self.fail_jobs(fault);
+        self.fail_shells(fault);
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
@@ -155,13 +243,31 @@ impl Session {
                 fault: Some(fault.clone()),
             }));
         }
-        if fault.kind == FaultKind::SessionBusy {
-            // Somebody else owns the session now; whoever is here has to come in again.
-            self.ledger.emit(Event::Gone { fault });
+        Left { was_running, waits: (waited || rolled_back.reopened) && !rested }
+    }
+
+    /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that
+    /// grows with every failure.
+    fn mend_later(&mut self) {
+        let wait = self.mend_wait.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));
+        self.mend_wait = Some(wait);
+        self.mending = Some(Box::pin(tokio::time::sleep(wait)));
+    }
+
+    pub(super) async fn mend(&mut self) {
+        self.mending = None;
+        if self.lane.is_busy() || !self.stopping.is_empty() {
+            return;
         }
-        if was_running || self.lane.is_busy() {
-            self.lane_goes_on(TurnOver::Failed);
+        match self.load().await {
+            Ok(()) => {
+                let acts = self.lane.release(self.now_ms());
+                self.act(acts);
+                self.tell_queue();
+            }
+            // A write that failed has set the clock already.
+            Err(_) if self.mending.is_some() => {}
+            Err(_) => self.mend_later(),
         }
-        self.tell_queue();
     }
 }

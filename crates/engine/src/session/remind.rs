@@ -26,11 +26,12 @@ impl Session {
     /// ending, or we did so often enough since anybody last spoke.
     pub(super) fn remind(&mut self) {
         let taken = self.lane.is_busy() || self.lane.wants_turn() || !self.stopping.is_empty();
-        if taken || self.reminded >= self.settings.reminders_max || open_tasks(&self.todos).next().is_none() {
+        let todos = self.ledger.logged().todos.clone();
+        if taken || self.reminded >= self.settings.reminders_max || open_tasks(&todos).next().is_none() {
             return;
         }
         self.reminded += 1;
-        let text = reminder(&self.todos, self.reminded, self.settings.reminders_max);
+        let text = reminder(&todos, self.reminded, self.settings.reminders_max);
         self.lane.run_unasked().expect("it was idle a moment ago");
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.log_settings();

@@ -1,5 +1,6 @@
 //! Commands of users beside the conversation. They run whatever the session does; nothing waits for them, and they wait
-//! for nobody. What came of one is in the log before its owner is told.
+//! for nobody but the log: that one is about to run is written before it does, and what came of it before its owner is
+//! told.
 //!
 //! Where the model reads it: at its place in the log, except that nothing stands between a call and its result (see
 //! [`History`](crate::history::History)). So a history read back is the one that was there before.
@@ -13,6 +14,7 @@ use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, Tag, Told};
 
 use super::{ProgressCell, Session, guarded};
+use crate::history::lost_shell;
 use crate::outbox::Outbox;
 
 /// Commands of users that run at once in one session; one more is refused until another has ended.
@@ -20,13 +22,24 @@ pub(super) const SHELLS_MAX: usize = 8;
 /// How long a command that was stopped may take to come out; then we go on without it and say what it had told.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
 
-/// One that runs.
+type Begin = Box<dyn FnOnce() -> Later<'static, Shell> + Send>;
+
+enum Stage {
+    /// Begins when the log, with the word that it is about to, is written up to here.
+    Waits {
+        upto: u64,
+        begin: Option<Begin>,
+    },
+    Runs(Later<'static, Shell>),
+}
+
+/// One that runs, or is about to.
 pub(super) struct Running {
     outbox: Arc<Outbox>,
     tag: Tag,
     command: Arc<str>,
     aside: bool,
-    future: Later<'static, Shell>,
+    stage: Stage,
     progress: Arc<ProgressCell>,
     /// The newest progress, should the command never come out.
     told: String,
@@ -45,8 +58,23 @@ impl Running {
         }
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Shell, Fault>> {
-        match guarded(|| self.future.as_mut().poll(context)) {
+    fn poll(&mut self, committed: u64, context: &mut Context<'_>) -> Poll<Result<Shell, Fault>> {
+        if let Stage::Waits { upto, begin } = &mut self.stage {
+            if self.stop.is_none() {
+                return Poll::Ready(Ok(self.abandoned()));
+            }
+            // The commit was polled before and wakes us.
+            let Some(begin) = begin.take_if(|_| *upto <= committed) else { return Poll::Pending };
+            match guarded(begin) {
+                Ok(future) => self.stage = Stage::Runs(future),
+                Err(text) => {
+                    let text = format!("the command could not be started: {text}");
+                    return Poll::Ready(Err(Fault::new(FaultKind::Internal, text)));
+                }
+            }
+        }
+        let Stage::Runs(future) = &mut self.stage else { return Poll::Pending };
+        match guarded(|| future.as_mut().poll(context)) {
             Ok(Poll::Ready(shell)) => return Poll::Ready(Ok(shell)),
             Ok(Poll::Pending) => {}
             Err(text) => {
@@ -77,7 +105,7 @@ impl Running {
 }
 
 impl Session {
-    /// Starts a command; its reply comes when it is done.
+    /// Takes a command; its reply comes when it is done.
     pub(super) async fn shell(
         &mut self,
         outbox: &Arc<Outbox>,
@@ -94,7 +122,7 @@ impl Session {
         }
         // What the command did is going to be appended: to a log that is in order.
         if self.ledger.last_seq() > 0 {
-            self.load().await?;
+            self.load_at_rest().await?;
         }
         let progress = Arc::<ProgressCell>::default();
         let cell = progress.clone();
@@ -105,14 +133,16 @@ impl Session {
             // The other end is dropped only together with the command.
             let _ = stopped.await;
         });
-        let future = guarded(|| toolbox.shell(&self.id, &self.settings.workspace, &command, told, stopped))
-            .map_err(|text| Fault::new(FaultKind::Internal, format!("the command could not be started: {text}")))?;
+        let (id, workspace, words) = (self.id.clone(), self.settings.workspace.clone(), command.clone());
+        let begin: Begin = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
+        self.log(Body::ShellStarted { command: command.clone(), aside });
+        let stage = Stage::Waits { upto: self.ledger.last_seq(), begin: Some(begin) };
         self.shells.push(Running {
             outbox: outbox.clone(),
             tag,
             command,
             aside,
-            future,
+            stage,
             progress,
             told: String::new(),
             stop: Some(stop),
@@ -121,14 +151,43 @@ impl Session {
         Ok(())
     }
 
+    /// The write that said they were about to begin has failed: they do not.
+    pub(super) fn fail_shells(&mut self, fault: &Fault) {
+        let committed = self.ledger.committed();
+        let waits = |running: &mut Running| matches!(&running.stage, Stage::Waits { upto, .. } if *upto > committed);
+        for running in self.shells.extract_if(.., waits).collect::<Vec<_>>() {
+            self.ledger.reply(running.outbox, Event::Reply { tag: running.tag, result: Err(fault.clone()) });
+        }
+    }
+
+    /// What is to be said of commands that the log has begun and not ended, and that do not run here.
+    pub(super) fn lost_shells(&self, mut open: Vec<(Arc<str>, bool)>) -> Vec<Shell> {
+        for running in &self.shells {
+            let is_it = |(command, aside): &(Arc<str>, bool)| *command == running.command && *aside == running.aside;
+            if let Some(at) = open.iter().position(is_it) {
+                open.remove(at);
+            }
+        }
+        open.into_iter().map(|(command, aside)| lost_shell(command, aside)).collect()
+    }
+
     pub(super) fn stop_shells(&mut self, whose: impl Fn(PeerId) -> bool) {
         self.shells.iter_mut().filter(|running| whose(running.outbox.peer)).for_each(Running::stop);
     }
 
+    /// Ends them at once; their owners get no other answer.
+    pub(super) fn drop_shells(&mut self, fault: &Fault) {
+        for Running { outbox, tag, .. } in self.shells.drain(..) {
+            let result = Err(fault.clone());
+            outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result } });
+        }
+    }
+
     /// Ready when one of them is done.
     pub(super) fn poll_shells(&mut self, context: &mut Context<'_>) -> Poll<(usize, Result<Shell, Fault>)> {
+        let committed = self.ledger.committed();
         for (index, running) in self.shells.iter_mut().enumerate() {
-            if let Poll::Ready(result) = running.poll(context) {
+            if let Poll::Ready(result) = running.poll(committed, context) {
                 return Poll::Ready((index, result));
             }
             // A reader that stopped is told nothing more: only the newest text is kept for it.

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Change, Compaction, Data, Fault, FaultKind, FileEdit, Mode, SlashReply, State, Tag, map};
+use vocab::{
+    Body, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
+};
 
 use super::Session;
+use super::jobs::Finish;
 use super::perform::spec_bytes;
 use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};
@@ -18,8 +21,11 @@ impl Session {
         let args = args.trim();
         let reply = match command.name {
             "status" => self.status(),
-            "model" => self.slash_model(args).await,
-            "mode" => self.slash_mode(args).await,
+            "model" => {
+                self.slash_model(outbox, tag, name, args);
+                return None;
+            }
+            "mode" => self.slash_mode(args),
             "context" => self.context().await,
             "compact" => {
                 let wishes = (!args.is_empty()).then(|| Arc::from(args));
@@ -29,13 +35,25 @@ impl Session {
                 }
             }
             "tools" => self.slash_tools(),
-            "gadgets" => self.slash_gadgets(args).await,
-            "export" => self.export(args).await,
+            "gadgets" => self.slash_gadgets(args),
+            "export" if self.ledger.last_seq() == 0 => {
+                failed("export", "not_found", "nothing to export yet: start a conversation first")
+            }
+            "export" => {
+                self.export(outbox, tag, name, args);
+                return None;
+            }
             "undo" => self.undo(args).await,
-            "cost" => self.cost().await,
-            "diff" => self.diff().await,
+            "cost" | "diff" => {
+                let (name, tell) = (name.to_owned(), if command.name == "cost" { Self::cost } else { Self::diff });
+                self.with_log(outbox, tag, 0, move |session, entries| {
+                    let reply = tell(session, &entries);
+                    Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
+                });
+                return None;
+            }
             "rename" if args.is_empty() => usage(command),
-            "rename" => match self.set(Change::Title(args.into())).await {
+            "rename" => match self.set(Change::Title(args.into())) {
                 Ok(()) => ok("rename", format!("title: {args}"), map! { "title" => args }),
                 Err(fault) => from_fault("rename", &fault),
             },
@@ -70,8 +88,22 @@ impl Session {
         ok("status", text, data)
     }
 
-    async fn slash_model(&mut self, args: &str) -> SlashReply {
-        let models: Vec<Arc<str>> = match self.shared.ports.provider.models().await {
+    /// Whoever has the models may be far away: nobody waits for them but the one who asked.
+    fn slash_model(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
+        let provider = self.shared.ports.provider.clone();
+        let (name, args) = (name.to_owned(), args.to_owned());
+        let job = async move {
+            let models = provider.models().await;
+            Finish::With(Box::new(move |session: &mut Session| {
+                let reply = session.choose_model(&args, models);
+                Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
+            }))
+        };
+        self.job(outbox, tag, Box::pin(job));
+    }
+
+    fn choose_model(&mut self, args: &str, models: Result<Vec<ModelInfo>, Fault>) -> SlashReply {
+        let models: Vec<Arc<str>> = match models {
             Ok(models) => models.into_iter().map(|model| model.slug).collect(),
             Err(_) => vec![self.settings.model.clone()],
         };
@@ -89,7 +121,7 @@ impl Session {
             return failed("model", "unknown_model", format!("unknown model: {args} (there is: {})", known.join(", ")));
         }
         let previous = self.settings.model.clone();
-        match self.set(Change::Model(args.into())).await {
+        match self.set(Change::Model(args.into())) {
             Ok(()) => ok(
                 "model",
                 format!("model: {previous} -> {}", self.settings.model),
@@ -99,7 +131,7 @@ impl Session {
         }
     }
 
-    async fn slash_mode(&mut self, args: &str) -> SlashReply {
+    fn slash_mode(&mut self, args: &str) -> SlashReply {
         let modes = Data::texts(Mode::ALL.map(Mode::as_str));
         let previous = self.settings.mode.as_str();
         if args.is_empty() {
@@ -110,7 +142,7 @@ impl Session {
             let known = Mode::ALL.map(Mode::as_str).join(", ");
             return failed("mode", "unknown_mode", format!("unknown mode: {args} (there is: {known})"));
         };
-        match self.set(Change::Mode(mode)).await {
+        match self.set(Change::Mode(mode)) {
             Ok(()) => ok(
                 "mode",
                 format!("mode: {previous} -> {}", mode.as_str()),
@@ -121,7 +153,7 @@ impl Session {
     }
 
     async fn context(&mut self) -> SlashReply {
-        if let Err(fault) = self.load().await {
+        if let Err(fault) = self.load_at_rest().await {
             return from_fault("context", &fault);
         }
         let spec = self.spec.take().unwrap_or_else(|| self.make_spec());
@@ -161,13 +193,13 @@ impl Session {
         ok("tools", text, map! { "tools" => data.collect::<Vec<Data>>() })
     }
 
-    async fn slash_gadgets(&mut self, args: &str) -> SlashReply {
+    fn slash_gadgets(&mut self, args: &str) -> SlashReply {
         let mut words = args.split_whitespace();
         match (words.next(), words.next(), words.next()) {
             (None, ..) => {}
             (Some(switch @ ("on" | "off")), Some(name), None) => {
                 let change = Change::Gadget { name: name.into(), on: switch == "on" };
-                if let Err(fault) = self.set(change).await {
+                if let Err(fault) = self.set(change) {
                     return failed("gadgets", "unknown_gadget", fault.message);
                 }
             }
@@ -195,32 +227,20 @@ impl Session {
         ok("gadgets", text, map! { "gadgets" => rows.collect::<Vec<Data>>() })
     }
 
-    async fn export(&mut self, args: &str) -> SlashReply {
-        if self.ledger.last_seq() == 0 {
-            return failed("export", "not_found", "nothing to export yet: start a conversation first");
-        }
-        self.ledger.flush();
+    fn export(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
         let file = (!args.is_empty()).then(|| self.settings.workspace.join(args));
-        match self.shared.ports.archive.export(&self.id, file.as_deref()).await {
-            Ok(done) => ok(
-                "export",
-                format!("wrote {} ({} bytes)", done.path.display(), done.bytes),
-                map! { "path" => done.path.display().to_string(), "format" => done.format, "bytes" => done.bytes },
-            ),
-            Err(fault) => from_fault("export", &fault),
-        }
-    }
-
-    /// The edits of calls on the active branch whose entry comes after `after`, oldest first.
-    async fn edits_after(&mut self, after: u64) -> Result<Vec<FileEdit>, Fault> {
-        self.ledger.flush();
-        let entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
-        let path = history::active_path(&entries);
-        let edits = path.iter().filter(|entry| entry.seq > after).filter_map(|entry| match &entry.body {
-            Body::CallEnded { result, .. } => Some(result.edits.clone()),
-            _ => None,
+        let name = name.to_owned();
+        self.export_job(outbox, tag, file, move |result| {
+            let reply = match result {
+                Ok(done) => ok(
+                    "export",
+                    format!("wrote {} ({} bytes)", done.path.display(), done.bytes),
+                    map! { "path" => done.path.display().to_string(), "format" => done.format, "bytes" => done.bytes },
+                ),
+                Err(fault) => from_fault("export", &fault),
+            };
+            Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
         });
-        Ok(edits.flatten().collect())
     }
 
     async fn undo(&mut self, args: &str) -> SlashReply {
@@ -249,6 +269,8 @@ impl Session {
         }
     }
 
+    /// The move is in the log before a file is touched, and that the files are back is said behind it: whatever ends us in
+    /// between, the log does not say less than was done.
     async fn take_back(&mut self, count: usize) -> Result<(u64, Vec<Arc<str>>), Fault> {
         self.load().await?;
         let history = self.history.as_ref().expect("just loaded");
@@ -260,52 +282,40 @@ impl Session {
         };
         let before = history.messages();
         // The branch goes on from what stood before the turn of that prompt.
-        self.ledger.flush();
-        let entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
+        self.await_commits().await?;
+        let mut entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
+        entries.retain(|entry| self.ledger.told(entry.seq));
         let path = history::active_path(&entries);
         let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
         let to = to.map_or(0, |entry| entry.seq);
-        let edits = self.edits_after(to).await?;
-        let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
+        let edits = history::edits_after(&entries, to);
         self.ledger.log(Body::Moved { to });
+        self.await_commits().await?;
+        let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
+        if !edits.is_empty() {
+            self.ledger.log(Body::Restored { files: files.clone() });
+        }
         self.history = None;
         self.load().await?;
         let after = self.history.as_ref().map_or(0, History::messages);
         Ok((before.saturating_sub(after), files))
     }
 
-    async fn cost(&mut self) -> SlashReply {
-        let bill = match self.bill().await {
-            Ok(bill) => bill,
-            Err(fault) => return from_fault("cost", &fault),
-        };
-        let (input, output) = (self.spent.prompt(), self.spent.output);
+    fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
+        let bill = Bill::of(entries);
+        let spent = bill.total();
+        let (input, output) = (spent.prompt(), spent.output);
         let provider = &self.shared.ports.provider;
         let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
         // Before anything was used, nothing is known to have no price.
-        let cost = cost.filter(|_| self.model.prices.is_some() || bill.total().context() > 0);
+        let cost = cost.filter(|_| self.model.prices.is_some() || spent.context() > 0);
         let price = cost.map(|cost| format!(", about ${cost:.4}")).unwrap_or_default();
-        let text = format!("{input} input and {output} output tokens in {} turn(s){price}", self.turns);
-        ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => self.turns })
+        let text = format!("{input} input and {output} output tokens in {} turn(s){price}", bill.turns);
+        ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => bill.turns })
     }
 
-    async fn bill(&mut self) -> Result<Bill, Fault> {
-        if self.ledger.last_seq() == 0 {
-            return Ok(Bill::default());
-        }
-        self.await_commits().await?;
-        Ok(Bill::of(&self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries))
-    }
-
-    async fn diff(&mut self) -> SlashReply {
-        if self.ledger.last_seq() == 0 {
-            return ok("diff", "no changes", map! { "files" => Vec::<Data>::new(), "patch" => "" });
-        }
-        let edits = match self.edits_after(0).await {
-            Ok(edits) => edits,
-            Err(fault) => return from_fault("diff", &fault),
-        };
-        let diffs = self.shared.ports.toolbox.diff(&edits);
+    fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
+        let diffs = self.shared.ports.toolbox.diff(&history::edits_after(entries, 0));
         let patch: String = diffs.iter().map(|diff| diff.patch.as_str()).collect();
         let rows = diffs
             .iter()

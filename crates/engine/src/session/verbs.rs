@@ -6,17 +6,20 @@ use vocab::{
     Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb,
 };
 
+use super::jobs::Finish;
 use super::{Mail, Session, Work};
 use crate::images;
 use crate::outbox::Outbox;
 
 impl Session {
     pub(super) async fn mail(&mut self, mail: Mail) {
+        let Some(mail) = self.keep_in_order(mail) else { return };
         match mail {
-            Mail::Join { outbox, tag, after, resumed, servers, joined } => {
+            Mail::Join { outbox, tag, after, resumed, answers, servers, joined } => {
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
+                    self.can_answer(peer, answers);
                     self.start_servers(peer, servers);
                 }
                 let _ = joined.send(is_on);
@@ -29,7 +32,7 @@ impl Session {
             Mail::State(reply) => {
                 // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
                 if self.ledger.last_seq() > 0 {
-                    let _ = self.load().await;
+                    let _ = self.load_at_rest().await;
                 }
                 let _ = reply.send(self.state());
             }
@@ -42,12 +45,18 @@ impl Session {
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.stopping.push(stopped);
-                self.refuse_next_compaction(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
+                let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
+                self.refuse_jobs(&fault);
+                self.refuse_next_compaction(fault);
                 self.withdraw_dialogs(None);
                 self.stop_shells(|_| true);
                 self.interrupt_turn();
             }
-            Mail::Verb { outbox, tag, verb } => self.verb(outbox, tag, verb).await,
+            Mail::Verb { outbox, tag, verb } => {
+                self.answering = Some((outbox.clone(), tag));
+                self.verb(outbox, tag, verb).await;
+                self.answering = None;
+            }
         }
     }
 
@@ -67,10 +76,9 @@ impl Session {
             }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
-                let taken = images::taken(parts, self.shared.ports.fit_picture).await;
-                match (taken, self.load().await) {
-                    (Ok(parts), Ok(())) => return self.offer(outbox.peer, tag, parts, delivery),
-                    (Err(fault), _) | (_, Err(fault)) => Err(fault),
+                match self.prompt(&outbox, tag, parts, delivery).await {
+                    Ok(()) => return,
+                    Err(fault) => Err(fault),
                 }
             }
             Verb::Answer { ask, answer } => self.answer(&ask, answer, Some(outbox.peer)).map(|()| Reply::Done),
@@ -79,7 +87,7 @@ impl Session {
                 Ok(Reply::Interrupted { was_running: false })
             }
             Verb::Interrupt { .. } => {
-                let was_running = self.lane.is_busy();
+                let was_running = self.interrupt_prompts() || self.lane.is_busy();
                 let acts = self.lane.interrupt();
                 self.act(acts);
                 Ok(Reply::Interrupted { was_running })
@@ -97,8 +105,8 @@ impl Session {
                 Some(reply) => Ok(Reply::Slash(Box::new(reply))),
                 None => return,
             },
-            Verb::Queue(verb) => self.queue(verb),
-            Verb::Set(change) => self.set(change).await.map(|()| Reply::Done),
+            Verb::Queue(verb) => self.queue(verb).await,
+            Verb::Set(change) => self.set(change).map(|()| Reply::Done),
             Verb::Compact { instructions, wait } => {
                 let started = match wait {
                     true => self.compact_in_turn(&outbox, tag, instructions).await,
@@ -110,9 +118,12 @@ impl Session {
                 }
             }
             Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
-            Verb::Read { after } => self.read(after).await,
+            Verb::Read { after } => return self.read(&outbox, tag, after),
             Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
-            Verb::Export { file } => self.export_to(file).await,
+            Verb::Export { file } => match self.export_to(&outbox, tag, file) {
+                Ok(()) => return,
+                Err(fault) => Err(fault),
+            },
             Verb::Command { name, args } => self.run_command(name, args),
             Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
                 Ok(()) => return,
@@ -153,7 +164,32 @@ impl Session {
         self.ledger.reply(outbox, Event::Reply { tag, result });
     }
 
-    fn offer(&mut self, peer: PeerId, tag: Tag, parts: Vec<vocab::Part>, delivery: vocab::Delivery) {
+    /// Pictures are made small enough beside everything else.
+    async fn prompt(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        parts: Vec<vocab::Part>,
+        delivery: vocab::Delivery,
+    ) -> Result<(), Fault> {
+        images::check(&parts)?;
+        if parts.iter().any(|part| matches!(part, vocab::Part::Image(_))) {
+            let fit = self.shared.ports.fit_picture;
+            let job = async move {
+                match images::fitted(parts, fit).await {
+                    Ok(parts) => Finish::Prompt { parts, delivery },
+                    Err(fault) => Finish::Reply(Err(fault)),
+                }
+            };
+            self.prompt_job(outbox, tag, delivery, Box::pin(job));
+            return Ok(());
+        }
+        self.load_at_rest().await?;
+        self.offer(outbox.peer, tag, parts, delivery);
+        Ok(())
+    }
+
+    pub(super) fn offer(&mut self, peer: PeerId, tag: Tag, parts: Vec<vocab::Part>, delivery: vocab::Delivery) {
         let item = Item {
             id: ItemId::from(self.shared.ports.ids.mint(IdKind::Item)),
             parts,
@@ -165,7 +201,11 @@ impl Session {
         self.act(acts);
     }
 
-    fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+    async fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+        // What waits is what the log says.
+        if self.ledger.last_seq() > 0 {
+            self.load_at_rest().await?;
+        }
         let taken = match verb {
             QueueVerb::List => return Ok(Reply::Queue(self.lane.list().cloned().collect())),
             QueueVerb::TakeBack(id) => vec![self.lane.take_back(&id)?],
@@ -181,7 +221,18 @@ impl Session {
         Ok(Reply::Queue(taken))
     }
 
-    pub(super) async fn set(&mut self, change: Change) -> Result<(), Fault> {
+    pub(super) fn set(&mut self, change: Change) -> Result<(), Fault> {
+        let before = self.stance();
+        self.apply(change)?;
+        if self.ledger.last_seq() > 0 {
+            self.log_settings();
+        }
+        self.changed(before);
+        self.tell_state();
+        Ok(())
+    }
+
+    fn apply(&mut self, change: Change) -> Result<(), Fault> {
         match change {
             Change::Model(slug) => self.set_model(&slug)?,
             Change::Mode(mode) => {
@@ -190,12 +241,10 @@ impl Session {
             }
             Change::Thinking(level) => {
                 self.settings.thinking = level.clone();
-                self.logged_thinking = level.clone();
                 self.spec = None;
                 self.log_if_begun(Body::Thinking { level });
             }
             Change::Title(title) => {
-                self.title = Some(title.clone());
                 self.log(Body::Title { title });
             }
             Change::Locale(locale) => {
@@ -204,10 +253,7 @@ impl Session {
             }
             Change::Todos(phases) => self.set_todos(phases)?,
             Change::Lane(policy) => {
-                // Before the lane decides: a start that could not be carried out would leave it busy for ever.
-                if self.lane.list().len() > 0 {
-                    self.load().await?;
-                }
+                // Whatever waits was read back or came in: what a dead process left behind is in order by now.
                 self.settings.lane = policy;
                 let acts = self.lane.set_policy(policy, self.now_ms());
                 self.act(acts);
@@ -216,10 +262,6 @@ impl Session {
             Change::Compaction(policy) => self.settings.compaction = policy,
             Change::Gadget { name, on } => self.set_gadget(&name, on)?,
         }
-        if self.ledger.last_seq() > 0 {
-            self.log_settings();
-        }
-        self.tell_state();
         Ok(())
     }
 

@@ -71,7 +71,12 @@ fn on_calls() -> Offers {
     hooks(false, true, false)
 }
 fn tool(name: &str) -> HostTool {
-    HostTool { name: name.into(), description: "a tool".into(), schema: Json::empty_object() }
+    HostTool {
+        name: name.into(),
+        description: "a tool".into(),
+        schema: Json::empty_object(),
+        required: Required::DangerFullAccess,
+    }
 }
 fn command(name: &str) -> CommandInfo {
     CommandInfo { name: name.into(), description: None, source: "fake".into() }
@@ -337,6 +342,68 @@ async fn a_companions_tool_is_offered_called_and_answered() {
     actor.turn_end().await;
     assert!(player.last_sent().contains("result c1 Ran sunny"), "{}", player.last_sent());
     assert!(player.sent.lock().unwrap()[0].1.contains(&"weather".to_owned()));
+}
+
+/// Mode, what the tool says it needs, and what becomes of its call.
+#[tokio::test(start_paused = true)]
+async fn a_companions_tool_stands_on_the_ladder_like_our_own() {
+    use Required::{DangerFullAccess, ReadOnly, WorkspaceWrite};
+    for (mode, required, end) in [
+        (Mode::ReadOnly, ReadOnly, "runs"),
+        (Mode::ReadOnly, WorkspaceWrite, "denied"),
+        (Mode::ReadOnly, DangerFullAccess, "denied"),
+        (Mode::Plan, DangerFullAccess, "denied"),
+        (Mode::Prompt, ReadOnly, "runs"),
+        (Mode::Prompt, WorkspaceWrite, "asked"),
+        (Mode::Prompt, DangerFullAccess, "asked"),
+        (Mode::WorkspaceWrite, WorkspaceWrite, "runs"),
+        (Mode::WorkspaceWrite, DangerFullAccess, "asked"),
+        (Mode::DangerFullAccess, DangerFullAccess, "runs"),
+    ] {
+        let player = Player::new([calls(&[("deploy", "{}")]), say("ok")]);
+        let stage = stage_with(&player, |options| options.mode = mode);
+        let tools = vec![HostTool { required, ..tool("deploy") }];
+        let mut fake = Fake::new(&stage, "ops", Offers { tools, ..Offers::default() });
+        let mut actor = stage.open().await;
+        actor.prompt("go").await;
+        if end != "denied" {
+            let mut ask = actor.ask().await;
+            if let AskKind::Permission(permission) = &ask.kind {
+                assert_eq!(
+                    (end, &*permission.summary),
+                    ("asked", "deploy of the extension ops"),
+                    "{mode:?} {required:?}"
+                );
+                let allow = Verb::Answer { ask: ask.id.clone(), answer: Answer::Allow(Scope::Once) };
+                actor.forget();
+                ask_for(&mut actor, allow).await.unwrap();
+                ask = actor.ask().await;
+            } else {
+                assert_eq!(end, "runs", "{mode:?} {required:?}");
+            }
+            assert!(matches!(&ask.kind, AskKind::HostCall { .. }), "{ask:?}");
+            let answer = Answer::Result { parts: vec![Part::text("done")], is_error: false, details: None };
+            let tag = fake.send(Verb::Answer { ask: ask.id, answer }).await;
+            fake.reply(tag).await.unwrap();
+        }
+        actor.turn_end().await;
+        let result = if end == "denied" { "result c1 Denied not allowed" } else { "result c1 Ran done" };
+        assert!(player.last_sent().contains(result), "{mode:?} {required:?}: {}", player.last_sent());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_about_a_companions_tool_that_nobody_allows_ends_without_it() {
+    let player = Player::new([calls(&[("deploy", "{}")]), say("ok")]);
+    let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
+    let _fake = Fake::new(&stage, "ops", Offers { tools: vec![tool("deploy")], ..Offers::default() });
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    let ask = actor.ask().await;
+    ask_for(&mut actor, Verb::Answer { ask: ask.id, answer: Answer::Deny(None) }).await.unwrap();
+    actor.turn_end().await;
+    assert!(!log(&stage).await.contains("HostCall"), "it was never called");
+    assert!(player.last_sent().contains("result c1 Denied"), "{}", player.last_sent());
 }
 
 #[tokio::test(start_paused = true)]

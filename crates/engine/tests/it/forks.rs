@@ -140,7 +140,7 @@ async fn a_fork_of_everything_has_the_whole_active_path_and_goes_on() {
     let (copy, text) = fork(&mut actor, None).await.unwrap();
     assert_eq!((text.as_str(), &log(&stage).await), ("", &before));
     expect![[r#"
-        opened m1 danger-full-access, from s1 at 13
+        opened m1 danger-full-access, from s1 at 14
         t1 started
           user (Prompt): a
           assistant: one (Stop)

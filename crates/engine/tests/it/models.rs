@@ -108,7 +108,7 @@ async fn a_silent_model_is_given_up() {
             t1 started
               user (Prompt): go
               assistant: w (cut by an interrupt)
-            t1 ended: Error, 0 rounds, Network: nothing happened for 600 s
+            t1 ended: Error, 0 rounds, Network: nothing happened for 660 s
         "#]],
     )
     .await;

@@ -105,7 +105,8 @@ async fn slash_commands_of_one_are_seen_by_the_other() {
 }
 
 fn host_tool(name: &str) -> Verb {
-    let tool = HostTool { name: name.into(), description: "hosted".into(), schema: Json::empty_object() };
+    let required = Required::DangerFullAccess;
+    let tool = HostTool { name: name.into(), description: "hosted".into(), schema: Json::empty_object(), required };
     Verb::OfferTools { tools: vec![tool] }
 }
 
@@ -207,4 +208,102 @@ async fn who_is_moved_to_a_session_with_an_open_question_sees_it() {
     assert_eq!(two.ask().await.id, ask.id);
     ask_for(&mut two, Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await.unwrap();
     assert_eq!(two.turn_end().await.stop, Stop::EndTurn);
+}
+
+/// A peer with no question on its wire.
+async fn mute(stage: &Stage) -> Actor {
+    let mut actor = stage.actor();
+    actor.open(Open { answers: false, ..Open::new(Which::Id("s1".into())) }).await.unwrap();
+    actor
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_cannot_answer_is_nobody_to_be_asked() {
+    let plays = || [calls(&[("change", "{}")]), say("ok"), calls(&[("change", "{}")]), say("ok")];
+    let stage = stage_with(&Player::new(plays()), |options| options.mode = Mode::Prompt);
+    let mut first = stage.open().await;
+    let mut silent = mute(&stage).await;
+    silent.prompt("go").await;
+    first.ask().await;
+    drop(first);
+    // The last who could answer is gone.
+    assert_eq!(silent.turn_end().await.stop, Stop::EndTurn);
+    silent.forget();
+    silent.prompt("again").await;
+    assert_eq!(silent.turn_end().await.stop, Stop::EndTurn);
+    let log = log(&stage).await;
+    assert_eq!(log.matches("may change run?").count(), 1, "{log}");
+    assert!(log.contains("c1 Denied: denied, because nobody can be asked in permission mode prompt"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_comes_in_later_hears_what_was_thought_and_half_a_call() {
+    let thought = |text: &str| Step::Event(ModelEvent::Thinking(text.into()));
+    let sealed = Step::Event(ModelEvent::Seal("s".into()));
+    let more = Step::Event(ModelEvent::Call { index: 0, id: None, name: None, input: "more".into() });
+    let play = vec![
+        thought("hm"),
+        sealed,
+        text("so"),
+        call_step(0, "look", "{\"half"),
+        Step::Wait(5000),
+        more,
+        thought("late"),
+        Step::Hold,
+    ];
+    let stage = stage(&Player::new([play]));
+    let mut first = stage.open().await;
+    first.prompt("go").await;
+    first.until(|event| matches!(event, Event::CallInput { .. })).await;
+    let mut second = stage.actor();
+    second.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(6)).await;
+    second.settle().await;
+    let flow: Vec<String> = second
+        .told
+        .iter()
+        .filter_map(|told| match &told.event {
+            Event::Text { delta, .. } => Some(format!("text {delta}")),
+            Event::Thinking { delta, .. } => Some(format!("thinking {delta}")),
+            Event::Sealed { what, .. } => Some(format!("{what:?} sealed")),
+            Event::CallInput { id, name, delta, .. } => {
+                let (id, name) = (id.as_ref().map_or("-", CallId::as_str), name.as_deref().unwrap_or("-"));
+                Some(format!("{id} {name} {delta}"))
+            }
+            _ => None,
+        })
+        .collect();
+    let want = ["thinking hm", "Thinking sealed", "text so", "c1 look {\"half", "- - more", "thinking late"];
+    assert_eq!(flow, want);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_comes_in_is_told_what_is_written_and_the_rest_live() {
+    let store = std::sync::Arc::new(testkit::faulty::FaultyStore::new(std::sync::Arc::new(store::MemoryStore::new())));
+    let stage = {
+        let store = store.clone();
+        stage_with(&Player::new([say("one"), held("two")]), |options| options.store = store)
+    };
+    let mut first = stage.open().await;
+    first.prompt("go").await;
+    first.turn_end().await;
+    store.slow(vec![3000]);
+    let tag = first.send(Verb::Set(Change::Mode(Mode::Plan))).await;
+    first.prompt("again").await;
+    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    let mut second = stage.actor();
+    let opened = second.open(Open::new(Which::Id("s1".into()))).await.unwrap();
+    assert_eq!((opened.state.mode, opened.state.turn), (Mode::DangerFullAccess, None));
+    first.reply(tag).await.unwrap();
+    text_of(&mut second, "two").await;
+    let news: Vec<String> = second
+        .told
+        .iter()
+        .filter_map(|told| match &told.event {
+            Event::Logged(entry) => Some(line(&entry.body)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(news, ["mode plan", "t2 started", "  user (Prompt): again"]);
+    assert_eq!(second.text(), "two", "and nothing twice");
 }

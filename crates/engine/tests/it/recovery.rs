@@ -30,7 +30,7 @@ async fn resume(stage: &Stage) -> Actor {
 }
 
 /// One life of a process: whatever runs at its end dies.
-fn life(store: &Arc<FaultyStore>, step: impl AsyncFnOnce()) {
+pub(crate) fn life(store: &Arc<FaultyStore>, step: impl AsyncFnOnce()) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(step());
     drop(runtime);

@@ -16,12 +16,14 @@ use crate::support::*;
 /// Starts what a server's name says: `slow` takes five seconds, `hung` an hour, `broken` fails, `bang` panics; every
 /// other has a tool `list/all` that reads and a tool `do it` that writes.
 #[derive(Default)]
-struct Fake {
+pub(crate) struct Fake {
     asked: Mutex<Vec<String>>,
     /// Servers that run now.
     alive: Arc<AtomicI64>,
     /// The user's own.
     own: Mutex<Vec<ToolServer>>,
+    /// When each call was begun.
+    pub(crate) ran: Arc<Mutex<Vec<Instant>>>,
 }
 
 struct Alive(Arc<AtomicI64>);
@@ -34,6 +36,7 @@ impl Drop for Alive {
 struct Remote {
     spec: ToolSpec,
     required: Required,
+    ran: Arc<Mutex<Vec<Instant>>>,
     _alive: Arc<Alive>,
 }
 
@@ -48,6 +51,7 @@ impl Tool for Remote {
         Ok(Plan { required: self.required, mutation: None, summary: "remote".into(), preview: None })
     }
     fn run(&self, _: Json, _: CallContext) -> Later<'static, Outcome> {
+        self.ran.lock().unwrap().push(Instant::now());
         let name = self.spec.name.clone();
         Box::pin(async move { Outcome::text(format!("{name} did it")) })
     }
@@ -61,6 +65,7 @@ impl ToolServers for Fake {
         assert!(&*name != "bang", "a scripted panic of a client");
         self.alive.fetch_add(1, Ordering::SeqCst);
         let alive = Arc::new(Alive(self.alive.clone()));
+        let ran = self.ran.clone();
         Box::pin(async move {
             match &*name {
                 "slow" => tokio::time::sleep(Duration::from_secs(5)).await,
@@ -73,7 +78,7 @@ impl ToolServers for Fake {
             }
             let tool = |name: &str, required| -> Arc<dyn Tool> {
                 let spec = ToolSpec { name: name.into(), description: name.into(), schema: Json::empty_object() };
-                Arc::new(Remote { spec, required, _alive: alive.clone() })
+                Arc::new(Remote { spec, required, ran: ran.clone(), _alive: alive.clone() })
             };
             let tools = vec![tool("list/all", Required::ReadOnly), tool("do it", Required::WorkspaceWrite)];
             vec![Served { name, tools: Ok(tools) }]
@@ -95,9 +100,10 @@ fn with_fake(player: &Arc<Player>, mode: Mode) -> (Stage, Arc<Fake>) {
     (stage, fake)
 }
 
-fn bringing(which: Which, names: &[&str]) -> Open {
+pub(crate) fn bringing(which: Which, names: &[&str]) -> Open {
     let way = || ServerWay::Http { url: "http://127.0.0.1:1/".into(), headers: Vec::new() };
-    let servers = names.iter().map(|name| ToolServer { name: (*name).into(), way: way() }).collect();
+    let servers =
+        names.iter().map(|name| ToolServer { name: (*name).into(), way: way(), trust_hints: false }).collect();
     Open { servers, ..Open::new(which) }
 }
 

@@ -269,6 +269,9 @@ impl Tool for OneTool {
             if !input.contains("quiet") {
                 (context.progress)(&format!("working on {input}"));
             }
+            if input.contains("hangs") {
+                std::future::pending::<()>().await;
+            }
             if input.contains("slow") {
                 tokio::time::sleep(Duration::from_secs(30)).await;
             }
@@ -364,6 +367,8 @@ pub(crate) fn line(body: &Body) -> String {
             format!("  compacted ({:?}), {} -> {}", it.reason, it.messages_before, it.messages_after)
         }
         Body::Moved { to } => format!("moved to {to}"),
+        Body::Restored { files } => format!("restored {}", files.join(", ")),
+        Body::ShellStarted { command, .. } => format!("shell {command:?} starts"),
         Body::Model { model } => format!("model {model}"),
         Body::Mode { mode } => format!("mode {}", mode.as_str()),
         Body::Thinking { level } => format!("thinking {level:?}"),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::{
-    Answer, AskKind, CommandInfo, Delivery, Hooks, HostTool, Json, Notice, NoticeLevel, Opinion, Part, SessionId, Verb,
+    Answer, AskKind, CommandInfo, Delivery, Hooks, HostTool, Json, Notice, NoticeLevel, Opinion, Part, Required,
+    SessionId, Verb,
 };
 use wire::Line;
 use wire::jsonrpc::{self, Frame, Version};
@@ -16,6 +17,9 @@ use crate::frames::{
     METHOD_NOT_FOUND, Prompt, REFUSED, Registration, ResultOpinion, RpcError, ToolDef, ToolProgress, ToolResult, Tools,
     TurnOpinion, Ui,
 };
+
+/// What a tool may say it needs.
+const RUNGS: [Required; 3] = [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess];
 
 /// Why a frame of theirs was not carried out.
 struct Refused {
@@ -154,7 +158,18 @@ impl Desk {
                 Some(schema) => wire::read_object(schema.get())
                     .map_err(|what| Refused::params(format!("the parameters of `{}`: {what}", tool.name)))?,
             };
-            Ok(HostTool { name: tool.name.into(), description: tool.description.into(), schema })
+            let required = match tool.required.as_deref() {
+                None => Required::DangerFullAccess,
+                Some(text) => Required::parse(text).ok_or_else(|| {
+                    let text = format!(
+                        "`{}` requires `{text}`; there is: {}",
+                        tool.name,
+                        RUNGS.map(Required::as_str).join(", ")
+                    );
+                    Refused::params(text)
+                })?,
+            };
+            Ok(HostTool { name: tool.name.into(), description: tool.description.into(), schema, required })
         };
         self.offers.tools = tools.into_iter().map(one).collect::<Result<_, _>>()?;
         Ok(())

@@ -44,7 +44,8 @@ impl Scene {
             ("SERVER_LOG".into(), secret(self.log_file().to_str().unwrap())),
             ("SERVER_KEY".into(), secret("canary-5d2f8a")),
         ];
-        ToolServer { name: kind.into(), way: ServerWay::Process { command: "python3".into(), args, env } }
+        let way = ServerWay::Process { command: "python3".into(), args, env };
+        ToolServer { name: kind.into(), way, trust_hints: true }
     }
 
     fn log_file(&self) -> PathBuf {

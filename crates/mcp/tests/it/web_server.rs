@@ -63,7 +63,8 @@ impl WebServer {
 
     pub(crate) fn as_tool_server(&self) -> ToolServer {
         let headers = vec![("Authorization".into(), Secret::new(KEY).unwrap())];
-        ToolServer { name: "web".into(), way: ServerWay::Http { url: self.url.as_str().into(), headers } }
+        let way = ServerWay::Http { url: self.url.as_str().into(), headers };
+        ToolServer { name: "web".into(), way, trust_hints: false }
     }
 
     pub(crate) fn heard(&self) -> Vec<Heard> {

@@ -208,7 +208,7 @@ async fn a_session_that_works_for_a_call_has_no_file() {
     child.log(vec![Body::Opened { workspace, model, mode, forked_from: None, child_of }, user("b"), says("2")]).await;
     assert_eq!((files(), world.entries("child").await.len()), (1, 3));
     process.release(child.lease.clone()).await.unwrap();
-    let lease = process.acquire(&"child".into()).await.unwrap();
+    let lease = process.acquire(&"child".into()).await.unwrap().lease;
     let more = Entry { seq: 4, parent: 3, at_ms: 9, body: user("c") };
     process.append(&lease, vec![more.into()], true).await.unwrap();
     assert_eq!((files(), world.entries("child").await.len()), (1, 4), "nor when it is opened again");

@@ -9,6 +9,7 @@ use dialect_rpc::transcript::Transcript;
 use sessionfile::{Mirrored, Models, Setup};
 use store::{FileArchive, MemoryStore, SqliteStore};
 use tempfile::TempDir;
+use testkit::fakes::OpenBorder;
 use vocab::*;
 
 pub(crate) struct Known;
@@ -73,6 +74,11 @@ impl World {
 
     /// What a process that starts now has.
     pub(crate) fn process(&self) -> Mirrored {
+        self.process_behind(Arc::new(OpenBorder { own: "mock/default".into(), here: self.dir.path().to_owned() }))
+    }
+
+    /// The same, with a border of its own.
+    pub(crate) fn process_behind(&self, border: Arc<dyn Border>) -> Mirrored {
         let notes = self.notes.clone();
         Mirrored::new(Setup {
             store: self.store.clone(),
@@ -81,9 +87,8 @@ impl World {
             ids: Arc::new(Counted(AtomicU64::new(1))),
             dir: self.files(),
             dir_is_fixed: false,
-            model: "mock/default".into(),
             mode: Mode::Prompt,
-            workspace: self.dir.path().to_owned(),
+            border,
             note: Arc::new(move |text| notes.lock().unwrap().push(text.to_owned())),
         })
     }
@@ -132,7 +137,7 @@ impl Talk {
     }
 
     pub(crate) async fn resume(mirrored: &Mirrored, id: &str) -> Self {
-        let lease = mirrored.acquire(&id.into()).await.unwrap();
+        let lease = mirrored.acquire(&id.into()).await.unwrap().lease;
         let seq = mirrored.summary(&id.into()).await.unwrap().unwrap().last_seq;
         Self { mirrored: mirrored.clone(), lease, seq, leaf: seq }
     }

@@ -246,3 +246,83 @@ async fn a_copy_of_a_file_goes_its_own_way() {
     assert_eq!(texts(&world.context(ID).await), ["a", "1"], "the original has only its own");
     assert_eq!(world.process().import(&copy).await.unwrap(), other, "found again by its place");
 }
+
+/// Takes one model and what lies below one directory.
+struct Narrow {
+    here: std::path::PathBuf,
+    notes: std::sync::Mutex<Vec<String>>,
+}
+
+impl Border for Narrow {
+    fn model(&self, slug: &str) -> Result<(), String> {
+        if slug == "mock/good" { Ok(()) } else { Err("it is not yours".into()) }
+    }
+    fn workspace(&self, named: &std::path::Path) -> Result<std::path::PathBuf, Fault> {
+        let within = named.starts_with(&self.here);
+        within.then(|| named.to_owned()).ok_or_else(|| Fault::new(FaultKind::Invalid, "outside"))
+    }
+    fn own_model(&self) -> std::sync::Arc<str> {
+        "mock/own".into()
+    }
+    fn here(&self) -> &std::path::Path {
+        &self.here
+    }
+    fn note(&self, text: &str) {
+        self.notes.lock().unwrap().push(text.to_owned());
+    }
+}
+
+#[tokio::test]
+async fn a_file_names_models_and_a_directory_and_only_some_are_taken() {
+    let world = World::new();
+    let border = std::sync::Arc::new(Narrow { here: world.dir.path().to_owned(), notes: Default::default() });
+    let process = world.process_behind(border.clone());
+    std::fs::create_dir(world.files()).unwrap();
+    let write = |id: &str, cwd: &std::path::Path, models: &[&str]| {
+        let path = world.files().join(format!("{id}.jsonl"));
+        let cwd = cwd.display();
+        let mut text = format!(
+            r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-11-15T22:00:00.000Z","cwd":"{cwd}"}}"#
+        );
+        for (n, model) in models.iter().enumerate() {
+            text.push_str(&format!("\n{{\"type\":\"model_change\",\"id\":\"m{n}\",\"parentId\":null,\"provider\":\"mock\",\"modelId\":\"{model}\"}}"));
+        }
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        path
+    };
+    let model = async |id: &str| world.store.summary(&id.into()).await.unwrap().map(|it| it.model.to_string());
+    let below = world.dir.path().join("below");
+    process.import(&write("a", &below, &["bad", "good", "worse"])).await.unwrap();
+    assert_eq!(model("a").await.as_deref(), Some("mock/good"));
+    let file = write("b", &below, &["bad"]);
+    process.import(&file).await.unwrap();
+    assert_eq!(model("b").await.as_deref(), Some("mock/own"));
+    // What is added to the file later is judged, too.
+    write("b", &below, &["bad", "worst"]);
+    process.import(&file).await.unwrap();
+    assert_eq!(model("b").await.as_deref(), Some("mock/own"));
+    let notes = border.notes.lock().unwrap().join("\n");
+    assert!(
+        notes.contains("b.jsonl: the model `mock/worst` is not taken from a session file: it is not yours"),
+        "{notes}"
+    );
+    let outside = process.import(&write("c", "/etc".as_ref(), &["good"])).await;
+    assert_eq!((outside.unwrap_err().message.as_str(), model("c").await), ("outside", None));
+    // From another directory the same file is somewhere else.
+    let elsewhere = Narrow { here: "/elsewhere".into(), notes: Default::default() };
+    let later = world.process_behind(std::sync::Arc::new(elsewhere));
+    assert_eq!(later.import(&file).await.unwrap_err().message, "outside");
+}
+
+#[tokio::test]
+async fn what_began_here_goes_on_where_it_began_whatever_its_file_says() {
+    let world = World::new();
+    let process = world.process();
+    let mut talk = Talk::begin(&process, ID);
+    talk.log(vec![opened(), user("a"), says("1")]).await;
+    let file = talk.file();
+    talk.end().await;
+    let elsewhere = Narrow { here: "/elsewhere".into(), notes: Default::default() };
+    let later = world.process_behind(std::sync::Arc::new(elsewhere));
+    assert_eq!(later.import(&file).await.unwrap().as_str(), ID);
+}

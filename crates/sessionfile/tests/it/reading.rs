@@ -1,14 +1,22 @@
 //! Files of others, as entries.
 
-use sessionfile::{Refused, import, scan};
+use sessionfile::{Refused, Scan, import, scan};
+use testkit::fakes::OpenBorder;
 use vocab::*;
 
 use crate::kit::*;
 
+fn whole(bytes: &[u8], found: &Scan) -> Vec<std::sync::Arc<Entry>> {
+    let border = OpenBorder { own: "d/m".into(), here: "/here".into() };
+    let workspace = found.head.cwd.clone().unwrap_or_else(|| "/here".into());
+    let defaults = import::Defaults { mode: Mode::Plan, workspace, file: None };
+    let reader = import::Reader { models: &Known, border: &border, file: "theirs.jsonl".as_ref() };
+    import::whole(bytes, found, reader, &defaults)
+}
+
 fn read(text: &str) -> Vec<std::sync::Arc<Entry>> {
     let found = scan(text.as_bytes()).unwrap();
-    let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into(), file: None };
-    let entries = import::whole(text.as_bytes(), &found, &Known, &defaults);
+    let entries = whole(text.as_bytes(), &found);
     for (at, entry) in entries.iter().enumerate() {
         assert_eq!(entry.seq, at as u64 + 1);
         assert!(entry.parent < entry.seq);
@@ -204,8 +212,7 @@ proptest::proptest! {
             bytes.extend(line);
         }
         if let Ok(found) = scan(&bytes) {
-            let defaults = import::Defaults { model: "d/m".into(), mode: Mode::Plan, workspace: "/here".into(), file: None };
-            let entries = import::whole(&bytes, &found, &Known, &defaults);
+            let entries = whole(&bytes, &found);
             for (at, entry) in entries.iter().enumerate() {
                 assert_eq!(entry.seq, at as u64 + 1);
                 assert!(entry.parent < entry.seq);

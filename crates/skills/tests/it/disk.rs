@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use skills::{ERRORS_MAX, FILE_BYTES_MAX, Found, Places, SKILLS_MAX, is_any, scan};
+use skills::{ERRORS_MAX, FILE_BYTES_MAX, Found, Origin, Places, SKILLS_MAX, is_any, scan};
 use tempfile::TempDir;
 
 struct Disk {
@@ -26,7 +26,12 @@ impl Disk {
     }
 
     fn places(&self) -> Places {
-        Places { cwd: self.path("repo/a/b"), data_dir: Some(self.path("data")), home: Some(self.path("home")) }
+        Places {
+            cwd: self.path("repo/a/b"),
+            data_dir: Some(self.path("data")),
+            home: Some(self.path("home")),
+            trusted: Vec::new(),
+        }
     }
 
     fn scan(&self) -> Found {
@@ -54,7 +59,7 @@ fn below(paths: &[PathBuf], dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn roots_come_from_the_repository_down_to_us_then_the_users_own() {
+fn roots_are_the_users_own_then_the_repository_down_to_us() {
     let disk = Disk::new();
     let found = disk.scan();
     assert_eq!(below(&found.directories, disk.dir.path()), ["data/skills", "home/.agents/skills"]);
@@ -69,15 +74,19 @@ fn roots_come_from_the_repository_down_to_us_then_the_users_own() {
         disk.skill(at, name, "text");
     }
     let found = disk.scan();
-    assert_eq!(names(&found), ["of-repo", "of-b", "of-data", "of-home"], "and nothing from above the repository");
-    let expected = ["repo/.agents/skills", "repo/a/b/.agents/skills", "data/skills", "home/.agents/skills"];
+    assert_eq!(names(&found), ["of-data", "of-home", "of-repo", "of-b"], "and nothing from above the repository");
+    let expected = ["data/skills", "home/.agents/skills", "repo/.agents/skills", "repo/a/b/.agents/skills"];
     assert_eq!(below(&found.directories, disk.dir.path()), expected);
-    let first = &found.skills[0];
+    let origins: Vec<Origin> = found.skills.iter().map(|skill| skill.origin).collect();
+    assert_eq!(origins, [Origin::Own, Origin::Own, Origin::Stranger, Origin::Stranger]);
+    let trusting = scan(&Places { trusted: vec![disk.path("repo/a/../a/b"), disk.path("repo/a")], ..disk.places() });
+    assert_eq!((trusting.skills[2].origin, trusting.skills[3].origin), (Origin::Stranger, Origin::Trusted));
+    let first = &found.skills[2];
     assert_eq!((first.description.as_str(), first.body.as_str()), ("does of-repo", "text"));
     assert_eq!(first.source_path, disk.path("repo/.agents/skills/x/SKILL.md"));
     // A file is what a worktree has instead of the directory.
     disk.file("repo/a/.git", "gitdir: elsewhere");
-    assert_eq!(names(&disk.scan()), ["of-b", "of-data", "of-home"]);
+    assert_eq!(names(&disk.scan()), ["of-data", "of-home", "of-b"]);
 }
 
 #[test]
@@ -94,14 +103,14 @@ fn without_a_repository_only_our_own_directory_counts() {
 }
 
 #[test]
-fn the_first_root_wins_and_two_in_one_root_are_an_error() {
+fn the_users_own_is_never_replaced_and_two_in_one_root_are_an_error() {
     let disk = Disk::new();
-    disk.skill("repo/.agents/skills/x", "same", "first");
-    disk.skill("data/skills/x", "Same", "second");
+    disk.skill("repo/.agents/skills/x", "same", "second");
+    disk.skill("data/skills/x", "Same", "first");
     disk.skill("data/skills/y", "twice", "first");
     disk.skill("data/skills/z", "TWICE", "second");
     let found = disk.scan();
-    assert_eq!(names(&found), ["same", "twice"]);
+    assert_eq!(names(&found), ["Same", "twice"]);
     assert_eq!((found.skills[0].body.as_str(), found.skills[1].body.as_str()), ("first", "first"));
     assert_eq!(found.errors.len(), 1, "{:?}", found.errors);
     assert!(found.errors[0].contains("data/skills/z/SKILL.md: another skill here is called twice"));
@@ -245,4 +254,15 @@ fn whether_there_is_any_place_is_known_without_reading() {
         }
         assert_eq!(is_any(&disk.places()), any, "{at:?}");
     }
+}
+
+#[test]
+fn a_place_of_the_users_that_others_can_write_is_not_taken() {
+    use std::os::unix::fs::PermissionsExt;
+    let disk = Disk::new();
+    disk.skill("data/skills/x", "planted", "");
+    fs::set_permissions(disk.path("data/skills"), fs::Permissions::from_mode(0o777)).unwrap();
+    let found = disk.scan();
+    assert!(found.skills.is_empty(), "{found:?}");
+    assert!(found.errors[0].contains("data/skills: can be written by others"), "{:?}", found.errors);
 }

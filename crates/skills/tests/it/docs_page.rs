@@ -14,7 +14,8 @@ fn the_page_about_skills_is_true() {
     let directory = place.path().join(".agents/skills/any");
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join(FILE_NAME), example).unwrap();
-    let found = scan(&Places { cwd: place.path().into(), data_dir: None, home: None });
+    let found =
+        scan(&Places { cwd: place.path().into(), data_dir: None, home: None, trusted: vec![place.path().into()] });
     assert!(found.errors.is_empty(), "{:?}", found.errors);
     let calls: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     for call in calls.iter().filter(|call| call.ends_with("pdf-forms")) {

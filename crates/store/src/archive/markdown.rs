@@ -91,6 +91,8 @@ fn write_entry(page: &mut String, body: &Body) {
         | Body::Queued(_)
         | Body::Settled { .. }
         | Body::Requested(_)
+        | Body::ShellStarted { .. }
+        | Body::Restored { .. }
         | Body::Retrying { .. }
         | Body::Spent { .. }
         | Body::Model { .. }

@@ -31,6 +31,7 @@ pub(super) struct Hot<'c> {
     insert_entry: Statement<'c>,
     insert_session: Statement<'c>,
     update_session: Statement<'c>,
+    use_session: Statement<'c>,
     /// Whether commits are forced to the disk at present.
     synced: bool,
     payload: Vec<u8>,
@@ -52,6 +53,10 @@ impl<'c> Hot<'c> {
                 "UPDATE sessions SET ({TOTALS}) = ({}) WHERE key = ?1 AND epoch = ?2 AND last_seq = ?3 AND id = ?4",
                 places(5, SUMMARY_COLUMNS - 1)
             ))?,
+            use_session: connection.prepare(
+                "UPDATE sessions SET used = 1 + (SELECT max(used) FROM sessions)
+                 WHERE key = ?1 AND (used = 0 OR used < (SELECT max(used) FROM sessions))",
+            )?,
             synced: false,
             payload: Vec::new(),
         })
@@ -136,7 +141,7 @@ impl Writer {
             {
                 if committed {
                     held.done = Some(pending);
-                    (held.appended, held.uncertain) = (true, false);
+                    held.uncertain = false;
                 } else {
                     held.uncertain = true;
                 }
@@ -211,6 +216,9 @@ impl Writer {
         };
         for entry in entries {
             hot.insert(key, entry)?;
+        }
+        if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
+            hot.use_session.execute([key])?;
         }
         held.pending = Some(Log { key, summary: totals });
         Ok(())

@@ -22,7 +22,7 @@ pub(crate) const FILE_NAME: &str = "sessions.db";
 const APPLICATION_ID: i32 = 0x7469_6c6c;
 
 /// How long a commit waits for other processes that write to the same database; then it fails and says so.
-const BUSY_WAIT: Duration = Duration::from_secs(10);
+pub(super) const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// Opening competes with other processes that open or create the same file; at the bound it fails as locked.
 const OPEN_TRIES_MAX: u32 = 100;
@@ -38,8 +38,6 @@ const WAL_BYTES_KEPT: u32 = 4 * 1024 * 1024;
 /// Steps from an empty file to today's schema; `user_version` counts the steps taken. Append only.
 const MIGRATIONS: &[&str] = &[
     // 1: sessions with their totals, logs, and what was cut off.
-    // No index over `updated_ms`: every append would write two pages more, and sorting ten thousand rows takes less
-    // than a list may.
     "CREATE TABLE sessions (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -81,6 +79,13 @@ const MIGRATIONS: &[&str] = &[
     "ALTER TABLE sessions ADD COLUMN thinking TEXT;",
     // 3: sessions that work for a call of another one.
     "ALTER TABLE sessions ADD COLUMN child_of TEXT;",
+    // 4: the order in which sessions were used, which no clock can turn around. It changes only where another session
+    // was used in between, so an append seldom writes the index.
+    "ALTER TABLE sessions ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET used = ranked.place
+        FROM (SELECT key, row_number() OVER (ORDER BY updated_ms, key) AS place FROM sessions) AS ranked
+        WHERE ranked.key = sessions.key;
+    CREATE INDEX sessions_by_use ON sessions (used);",
 ];
 
 /// Opens the database, creating it and its directory when needed.

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use vocab::{Fault, Lease, NewSession, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, NewSession, SessionId, Summary};
 
 use super::rows::{self, to_int};
 use super::writer::Writer;
 use super::{Attempt, immediate, log};
-use crate::faults;
 use crate::lock::Lock;
+use crate::{beside, faults};
 
 /// A lease of this store.
 pub(super) struct Held {
@@ -27,10 +27,6 @@ pub(super) struct Held {
     pub(super) pending: Option<Log>,
     /// A commit has failed, so what is on disk may be more than `done`.
     pub(super) uncertain: bool,
-    /// Something was appended under this lease: its holder counts on the numbers.
-    pub(super) appended: bool,
-    /// Said by the next read.
-    pub(super) notice: Option<String>,
 }
 
 /// A session's row number and totals, as this lease's holder knows them.
@@ -42,16 +38,7 @@ pub(super) struct Log {
 
 impl Held {
     fn new(lock: Lock, epoch: u64) -> Self {
-        Self {
-            _lock: lock,
-            epoch,
-            new: None,
-            done: None,
-            pending: None,
-            uncertain: false,
-            appended: false,
-            notice: None,
-        }
+        Self { _lock: lock, epoch, new: None, done: None, pending: None, uncertain: false }
     }
 
     pub(super) fn latest(&self) -> Option<&Log> {
@@ -82,17 +69,18 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn acquire(&mut self, connection: &Connection, id: &SessionId) -> Attempt<Lease> {
+    pub(super) fn acquire(&mut self, connection: &Connection, id: &SessionId) -> Attempt<Acquired> {
         if self.held.contains_key(id) {
             return Err(faults::busy(id, &format!("this process ({})", self.owner)).into());
         }
         let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
         let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
         let mut held = Held::new(lock, 0);
-        // Never append behind a damaged record, whether or not the log will be read first.
-        if log::damaged_end(connection, found.key, found.summary.last_seq)?.is_some() {
-            held.notice = log::cut(connection, id)?.map(|(notice, _)| notice);
-        }
+        // Nobody appends behind a damaged record.
+        let recovered = match log::damaged_end(connection, found.key, found.summary.last_seq)? {
+            Some(_) => log::cut(connection, id)?,
+            None => None,
+        };
         let owner = &self.owner;
         let done = immediate(connection, || {
             // Read again under the lock: the row may have moved on, or be gone.
@@ -104,10 +92,11 @@ impl Writer {
             )?;
             Ok(Log { key: found.key, summary: found.summary })
         })?;
-        held.done = Some(done);
         let lease = Lease { session: id.clone(), epoch: held.epoch, new: None };
+        let summary = done.summary.clone();
+        held.done = Some(done);
         self.held.insert(id.clone(), held);
-        Ok(lease)
+        Ok(Acquired { lease, summary, recovered })
     }
 
     /// A lease that is not ours, or not the newest, is nothing to give back.
@@ -130,7 +119,7 @@ impl Writer {
             let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
             locked.push((id, found.key, lock));
         }
-        immediate(connection, || {
+        let is_gone = immediate(connection, || {
             let mut is_gone = false;
             for (it, key, _) in &locked {
                 connection.execute("DELETE FROM entries WHERE session = ?1", [key])?;
@@ -138,25 +127,15 @@ impl Writer {
                 is_gone |= connection.execute("DELETE FROM sessions WHERE key = ?1", [key])? > 0 && *it == id;
             }
             Ok(is_gone)
-        })
-    }
-
-    /// Cuts a damaged end, unless a living writer counts on the numbers behind it.
-    pub(super) fn cut(&mut self, connection: &Connection, id: &SessionId) -> Attempt<Option<String>> {
-        let lock = match self.held.get(id) {
-            Some(held) if held.appended => return Ok(None),
-            Some(_) => None,
-            None => match self.lock(id)? {
-                None => return Ok(None),
-                lock => lock,
-            },
-        };
-        let Some((notice, totals)) = log::cut(connection, id)? else { return Ok(None) };
-        if let Some(done) = self.held.get_mut(id).and_then(|held| held.done.as_mut()) {
-            done.summary = totals;
+        })?;
+        for (it, ..) in &locked {
+            beside::remove(&self.home, it)
+                .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?;
         }
-        drop(lock);
-        Ok(Some(notice))
+        if is_gone {
+            self.wipe(connection, id)?;
+        }
+        Ok(is_gone)
     }
 
     fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {

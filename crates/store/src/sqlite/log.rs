@@ -2,12 +2,12 @@
 //!
 //! Every record carries a checksum over all its columns. What fails it is damage:
 //!
-//! * At the end of the log the damaged records are cut off: their bytes move to the table `damaged`, the totals are
-//!   counted anew, and the next append follows the last whole record. Said once, in [`vocab::Page::recovered`].
-//!   While somebody is writing behind the damage nothing is cut; it is then no longer the end.
+//! * At the end of the log the damaged records are left out by whoever reads, and cut off by whoever takes the session
+//!   over: their bytes move to the table `damaged`, the totals are counted anew, and the next append follows the last
+//!   whole record. Said once, in [`vocab::Acquired::recovered`].
 //! * In the middle nothing is moved or deleted. The session opens: a [`Body::Recovered`] entry that names the record
 //!   and the reason stands in for it, what comes before and after is given as it is, and each page that has such a
-//!   stand-in says so in `recovered`.
+//!   stand-in says so in [`vocab::Page::recovered`].
 //!
 //! A record whose checksum is right but whose kind or words are unknown was written by a later version. It is no
 //! damage, is never cut, and reading it is a fault that names the kind.
@@ -25,6 +25,10 @@ use crate::summary;
 
 const COLUMNS: &str = "seq, parent, at_ms, kind, payload, crc";
 
+/// Rows read in one go. A statement that is not over keeps the write-ahead log from being used anew, so a long log is
+/// read in many short ones.
+const ROWS_AT_ONCE: usize = 512;
+
 /// What a row turned out to be.
 enum Judged {
     Whole(Entry),
@@ -33,7 +37,9 @@ enum Judged {
     Damaged(Damaged),
 }
 
+/// One record, or several neighbours that are missing.
 struct Damaged {
+    first: u64,
     seq: u64,
     parent: u64,
     at_ms: i64,
@@ -44,8 +50,8 @@ struct Damaged {
 pub(crate) struct Scan {
     pub(crate) entries: Vec<Arc<Entry>>,
     pub(crate) damaged_from: Option<u64>,
-    /// Numbers of the records that an entry in this page stands in for.
-    pub(crate) stand_ins: Vec<u64>,
+    /// The records that an entry in this page stands in for, in words.
+    pub(crate) stand_ins: Vec<String>,
 }
 
 /// At most `limit` entries behind `after`. The memory this takes is the caller's choice of `limit`.
@@ -57,22 +63,24 @@ pub(crate) fn scan(
     after: u64,
     limit: usize,
 ) -> Attempt<Scan> {
-    let judged = judge_rows(connection, key, last_seq, after, limit)?;
+    let (judged, is_end) = judge_rows(connection, key, after, limit)?;
     let whole = judged.iter().rposition(|it| !matches!(it, Judged::Damaged(_))).map_or(0, |at| at + 1);
     let reached = judged.last().map_or(after, Judged::seq);
     let mut scan = Scan { entries: Vec::with_capacity(judged.len()), damaged_from: None, stand_ins: Vec::new() };
-    if whole < judged.len() && first_whole(connection, key, last_seq, reached)?.is_none() {
-        scan.damaged_from = judged.get(whole).map(Judged::seq);
+    if whole < judged.len() && (is_end || first_whole(connection, key, reached)?.is_none()) {
+        scan.damaged_from = judged.get(whole).map(Judged::first);
+    } else if is_end && reached < last_seq {
+        scan.damaged_from = Some(reached + 1);
     }
     for it in judged {
-        if scan.damaged_from == Some(it.seq()) {
+        if scan.damaged_from == Some(it.first()) {
             break;
         }
         match it {
             Judged::Whole(entry) => scan.entries.push(Arc::new(entry)),
             Judged::Foreign(seq, why) => return Err(foreign(id, seq, &why).into()),
             Judged::Damaged(damaged) => {
-                scan.stand_ins.push(damaged.seq);
+                scan.stand_ins.push(damaged.numbers());
                 scan.entries.push(Arc::new(damaged.stand_in()));
             }
         }
@@ -88,42 +96,67 @@ impl Judged {
             Judged::Damaged(damaged) => damaged.seq,
         }
     }
+
+    fn first(&self) -> u64 {
+        match self {
+            Judged::Damaged(damaged) => damaged.first,
+            Judged::Whole(_) | Judged::Foreign(..) => self.seq(),
+        }
+    }
 }
 
 impl Damaged {
+    fn missing(first: u64, last: u64) -> Self {
+        Self { first, seq: last, parent: first - 1, at_ms: 0, why: "it is missing" }
+    }
+
+    fn numbers(&self) -> String {
+        if self.first == self.seq { self.seq.to_string() } else { format!("{} to {}", self.first, self.seq) }
+    }
+
     /// Keeps its place in the tree, so that what hangs on it still has a way to the root.
     fn stand_in(self) -> Entry {
-        let parent = if self.parent < self.seq { self.parent } else { self.seq - 1 };
-        let text = format!("record {} of this session is damaged ({}); nothing of it was changed", self.seq, self.why);
+        let parent = if self.parent < self.first { self.parent } else { self.first - 1 };
+        let text = if self.first == self.seq {
+            format!("record {} of this session is damaged ({}); nothing of it was changed", self.seq, self.why)
+        } else {
+            format!("records {} of this session are missing", self.numbers())
+        };
         Entry { seq: self.seq, parent, at_ms: self.at_ms, body: Body::Recovered { text: text.into() } }
     }
 }
 
-fn judge_rows(connection: &Connection, key: i64, last_seq: u64, after: u64, limit: usize) -> Attempt<Vec<Judged>> {
+/// At most `limit` records behind `after`, and whether they reach the end. How far a log goes is what its rows say: they
+/// have checksums, the session's own row has none. What is missing between two of them is one record, however much it is.
+fn judge_rows(connection: &Connection, key: i64, after: u64, limit: usize) -> Attempt<(Vec<Judged>, bool)> {
     let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3");
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(after), to_int(limit as u64)])?;
     let mut judged: Vec<Judged> = Vec::new();
-    let missing = |judged: &mut Vec<Judged>, upto: u64| {
-        let mut next = judged.last().map_or(after, Judged::seq).saturating_add(1);
-        while next <= upto && judged.len() < limit {
-            judged.push(Judged::Damaged(Damaged { seq: next, parent: next - 1, at_ms: 0, why: "it is missing" }));
-            next += 1;
+    while judged.len() < limit {
+        let from = judged.last().map_or(after, Judged::seq);
+        let wanted = ROWS_AT_ONCE.min(limit - judged.len());
+        let mut rows = statement.query(params![key, to_int(from), to_int(wanted as u64)])?;
+        let mut found = 0;
+        while let Some(row) = rows.next()? {
+            found += 1;
+            let it = judge(row)?;
+            let next = judged.last().map_or(after, Judged::seq) + 1;
+            if it.seq() > next {
+                judged.push(Judged::Damaged(Damaged::missing(next, it.seq() - 1)));
+            }
+            if judged.len() == limit {
+                return Ok((judged, false));
+            }
+            judged.push(it);
         }
-    };
-    while let Some(row) = rows.next()? {
-        let it = judge(row, last_seq)?;
-        missing(&mut judged, it.seq().min(last_seq + 1) - 1);
-        if judged.len() == limit {
-            return Ok(judged);
+        if found < wanted {
+            return Ok((judged, true));
         }
-        judged.push(it);
     }
-    missing(&mut judged, last_seq);
-    Ok(judged)
+    Ok((judged, false))
 }
 
-fn judge(row: &Row<'_>, last_seq: u64) -> Attempt<Judged> {
+fn judge(row: &Row<'_>) -> Attempt<Judged> {
     let seq = from_int(row.get(0)?);
     // A damaged column may hold a value of any type; only the right types can have the right checksum.
     let number = |at| -> rusqlite::Result<Option<i64>> {
@@ -140,10 +173,7 @@ fn judge(row: &Row<'_>, last_seq: u64) -> Attempt<Judged> {
     };
     let parent = number(1)?.map_or(seq.saturating_sub(1), from_int);
     let at_ms = number(2)?.unwrap_or(0);
-    let damaged = |why| Ok(Judged::Damaged(Damaged { seq, parent, at_ms, why }));
-    if seq > last_seq {
-        return damaged("it lies behind the end of the log");
-    }
+    let damaged = |why| Ok(Judged::Damaged(Damaged { first: seq, seq, parent, at_ms, why }));
     let (Some(kind), Some(payload), Some(crc)) = (bytes(3)?, bytes(4)?, number(5)?) else {
         return damaged("a column has the wrong type");
     };
@@ -165,12 +195,12 @@ fn foreign(id: &SessionId, seq: u64, why: &Unreadable) -> Fault {
 }
 
 /// The first record behind `after` that is not damaged.
-fn first_whole(connection: &Connection, key: i64, last_seq: u64, after: u64) -> Attempt<Option<u64>> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq");
+fn first_whole(connection: &Connection, key: i64, after: u64) -> Attempt<Option<u64>> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq > ?2 ORDER BY seq");
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(after), to_int(last_seq)])?;
+    let mut rows = statement.query(params![key, to_int(after)])?;
     while let Some(row) = rows.next()? {
-        match judge(row, last_seq)? {
+        match judge(row)? {
             Judged::Damaged(_) => {}
             whole => return Ok(Some(whole.seq())),
         }
@@ -179,12 +209,12 @@ fn first_whole(connection: &Connection, key: i64, last_seq: u64, after: u64) -> 
 }
 
 /// The last record that is not damaged; 0 when there is none.
-fn last_whole(connection: &Connection, key: i64, last_seq: u64) -> Attempt<u64> {
-    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 AND seq <= ?2 ORDER BY seq DESC");
+fn last_whole(connection: &Connection, key: i64) -> Attempt<u64> {
+    let sql = format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 ORDER BY seq DESC");
     let mut statement = connection.prepare(&sql)?;
-    let mut rows = statement.query(params![key, to_int(last_seq)])?;
+    let mut rows = statement.query(params![key])?;
     while let Some(row) = rows.next()? {
-        match judge(row, last_seq)? {
+        match judge(row)? {
             Judged::Damaged(_) => {}
             whole => return Ok(whole.seq()),
         }
@@ -192,19 +222,20 @@ fn last_whole(connection: &Connection, key: i64, last_seq: u64) -> Attempt<u64> 
     Ok(0)
 }
 
-/// Where the damaged end of a log begins, if it has one. Costs one row when all is well.
+/// Where the damaged end of a log begins, if it has one, or if the session's row does not know where it is. Costs one row
+/// when all is well.
 pub(crate) fn damaged_end(connection: &Connection, key: i64, last_seq: u64) -> Attempt<Option<u64>> {
     let newest: Option<i64> = connection
         .prepare("SELECT seq FROM entries WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
         .query_row([key], |row| row.get(0))
         .optional()?;
-    let whole = last_whole(connection, key, last_seq)?;
+    let whole = last_whole(connection, key)?;
     let clean = whole == last_seq && newest.map_or(0, from_int) == last_seq;
     Ok((!clean).then_some(whole + 1))
 }
 
-/// Moves the damaged end of a log to the side and counts the session anew. Gives the notice and the new totals.
-pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<(String, Summary)>> {
+/// Moves the damaged end of a log to the side and counts the session anew. Gives the notice.
+pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<String>> {
     immediate(connection, || {
         let Some(found) = rows::find(connection, id)? else { return Ok(None) };
         // Looked at again inside the transaction: another process may have cut it meanwhile.
@@ -215,14 +246,17 @@ pub(crate) fn cut(connection: &Connection, id: &SessionId) -> Attempt<Option<(St
             params![id.as_str(), found.key, to_int(from)],
         )?;
         connection.execute("DELETE FROM entries WHERE session = ?1 AND seq >= ?2", params![found.key, to_int(from)])?;
-        let totals = recount(connection, found.key, found.summary, from - 1)?;
+        let (whole, was) = (from - 1, found.summary.last_seq);
+        let totals = recount(connection, found.key, found.summary, whole)?;
         store_totals(connection, found.key, &totals)?;
-        let notice = format!(
-            "the end of session {id} was damaged: the log was cut back to entry {}; {moved} damaged records are kept \
-             in the table `damaged`",
-            from - 1
-        );
-        Ok(Some((notice, totals)))
+        Ok(Some(if moved == 0 && was < whole {
+            format!("the totals of session {id} were wrong and were counted anew: its log ends at entry {whole}")
+        } else {
+            format!(
+                "the end of session {id} was damaged: the log was cut back to entry {whole}; {moved} damaged records \
+                 are kept in the table `damaged`"
+            )
+        }))
     })
 }
 
@@ -241,7 +275,7 @@ fn recount(connection: &Connection, key: i64, old: Summary, last_seq: u64) -> At
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query(params![key, to_int(last_seq)])?;
     while let Some(row) = rows.next()? {
-        if let Judged::Whole(entry) = judge(row, last_seq)? {
+        if let Judged::Whole(entry) = judge(row)? {
             summary::fold(&mut totals, &entry);
         }
     }

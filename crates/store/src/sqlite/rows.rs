@@ -90,7 +90,7 @@ pub(crate) fn list(connection: &Connection, query: &Query) -> Attempt<Vec<Summar
     let limit = query.limit.unwrap_or(LIST_ROWS_MAX).min(LIST_ROWS_MAX);
     values.push(Value::Integer(to_int(limit as u64)));
     values.push(Value::Integer(to_int(query.offset as u64)));
-    let sql = format!("SELECT id, {TOTALS} FROM sessions {filter} ORDER BY updated_ms DESC, key DESC LIMIT ? OFFSET ?");
+    let sql = format!("SELECT id, {TOTALS} FROM sessions {filter} ORDER BY used DESC, key DESC LIMIT ? OFFSET ?");
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map(params_from_iter(values), summary)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

@@ -5,18 +5,17 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use vocab::{Fault, Lease, Page, Query, SessionId, Summary};
+use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
 
 use super::append::{Append, Hot};
 use super::leases::{Held, owner};
-use super::{Attempt, Failure, Reply, database, log, rows};
-use crate::faults;
+use super::upkeep::{Unwiped, WalWatch};
+use super::{Attempt, Failure, Note, Reply, database, log, rows};
+use crate::{faults, lock};
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
 const BATCH_JOBS_MAX: usize = 256;
@@ -31,7 +30,7 @@ pub(super) enum Job {
 
 /// Everything that is not an append; done one by one, in its place between the appends.
 pub(super) enum Errand {
-    Acquire { session: SessionId, reply: Reply<Lease> },
+    Acquire { session: SessionId, reply: Reply<Acquired> },
     Release { lease: Lease, reply: Reply<()> },
     Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
     Summary { session: SessionId, reply: Reply<Option<Summary>> },
@@ -49,7 +48,14 @@ pub(super) struct Writer {
     inbox: Receiver<Job>,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
     taken: VecDeque<Job>,
-    waiting: Arc<AtomicUsize>,
+    pub(super) note: Note,
+    pub(super) watch: WalWatch,
+    /// Something was deleted, and pieces of it are still there.
+    pub(super) unwiped: Option<Unwiped>,
+    /// The last connection saw an input/output error.
+    is_suspect: bool,
+    /// Lock files of the dead were looked for.
+    has_swept: bool,
 }
 
 /// What a connection is good for after a job.
@@ -60,9 +66,20 @@ pub(super) enum Trust {
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, waiting: Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, note: Note) -> Self {
         let owner = owner();
-        Self { home, owner, held: HashMap::new(), inbox, taken: VecDeque::new(), waiting }
+        Self {
+            home,
+            owner,
+            held: HashMap::new(),
+            inbox,
+            taken: VecDeque::new(),
+            note,
+            watch: WalWatch::default(),
+            unwiped: None,
+            is_suspect: false,
+            has_swept: false,
+        }
     }
 
     /// Ends when the store is dropped and everything queued is done.
@@ -76,6 +93,15 @@ impl Writer {
     }
 
     fn serve(&mut self, connection: &Connection) {
+        if self.is_suspect {
+            match self.verify(connection) {
+                Ok(()) => self.is_suspect = false,
+                Err(Failure::Fault(fault)) => return self.refuse_taken(&fault),
+                Err(Failure::Sql(error)) => {
+                    return self.refuse_taken(&faults::from_sqlite(&self.place(), "verify", &error));
+                }
+            }
+        }
         let mut hot = match Hot::prepare(connection) {
             Ok(hot) => hot,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
@@ -85,11 +111,14 @@ impl Writer {
                 let trust = match job {
                     Job::Append(append) => {
                         let batch = self.batch(append);
-                        self.write(&mut hot, batch)
+                        let trust = self.write(&mut hot, batch);
+                        self.watch_wal(connection);
+                        trust
                     }
                     Job::Errand(errand) => self.attend(connection, errand),
                 };
                 if trust == Trust::Reopen {
+                    self.is_suspect = true;
                     return;
                 }
                 self.take_waiting();
@@ -102,20 +131,30 @@ impl Writer {
         if self.taken.is_empty() {
             let first = match connection {
                 None => self.inbox.recv().ok(),
-                Some(connection) => match self.inbox.recv_timeout(IDLE) {
-                    Ok(job) => Some(job),
-                    Err(RecvTimeoutError::Disconnected) => None,
-                    Err(RecvTimeoutError::Timeout) => {
-                        let _ = connection.execute_batch("PRAGMA shrink_memory");
-                        self.inbox.recv().ok()
-                    }
-                },
+                Some(connection) => self.wait_idle(connection),
             };
             let Some(first) = first else { return false };
             self.taken.push_back(first);
         }
         self.take_waiting();
         true
+    }
+
+    fn wait_idle(&mut self, connection: &Connection) -> Option<Job> {
+        loop {
+            match self.inbox.recv_timeout(IDLE) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !std::mem::replace(&mut self.has_swept, true) {
+                lock::sweep(&self.home);
+            }
+            if self.wipe_again(connection) {
+                let _ = connection.execute_batch("PRAGMA shrink_memory");
+                return self.inbox.recv().ok();
+            }
+        }
     }
 
     fn take_waiting(&mut self) {
@@ -126,9 +165,7 @@ impl Writer {
     }
 
     fn next(&mut self) -> Option<Job> {
-        let job = self.taken.pop_front()?;
-        self.waiting.fetch_sub(1, Ordering::AcqRel);
-        Some(job)
+        self.taken.pop_front()
     }
 
     /// The append and its neighbours: reads in between keep their place.
@@ -206,19 +243,17 @@ impl Writer {
         }
     }
 
-    fn read(&mut self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
+    fn read(&self, connection: &Connection, id: &SessionId, after: u64, limit: usize) -> Attempt<Page> {
         let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
         let scan = log::scan(connection, id, found.key, found.summary.last_seq, after, limit)?;
-        let mut notices: Vec<String> = self.held.get_mut(id).and_then(|held| held.notice.take()).into_iter().collect();
+        let mut notices = Vec::new();
         if let Some(from) = scan.damaged_from {
-            notices.push(match self.cut(connection, id)? {
-                Some(notice) => notice,
-                None => format!("session {id} is damaged from entry {from} on, and its owner is still writing"),
-            });
+            notices.push(format!(
+                "session {id} is damaged from entry {from} on; the end is cut off when it is next opened"
+            ));
         }
         if !scan.stand_ins.is_empty() {
-            let numbers: Vec<String> = scan.stand_ins.iter().map(u64::to_string).collect();
-            notices.push(format!("session {id}: damaged records in the log: {}", numbers.join(", ")));
+            notices.push(format!("session {id}: damaged records in the log: {}", scan.stand_ins.join(", ")));
         }
         let recovered = (!notices.is_empty()).then(|| notices.join("; "));
         Ok(Page { entries: scan.entries, recovered })

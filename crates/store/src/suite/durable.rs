@@ -22,7 +22,7 @@ async fn what_was_answered_is_there_after_a_restart<S: Store>(open: impl Fn() ->
     assert_eq!(seqs(&store, &lease.session).await, [1, 2, 3]);
     assert_eq!(store.summary(&lease.session).await.expect("a summary"), before);
     refused(store.append(&lease, vec![note(4)], false).await, FaultKind::SessionBusy, "the lease died with its store");
-    let lease = store.acquire(&lease.session).await.expect("the owner is gone");
+    let lease = store.acquire(&lease.session).await.expect("the owner is gone").lease;
     assert_eq!(lease.epoch, 2);
     append(&store, &lease, vec![note(4)]).await;
     drop(store);
@@ -52,12 +52,12 @@ async fn two_stores_share_a_place_but_not_a_session<S: Store>(open: impl Fn() ->
     assert_eq!(seqs(&two, &mine.session).await, [1], "reading stays possible");
     assert_eq!(two.list(Query::default()).await.expect("a list").len(), 2);
     one.release(mine.clone()).await.expect("released");
-    let taken = two.acquire(&mine.session).await.expect("free now");
+    let taken = two.acquire(&mine.session).await.expect("free now").lease;
     append(&two, &taken, vec![note(2)]).await;
     refused(one.append(&mine, vec![note(2)], true).await, FaultKind::SessionBusy, "the epoch has moved on");
     assert_eq!(seqs(&one, &mine.session).await, [1, 2]);
     drop(two);
-    let back = one.acquire(&mine.session).await.expect("a lease ends with its store");
+    let back = one.acquire(&mine.session).await.expect("a lease ends with its store").lease;
     append(&one, &back, vec![note(3)]).await;
     assert_eq!((back.epoch, seqs(&one, &mine.session).await), (3, vec![1, 2, 3]));
 }

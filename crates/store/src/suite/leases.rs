@@ -25,13 +25,16 @@ pub(super) async fn one_writer_at_a_time(store: &impl Store) {
     append(store, &lease, vec![note(1)]).await;
     refused(store.acquire(&lease.session).await, FaultKind::SessionBusy, "its maker holds it");
     store.release(lease.clone()).await.expect("released");
-    let second = store.acquire(&lease.session).await.expect("free again");
+    let acquired = store.acquire(&lease.session).await.expect("free again");
+    let known = store.summary(&lease.session).await.expect("a question");
+    assert_eq!((Some(acquired.summary), acquired.recovered), (known, None), "a lease says where the log is");
+    let second = acquired.lease;
     assert_eq!((second.epoch, second.new.is_none()), (2, true));
     refused(store.acquire(&lease.session).await, FaultKind::SessionBusy, "the second holds it");
     append(store, &second, vec![note(2)]).await;
     store.release(second.clone()).await.expect("released");
     store.release(second).await.expect("releasing twice is no error");
-    let third = store.acquire(&lease.session).await.expect("free again");
+    let third = store.acquire(&lease.session).await.expect("free again").lease;
     assert_eq!(third.epoch, 3);
     append(store, &third, vec![note(3)]).await;
     assert_eq!(seqs(store, &lease.session).await, [1, 2, 3]);
@@ -42,7 +45,7 @@ pub(super) async fn an_old_lease_is_refused(store: &impl Store) {
     append(store, &first, vec![note(1)]).await;
     store.release(first.clone()).await.expect("released");
     refused(store.append(&first, vec![note(2)], true).await, FaultKind::SessionBusy, "it was released");
-    let second = store.acquire(&first.session).await.expect("free");
+    let second = store.acquire(&first.session).await.expect("free").lease;
     refused(store.append(&first, vec![note(2)], true).await, FaultKind::SessionBusy, "it was taken over");
     let cleared = vocab::Lease { new: None, ..first.clone() };
     refused(store.append(&cleared, vec![note(2)], true).await, FaultKind::SessionBusy, "it was taken over");
@@ -72,7 +75,7 @@ pub(super) async fn any_text_is_an_id(store: &impl Store) {
         let lease = store.create(new_session(id));
         append(store, &lease, vec![prompt(1, id)]).await;
         store.release(lease.clone()).await.expect("released");
-        let lease = store.acquire(&lease.session).await.expect("acquired");
+        let lease = store.acquire(&lease.session).await.expect("acquired").lease;
         append(store, &lease, vec![note(2)]).await;
     }
     for id in ids {

@@ -80,7 +80,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         thinking: None,
         preview: Some("hello".into()),
         created_ms: 1_000,
-        updated_ms: 1_013,
+        updated_ms: 1_012,
         messages: 4,
         turns: 2,
         last_seq: 13,
@@ -91,7 +91,7 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     assert_eq!(store.list(Query::default()).await.expect("a list"), std::slice::from_ref(&wanted));
     assert_eq!(store.count(Query::default()).await.expect("a count"), 1);
     store.release(lease.clone()).await.expect("released");
-    let lease = store.acquire(&lease.session).await.expect("acquired");
+    let lease = store.acquire(&lease.session).await.expect("acquired").lease;
     let level = Some("high".into());
     append(store, &lease, vec![prompt(14, "later"), entry(15, Body::Thinking { level: level.clone() })]).await;
     let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
@@ -112,13 +112,12 @@ pub(super) async fn a_preview_ends_on_a_character(store: &impl Store) {
 }
 
 pub(super) async fn newest_first_filtered_and_paged(store: &impl Store) {
-    for n in 0..10u64 {
+    // Later sessions are newer, except that 0 was used last of all; by a clock that goes where it likes.
+    for (n, at_ms) in (1..10u64).chain([0]).zip([5_000, 4_000, 3_000, -1, 0, 9_000, 8_000, 7_000, 7_000, 10]) {
         let id = format!("{}-{n}", if n < 5 { "low" } else { "high" });
         let workspace = if n % 2 == 0 { "/a" } else { "/b" };
         let lease = store.create(NewSession { workspace: workspace.into(), ..new_session(&id) });
         let body = if n == 9 { note(1).body.clone() } else { prompt(1, "x").body.clone() };
-        // Later sessions are newer, except that 0 was used last of all.
-        let at_ms = if n == 0 { 9_000 } else { 1_000 + i64::try_from(n).unwrap_or(0) };
         append(store, &lease, vec![Arc::new(Entry { seq: 1, parent: 0, at_ms, body })]).await;
     }
     let check = async |query: Query, wanted: &[u64]| {
@@ -140,6 +139,23 @@ pub(super) async fn newest_first_filtered_and_paged(store: &impl Store) {
     check(Query { offset: 80, ..all() }, &[]).await;
     let every = Query { workspace: Some("/b".into()), id_prefix: Some("high-".into()), non_empty: true, ..all() };
     check(Query { limit: Some(1), offset: 1, ..every }, &[5]).await;
+}
+
+pub(super) async fn a_name_does_not_make_a_session_the_latest(store: &impl Store) {
+    for id in ["old", "new"] {
+        let lease = store.create(new_session(id));
+        append(store, &lease, vec![prompt(1, id)]).await;
+        store.release(lease).await.expect("released");
+    }
+    let latest = async || {
+        let newest = store.list(Query { limit: Some(1), ..Query::default() }).await.expect("a list");
+        newest.first().map(|it| it.id.to_string())
+    };
+    let lease = store.acquire(&"old".into()).await.expect("acquired").lease;
+    append(store, &lease, vec![note(2)]).await;
+    assert_eq!(latest().await.as_deref(), Some("new"), "its name is not its use");
+    append(store, &lease, vec![prompt(3, "on")]).await;
+    assert_eq!(latest().await.as_deref(), Some("old"));
 }
 
 pub(super) async fn a_child_is_listed_when_asked_for_and_goes_with_its_parent(store: &impl Store) {

@@ -55,7 +55,7 @@ async fn every_file_is_for_its_owner_only_under_any_umask() {
     ];
     assert_eq!(found, wanted.map(|(name, mode)| (name.to_owned(), mode)));
     let store = SqliteStore::new(home.clone());
-    let lease = store.acquire(&"../s".into()).await.unwrap();
+    let lease = store.acquire(&"../s".into()).await.unwrap().lease;
     store.release(lease).await.unwrap();
     drop(store);
     let mut found = vec![];

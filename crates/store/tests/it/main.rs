@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod damage;
+mod deleting;
 mod disk;
 mod failed_commits;
 mod files;

@@ -105,25 +105,17 @@ async fn group_commit_is_faster_than_one_by_one() {
 }
 
 #[tokio::test]
-async fn too_many_unawaited_writes_are_refused_and_nothing_is_mixed_up() {
+async fn writers_that_are_faster_than_the_disk_wait_and_none_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path().to_owned());
     let lease = store.create(new_session("s"));
-    // Larger than the queue by far, faster than any disk.
     let futures: Vec<_> = (1..=20_000).map(|seq| store.append(&lease, vec![said(seq, "x")], false)).collect();
-    let mut good = 0;
-    let mut faults = Vec::new();
     for future in futures {
-        match future.await {
-            Ok(()) => good += 1,
-            Err(fault) => faults.push(fault),
-        }
+        future.await.unwrap();
     }
-    let first = faults.first().expect("20000 waiting jobs are too many");
-    assert!(first.message.contains("waiting"), "{first}");
     let page = store.read(&lease.session, 0, usize::MAX).await.unwrap();
     let seqs: Vec<u64> = page.entries.iter().map(|entry| entry.seq).collect();
-    assert_eq!(seqs, (1..=good).collect::<Vec<_>>(), "what was acknowledged is a prefix of what was asked");
+    assert_eq!(seqs, (1..=20_000).collect::<Vec<_>>(), "in the order of the calls");
 }
 
 #[tokio::test]

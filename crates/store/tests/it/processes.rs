@@ -19,7 +19,7 @@ async fn role_fighter() {
     let mut busy = 0;
     while done < APPENDS {
         let lease = match store.acquire(&id).await {
-            Ok(lease) => lease,
+            Ok(acquired) => acquired.lease,
             Err(fault) => {
                 assert_eq!(fault.kind, FaultKind::SessionBusy, "{fault}");
                 assert!(fault.message.contains("pid "), "who holds it is not named: {fault}");
@@ -112,7 +112,7 @@ async fn a_session_is_busy_until_its_process_is_dead() {
     assert_eq!(texts(&store, &id).await, ["mine"], "reading stays possible");
     child.kill().unwrap();
     child.wait().unwrap();
-    let lease = store.acquire(&id).await.expect("the lock ended with the process");
+    let lease = store.acquire(&id).await.expect("the lock ended with the process").lease;
     assert_eq!(lease.epoch, 2);
     store.append(&lease, vec![said(2, "ours")], false).await.unwrap();
     assert_eq!(texts(&store, &id).await, ["mine", "ours"]);
@@ -134,7 +134,7 @@ async fn role_writer() {
     let Some((store, number)) = kit::role("processes::role_writer") else { return };
     let id = SessionId::from("s");
     let lease = match store.acquire(&id).await {
-        Ok(lease) => lease,
+        Ok(acquired) => acquired.lease,
         Err(fault) if fault.kind == FaultKind::UnknownSession => store.create(new_session("s")),
         Err(fault) => panic!("{fault}"),
     };
@@ -182,7 +182,7 @@ async fn what_was_acknowledged_survives_kill_9() {
         }
         // The next process goes on from here.
         known = now;
-        let lease: Lease = store.acquire(&id).await.expect("the dead hold nothing");
+        let lease: Lease = store.acquire(&id).await.expect("the dead hold nothing").lease;
         store.release(lease).await.unwrap();
     }
     println!("{} entries, {kills_with_news} kills in the middle of writing", known.len());

@@ -44,7 +44,7 @@ async fn resume(database: &[u8], wal: &[u8], what: &str) -> u64 {
         }
     };
     assert_eq!(left % BATCH, 0, "{what}: a batch is whole or not there");
-    let lease = if left == 0 { store.create(new_session("s")) } else { store.acquire(&id).await.unwrap() };
+    let lease = if left == 0 { store.create(new_session("s")) } else { store.acquire(&id).await.unwrap().lease };
     let more = said(left + 1, "after the crash");
     store.append(&lease, vec![more], true).await.unwrap_or_else(|fault| panic!("{what}: {fault}"));
     drop(store);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::{Companion, Engine};
 use vocab::{
     Answer, AskKind, Body, Command, CommandInfo, ConsultKind, Delivery, Event, Hooks, HostTool, Json, Notice, Offers,
-    Opinion, Part, SessionId, Tag, Target, Verb,
+    Opinion, Part, Required, SessionId, Tag, Target, Verb,
 };
 
 use super::dice::Dice;
@@ -21,8 +21,12 @@ pub(super) fn spawn(engine: &Engine, mut dice: Dice, calm: Arc<AtomicBool>) {
 
 fn offers(dice: &mut Dice) -> Offers {
     let names = dice.pick(&[&["beside1"][..], &["beside1", "host1"], &["look"], &[]]);
-    let tool =
-        |name: &&str| HostTool { name: (*name).into(), description: "beside".into(), schema: Json::empty_object() };
+    let tool = |name: &&str| HostTool {
+        name: (*name).into(),
+        description: "beside".into(),
+        schema: Json::empty_object(),
+        required: Required::ReadOnly,
+    };
     let command = CommandInfo { name: "beside".into(), description: None, source: "sim".into() };
     let hooks = Hooks { before_turn: dice.chance(50), before_call: dice.chance(50), after_call: dice.chance(50) };
     Offers { tools: names.iter().map(tool).collect(), commands: vec![command], hooks, deltas: dice.chance(30) }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use engine::Peer;
+use tokio::time::Instant;
 use vocab::{Body, Command, Entry, Event, FaultKind, ItemId, Reply, Tag, Target, Told, TurnId, Verb};
 
 use super::log::turn_of;
@@ -52,12 +53,22 @@ pub(super) struct Eye {
     pub(super) saw_the_end: bool,
     /// Items waiting when it saw the end.
     pub(super) listed: HashSet<ItemId>,
+    /// It does not read before this.
+    pub(super) stopped: Option<Instant>,
     tag: u64,
 }
 
 impl Eye {
     pub(super) fn new(name: usize, peer: Peer) -> Self {
-        Self { name, peer: Some(peer), seen: Vec::new(), saw_the_end: false, listed: HashSet::new(), tag: 0 }
+        Self {
+            name,
+            peer: Some(peer),
+            seen: Vec::new(),
+            saw_the_end: false,
+            listed: HashSet::new(),
+            stopped: None,
+            tag: 0,
+        }
     }
 
     /// `None` when the engine does not take it now.
@@ -123,6 +134,13 @@ impl Eye {
                 return Err(format!("item {item} was told to have ended {ends} times; still listed: {listed}"));
             }
         }
+        // Whoever still reads the past when the engine ends is told no more of it.
+        if self.saw_the_end
+            && view.live
+            && let Some(turn) = &view.owed
+        {
+            return Err(format!("turn {turn} was told to run, and never to be over"));
+        }
         if self.saw_the_end
             && view.never_left
             && let Some(errand) = view.errands.first()
@@ -179,6 +197,8 @@ struct View<'a> {
     /// Turns that were told live: the one that runs, and whether it is still to be said that nothing follows.
     running: Option<TurnId>,
     unsettled: bool,
+    /// The turn that it believes to be running: it was told of the start, or came in and was told that it runs.
+    owed: Option<TurnId>,
     /// It came in since anything settled: a turn may run of which it was told nothing.
     came_in: bool,
 }
@@ -229,6 +249,7 @@ impl View<'_> {
                 self.retrying = false;
                 self.compacting = false;
                 self.running = None;
+                self.over(&end.turn);
             }
             Event::Settled => {
                 if let Some(turn) = &self.running {
@@ -263,7 +284,11 @@ impl View<'_> {
                 self.running = None;
                 self.came_in = true;
             }
-            Event::Gone { .. } => self.place = Place::Away,
+            // Of what it waited for it is told no more: it can come back and look.
+            Event::Gone { .. } => {
+                self.is_away();
+                self.never_left = false;
+            }
             _ => {}
         }
         Ok(())
@@ -298,6 +323,7 @@ impl View<'_> {
                 self.retrying = false;
                 self.compacting = false;
                 self.running = None;
+                self.owed = opened.state.turn.clone();
                 self.unsettled = false;
                 self.came_in = true;
             }
@@ -318,19 +344,38 @@ impl View<'_> {
             (Ok(Reply::Waiting { item, .. }), _) => {
                 self.items.insert(item.clone(), 0);
             }
-            (Ok(_), What::Leave) => {
-                self.place = Place::Away;
-                self.running = None;
-                self.unsettled = false;
+            (Ok(Reply::Started { turn }), _) => {
+                let begun = |entry: &Arc<Entry>| matches!(&entry.body, Body::TurnStarted { turn: it } if it == turn);
+                if !self.entries.iter().any(begun) {
+                    return Err(format!("a prompt was said to start turn {turn}, which is not in the log"));
+                }
             }
+            (Ok(_), What::Leave) => self.is_away(),
             _ => {}
         }
         Ok(())
     }
 
-    /// A command that was answered is in the log once; one that was refused is not.
+    fn is_away(&mut self) {
+        self.place = Place::Away;
+        self.running = None;
+        self.owed = None;
+        self.unsettled = false;
+    }
+
+    fn over(&mut self, turn: &TurnId) {
+        self.owed.take_if(|owed| owed == turn);
+    }
+
+    /// A command that was answered is in the log once; one that was refused is not, unless as one of which nobody knows
+    /// what came.
     fn check_shell(&self, command: &str, sent: &Sent) -> Result<(), String> {
-        let is_it = |entry: &&Arc<Entry>| matches!(&entry.body, Body::Shell(shell) if &*shell.command == command);
+        let is_it = |entry: &&Arc<Entry>| match &entry.body {
+            Body::Shell(shell) => {
+                &*shell.command == command && !shell.output.starts_with("no output: the process ended")
+            }
+            _ => false,
+        };
         let logged = self.entries.iter().filter(is_it).count();
         let fits = match sent.replies {
             0 => logged <= 1,
@@ -370,6 +415,7 @@ impl View<'_> {
                 self.text.clear();
                 self.whole = true;
                 if self.live {
+                    self.owed = Some(turn.clone());
                     self.running = Some(turn.clone());
                     self.unsettled = true;
                     self.came_in = false;
@@ -392,6 +438,7 @@ impl View<'_> {
                 }
                 self.ended.insert(end.turn.clone());
                 self.running = None;
+                self.over(&end.turn);
                 if !self.text.is_empty() {
                     return Err(format!("turn {} ended and {:?} is in no message", end.turn, self.text));
                 }

@@ -145,6 +145,19 @@ impl Reading {
     }
 }
 
+/// Items that wait at the end of a log.
+pub(super) fn waiting(entries: &[Arc<Entry>]) -> HashSet<ItemId> {
+    let mut waiting = HashSet::new();
+    for entry in entries {
+        match &entry.body {
+            Body::Queued(item) => _ = waiting.insert(item.id.clone()),
+            Body::Settled { item, .. } => _ = waiting.remove(item),
+            _ => {}
+        }
+    }
+    waiting
+}
+
 /// What a whole log has used: every turn, every summary, and what was spent beside them.
 pub(super) fn used(entries: &[Arc<Entry>]) -> Usage {
     let mut sum = Usage::default();

@@ -41,6 +41,8 @@ pub(super) struct SimModel {
     /// Only plain answers from now on, so that a run can come to its end.
     pub calm: Arc<std::sync::atomic::AtomicBool>,
     pub findings: Arc<Findings>,
+    /// It breaks where nobody expects it, too.
+    pub brittle: bool,
 }
 
 impl Provider for SimModel {
@@ -65,6 +67,7 @@ impl Provider for SimModel {
             dice: self.dice.clone(),
             calm: self.calm.clone(),
             findings: self.findings.clone(),
+            brittle: self.brittle,
         }))
     }
 }
@@ -75,10 +78,18 @@ struct SimChat {
     dice: Arc<Mutex<Dice>>,
     calm: Arc<std::sync::atomic::AtomicBool>,
     findings: Arc<Findings>,
+    brittle: bool,
 }
+
+/// A conversation that is brittle breaks at one in so many messages.
+const BREAKS_IN: u64 = 150;
 
 impl Chat for SimChat {
     fn push(&mut self, message: &Message) {
+        let wild = self.brittle && !self.calm.load(std::sync::atomic::Ordering::Relaxed);
+        if wild && self.dice.lock().expect("nobody panics while holding this").below(BREAKS_IN) == 0 {
+            panic!("a scripted panic of the conversation");
+        }
         self.bytes += 20
             + match message {
                 Message::User(parts) => vocab::parts_text(parts).len(),

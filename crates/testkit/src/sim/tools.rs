@@ -6,23 +6,32 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vocab::{
-    CallContext, ErrandKind, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required,
+    Body, CallContext, ErrandKind, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress, Required,
     SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
 };
 
 use super::dice::Dice;
+use super::model::Findings;
+use crate::lossy::LossyStore;
+
+/// A command that says much.
+pub(super) const LOUD: &str = "loud";
+const LOUD_BYTES: usize = 32 * 1024;
 
 pub(super) struct SimTools {
     pub dice: Arc<Mutex<Dice>>,
     /// Calls that run now; none may be left when nothing runs.
     pub running: Arc<AtomicI64>,
+    /// Where a call that changes something must be known before it runs.
+    pub log: Option<(LossyStore, Arc<Findings>)>,
 }
 
 impl Toolbox for SimTools {
     fn open(&self, _: &SessionId, _: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
         let make = |name: &str, required, gadget| -> Arc<dyn Tool> {
             let spec = ToolSpec { name: name.into(), description: name.into(), schema: Json::empty_object() };
-            Arc::new(SimTool { spec, required, gadget, dice: self.dice.clone(), running: self.running.clone() })
+            let (dice, running, log) = (self.dice.clone(), self.running.clone(), self.log.clone());
+            Arc::new(SimTool { spec, required, gadget, dice, running, log })
         };
         Ok(vec![
             make("look", Required::ReadOnly, None),
@@ -68,9 +77,10 @@ impl Toolbox for SimTools {
                 },
             };
             told("out more");
+            let output = if command.starts_with(LOUD) { "out ".repeat(LOUD_BYTES / 4) } else { "out".into() };
             Shell {
                 command,
-                output: "out".into(),
+                output: output.into(),
                 exit_code: (!cancelled).then_some(0),
                 cancelled,
                 truncated: false,
@@ -112,6 +122,7 @@ struct SimTool {
     gadget: Option<&'static str>,
     dice: Arc<Mutex<Dice>>,
     running: Arc<AtomicI64>,
+    log: Option<(LossyStore, Arc<Findings>)>,
 }
 
 struct Running(Arc<AtomicI64>);
@@ -124,6 +135,21 @@ impl Drop for Running {
 impl SimTool {
     fn roll(&self, below: u64) -> u64 {
         self.dice.lock().expect("nobody panics while holding this").below(below)
+    }
+
+    /// What it is about to do must not be news to the log.
+    fn check_intent(&self, context: &CallContext) {
+        let Some((log, findings)) = self.log.as_ref().filter(|_| self.required > Required::ReadOnly) else { return };
+        let entries = log.entries(&context.session);
+        let open = entries.iter().rev().find_map(|entry| match &entry.body {
+            Body::CallStarted { call, .. } if call.id == context.call => Some(true),
+            Body::CallEnded { result, .. } if result.call == context.call => Some(false),
+            _ => None,
+        });
+        if open != Some(true) {
+            let (name, call) = (&self.spec.name, &context.call);
+            findings.add(format!("{name} runs for call {call}, which the log does not know"));
+        }
     }
 }
 
@@ -152,6 +178,7 @@ impl Tool for SimTool {
         })
     }
     fn run(&self, _: Json, context: CallContext) -> Later<'static, Outcome> {
+        self.check_intent(&context);
         if self.roll(60) == 0 {
             panic!("a scripted panic of a tool");
         }

@@ -6,20 +6,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use engine::{Config, Engine, Ports, Slow};
-use store::MemoryStore;
 use vocab::{
     Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Errand, ErrandKind,
     ErrandResult, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open,
-    Overflow, Part, QueueVerb, Reply, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb, Which,
+    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb,
+    Which,
 };
 
 use super::SESSION;
 use super::dice::Dice;
 use super::eye::Eye;
 use super::model::{Findings, SimModel, sketch};
-use super::tools::{SimTools, list};
+use super::tools::{LOUD, SimTools, list};
+use super::{Numbers, Weather, survival, weight};
 use crate::fakes::{CountedIds, NoArchive, Notebook, TickingClock};
-use crate::faulty::FaultyStore;
+use crate::lossy::LossyStore;
 
 /// Peers at once.
 const PEERS_MAX: usize = 4;
@@ -29,11 +30,14 @@ const LAST_TRIES: u32 = 400;
 pub(super) struct World {
     pub(super) dice: Dice,
     pub(super) trace: Vec<String>,
-    pub(super) store: Arc<FaultyStore>,
-    pub(super) eyes: Vec<Eye>,
+    pub(super) store: LossyStore,
     pub(super) findings: Arc<Findings>,
     pub(super) still_waiting: HashSet<ItemId>,
-    pub(super) reloads: u64,
+    pub(super) numbers: Numbers,
+    weather: Weather,
+    /// The peers of this life.
+    eyes: Vec<Eye>,
+    met: usize,
     shared_dice: Arc<Mutex<Dice>>,
     calm: Arc<AtomicBool>,
     running: Arc<AtomicI64>,
@@ -44,22 +48,27 @@ pub(super) struct World {
     items: Vec<ItemId>,
     users: Vec<u64>,
     errands: Vec<u64>,
+    /// Errands that a controller took its time for, whose they are, and what comes of them in the end.
+    undone: Vec<(usize, u64, ErrandResult)>,
     last_seq: u64,
     said: u64,
 }
 
 impl World {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, weather: Weather) -> Self {
         let mut dice = Dice::new(seed);
         let shared_dice = Arc::new(Mutex::new(Dice::new(dice.roll())));
+        let turns = weather.crowds.then(|| Dice::new(dice.roll()));
         Self {
             dice,
             trace: Vec::new(),
-            store: Arc::new(FaultyStore::new(Arc::new(MemoryStore::new()))),
-            eyes: Vec::new(),
+            store: LossyStore::new(turns),
             findings: Arc::default(),
             still_waiting: HashSet::new(),
-            reloads: 0,
+            numbers: Numbers::default(),
+            weather,
+            eyes: Vec::new(),
+            met: 0,
             shared_dice,
             calm: Arc::default(),
             running: Arc::default(),
@@ -69,6 +78,7 @@ impl World {
             items: Vec::new(),
             users: Vec::new(),
             errands: Vec::new(),
+            undone: Vec::new(),
             last_seq: 0,
             said: 0,
         }
@@ -84,9 +94,14 @@ impl World {
                 dice: self.shared_dice.clone(),
                 calm: self.calm.clone(),
                 findings: self.findings.clone(),
+                brittle: self.weather.panics,
             }),
-            toolbox: Arc::new(SimTools { dice: self.shared_dice.clone(), running: self.running.clone() }),
-            store: self.store.clone(),
+            toolbox: Arc::new(SimTools {
+                dice: self.shared_dice.clone(),
+                running: self.running.clone(),
+                log: self.weather.intent.then(|| (self.store.clone(), self.findings.clone())),
+            }),
+            store: Arc::new(self.store.process()),
             archive: Arc::new(NoArchive),
             preferences: Arc::new(Notebook::default()),
             ids: self.ids.clone(),
@@ -129,17 +144,45 @@ impl World {
             self.look(started).await;
         }
         if last || self.dice.chance(40) {
-            return self.finish(engine, last, started).await;
+            self.finish(engine, last, started).await?;
+        } else {
+            self.look(started).await;
         }
-        self.note("(the process dies)".into());
+        self.die()
+    }
+
+    /// The process is no more, and perhaps the power went: what everybody was told is held against what there was, and
+    /// against what is left.
+    fn die(&mut self) -> Result<(), String> {
+        let session = SESSION.into();
+        let written = self.store.entries(&session);
+        let mut eyes = std::mem::take(&mut self.eyes);
+        for eye in &mut eyes {
+            // Items may wait on; the next life lists them.
+            eye.listed = super::log::waiting(&written);
+            let (lost, waited, done) = eye.check(&written).map_err(|what| format!("peer {}: {what}", eye.name))?;
+            self.numbers.lost_turns += lost;
+            self.numbers.waited += waited;
+            self.numbers.errands += done;
+        }
+        if !self.weather.power_cuts || self.dice.chance(40) {
+            self.note("(the process dies)".into());
+            self.store.crash();
+            return Ok(());
+        }
+        self.store.power_cut();
+        let left = self.store.entries(&session);
+        self.note(format!("(the power is cut: {} of {} entries are left)", left.len(), written.len()));
+        self.numbers.power_cuts += 1;
+        self.numbers.forgotten += (written.len() - left.len()) as u64;
+        self.last_seq = left.len() as u64;
+        for eye in &eyes {
+            survival::check(&eye.seen, &left).map_err(|what| format!("peer {}: {what}", eye.name))?;
+        }
         Ok(())
     }
 
     pub(super) fn buried(&mut self) -> Result<(), String> {
-        for eye in &mut self.eyes {
-            eye.peer = None;
-        }
-        super::now(Box::pin(self.store.owner_died())).ok_or("the store does not answer")?;
         match self.running.load(Ordering::Relaxed) {
             0 => Ok(()),
             n => Err(format!("{n} tool calls still run")),
@@ -147,7 +190,7 @@ impl World {
     }
 
     fn come(&mut self, engine: &Engine) {
-        let name = self.eyes.len() + 1;
+        let name = self.name();
         let mut eye = Eye::new(name, engine.connect(Slow::Wait));
         let mut open = Open::new(Which::Named(SESSION.into()));
         open.after = self.after();
@@ -158,6 +201,11 @@ impl World {
             let offer = self.offer();
             self.send(self.eyes.len() - 1, offer);
         }
+    }
+
+    fn name(&mut self) -> usize {
+        self.met += 1;
+        self.met
     }
 
     fn offer(&mut self) -> Verb {
@@ -177,9 +225,13 @@ impl World {
         let here: Vec<usize> = (0..self.eyes.len()).filter(|at| self.eyes[*at].peer.is_some()).collect();
         let action = self.dice.below(100);
         if here.is_empty() || action < 5 && here.len() < PEERS_MAX {
-            return self.come(engine);
+            let many = if self.weather.crowds { 1 + self.dice.below(3) } else { 1 };
+            return (0..many).for_each(|_| self.come(engine));
         }
         let at = self.dice.pick(&here);
+        if self.dice.chance(4) && self.strike(at) {
+            return;
+        }
         match action {
             5..7 => {
                 self.trace.push(format!("  peer {} is gone", self.eyes[at].name));
@@ -209,6 +261,33 @@ impl World {
                 self.send(at, verb);
             }
         }
+    }
+
+    /// Something from outside. False when the weather does not have it.
+    fn strike(&mut self, at: usize) -> bool {
+        match self.dice.below(3) {
+            0 if self.weather.steals => {
+                let taken = self.store.steal(&SESSION.into());
+                self.numbers.steals += u64::from(taken);
+                self.trace.push(format!("  another owner takes the session: {taken}"));
+            }
+            1 if self.weather.stops => {
+                let ms = self.dice.pick(&[30, 400, 3000]);
+                self.trace.push(format!("  peer {} does not read for {ms} ms", self.eyes[at].name));
+                self.eyes[at].stopped = Some(tokio::time::Instant::now() + Duration::from_millis(ms));
+                self.numbers.stops += 1;
+                for _ in 0..self.dice.below(80) {
+                    self.send(at, Verb::Read { after: 0 });
+                }
+            }
+            2 => {
+                let ms = self.dice.pick(&[-86_400_000, -5_000, 5_000, 86_400_000]);
+                self.trace.push(format!("  the clock jumps by {ms} ms"));
+                self.clock.jump(ms);
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn send(&mut self, at: usize, verb: Verb) -> Option<vocab::Tag> {
@@ -251,6 +330,7 @@ impl World {
                     name: (*name).into(),
                     description: "host".into(),
                     schema: Json::empty_object(),
+                    required: Required::DangerFullAccess,
                 };
                 Verb::OfferTools { tools: names.iter().map(tool).collect() }
             }
@@ -270,7 +350,11 @@ impl World {
         match self.dice.below(12) {
             0..5 => {
                 self.said += 1;
-                let command = if self.dice.chance(3) { " ".to_owned() } else { format!("cmd{}", self.said) };
+                let command = match self.dice.below(100) {
+                    0..3 => " ".to_owned(),
+                    3..30 if self.weather.stops => format!("{LOUD}{}", self.said),
+                    _ => format!("cmd{}", self.said),
+                };
                 Verb::Shell { command: command.into(), aside: self.dice.chance(20) }
             }
             5 => Verb::AbortShell,
@@ -357,7 +441,15 @@ impl World {
     /// Reads what everybody was told.
     async fn look(&mut self, started: tokio::time::Instant) {
         for at in 0..self.eyes.len() {
+            if self.eyes[at].stopped.is_some_and(|until| tokio::time::Instant::now() < until) {
+                continue;
+            }
             let told = self.eyes[at].drain().await;
+            if self.eyes[at].stopped.take().is_some()
+                && let Err(what) = weight::check(&told)
+            {
+                self.findings.add(format!("peer {}: {what}", self.eyes[at].name));
+            }
             let (name, ms) = (self.eyes[at].name, started.elapsed().as_millis());
             for Told { session, event } in told {
                 if session.as_str() != SESSION && !session.as_str().is_empty() {
@@ -385,6 +477,8 @@ impl World {
         if self.dice.chance(60) {
             let result = if self.dice.chance(80) { result } else { ErrandResult::Failed("no".into()) };
             self.send(at, Verb::ErrandDone { errand: errand.id, result });
+        } else {
+            self.undone.push((at, errand.id, result));
         }
     }
 
@@ -409,18 +503,22 @@ impl World {
     /// Everything calms down, the session answers one more prompt, and the engine ends in order.
     async fn finish(&mut self, engine: Engine, last: bool, started: tokio::time::Instant) -> Result<(), String> {
         self.trace.push("(everything calms down)".into());
+        self.eyes.iter_mut().for_each(|eye| eye.stopped = eye.stopped.map(|_| started));
         self.calm.store(true, Ordering::Relaxed);
         self.store.fail_append(0);
         self.store.fail_read(0);
         self.store.slow_reads(0);
         if last {
-            let name = self.eyes.len() + 1;
+            let name = self.name();
             let mut eye = Eye::new(name, engine.connect(Slow::Wait));
             eye.send(Verb::Open(Open::new(Which::Named(SESSION.into()))));
             self.eyes.push(eye);
             self.send(self.eyes.len() - 1, Verb::AbortShell);
             self.last_prompt(started).await?;
             self.read_back(started).await?;
+            if self.weather.settings {
+                self.compare_settings(started).await?;
+            }
         }
         engine.shutdown().await;
         for _ in 0..20 {
@@ -429,11 +527,6 @@ impl World {
         }
         for eye in &mut self.eyes {
             eye.saw_the_end = eye.peer.is_some();
-            eye.listed = self.still_waiting.clone();
-        }
-        if !last {
-            // Items may wait on; the next life lists them.
-            self.eyes.iter_mut().for_each(|eye| eye.listed.extend(self.items.iter().cloned()));
         }
         match engine.live().len() {
             0 => Ok(()),
@@ -443,13 +536,11 @@ impl World {
 
     async fn last_prompt(&mut self, started: tokio::time::Instant) -> Result<(), String> {
         let at = self.eyes.len() - 1;
+        let mut may_come_again = self.weather.steals || self.weather.panics;
         for _ in 0..LAST_TRIES {
             tokio::time::sleep(Duration::from_secs(5)).await;
             self.look(started).await;
-            for (ask, _) in std::mem::take(&mut self.asks) {
-                self.send(at, Verb::Answer { ask, answer: Answer::Deny(None) });
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            self.answer_all(at).await;
             let prompt = self.prompt(Delivery::RejectIfBusy);
             let tag = self.send(at, prompt).ok_or("the engine takes no commands")?;
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -459,11 +550,29 @@ impl World {
                 Some(Ok(Reply::Started { turn })) => turn.clone(),
                 Some(Ok(other)) => return Err(format!("the last prompt was answered {other:?}")),
                 Some(Err(fault)) if fault.kind == FaultKind::TurnInProgress => continue,
+                // Another owner had it, or it broke, before everything calmed down: once more, and it is ours.
+                Some(Err(_)) if std::mem::take(&mut may_come_again) => {
+                    self.send(at, Verb::Open(Open::new(Which::Named(SESSION.into()))));
+                    continue;
+                }
                 Some(Err(fault)) => return Err(format!("the last prompt was refused: {fault}")),
             };
             return self.last_turn(at, turn, started).await;
         }
         Err("the lane is wedged: a turn never ends".into())
+    }
+
+    /// People and their tools take their time, but not for ever: nobody else's clock would end what waits for them.
+    async fn answer_all(&mut self, last: usize) {
+        for (at, errand, result) in std::mem::take(&mut self.undone) {
+            self.send(at, Verb::ErrandDone { errand, result });
+        }
+        for (ask, host) in std::mem::take(&mut self.asks) {
+            for at in if host { 0..self.eyes.len() } else { last..last + 1 } {
+                self.send(at, Verb::Answer { ask: ask.clone(), answer: Answer::Deny(None) });
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
     }
 
     /// With another model the history is read from the log again: the model must be sent what it was sent before.
@@ -486,12 +595,25 @@ impl World {
         });
         let after = self.findings.last_sent();
         if !compacted {
-            self.reloads += 1;
+            self.numbers.reloads += 1;
             if !after.starts_with(&before) {
                 return Err(format!("read back, the history is another:\n{}---\n{}", sketch(&before), sketch(&after)));
             }
         }
         Ok(())
+    }
+
+    /// What was refused has left nothing behind, and what was taken is written down.
+    async fn compare_settings(&mut self, started: tokio::time::Instant) -> Result<(), String> {
+        let at = self.eyes.len() - 1;
+        let tag = self.send(at, Verb::Inspect).ok_or("the engine takes no commands")?;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.look(started).await;
+        let state = match self.eyes[at].result_of(tag) {
+            Some(Ok(Reply::Inspected(inspection))) => &inspection.state,
+            other => return Err(format!("the last look at the session is {other:?}")),
+        };
+        survival::compare(state, &self.store.entries(&SESSION.into()))
     }
 
     async fn last_turn(&mut self, at: usize, turn: vocab::TurnId, started: tokio::time::Instant) -> Result<(), String> {

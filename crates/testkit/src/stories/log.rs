@@ -104,6 +104,8 @@ fn shown(body: &Body) -> String {
             format!("compacted {:?} {} -> {} messages", done.reason, done.messages_before, done.messages_after)
         }
         Body::Moved { to } => format!("moved to {to}"),
+        Body::Restored { files } => format!("restored {}", files.join(", ")),
+        Body::ShellStarted { command, .. } => format!("shell {command:?} starts"),
         Body::Model { model } => format!("model {model}"),
         Body::Mode { mode } => format!("mode {}", mode.as_str()),
         Body::Thinking { level } => format!("thinking {level:?}"),

@@ -57,7 +57,7 @@ async fn run(argv: &[OsString], cwd: &Path, env: &[(OsString, OsString)]) -> io:
     let errors = pipe::OpenOptions::new().read_write(true).open_receiver(&place.pipe)?;
     let request = Request {
         command: command(argv, &place.pipe)?,
-        cwd: cwd.to_owned(),
+        cwd: tools::leash::directory(cwd)?,
         env: env.to_owned(),
         pids_max: tools::shell::PIDS_MAX,
         terminal: None,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::{Companion, Engine};
-use skills::{Found, Places};
+use skills::{Found, Origin, Places};
 use tokio::task::JoinSet;
 use vocab::{
     Command, Consult, ConsultKind, Event, Hooks, Notice, NoticeLevel, Offers, Opinion, SessionId, Tag, Target, Told,
@@ -98,19 +98,31 @@ fn advice(prompt: &str, found: &Found) -> Advice {
     if !mentions.unknown.is_empty() {
         say(unknown(&mentions.unknown, found), NoticeLevel::Warning);
     }
+    for skill in &mentions.held {
+        let name = &skill.name;
+        say(format!("{name} is a skill that came with this workspace; ${name} applies it"), NoticeLevel::Info);
+    }
     if mentions.applied.is_empty() {
         return Advice { notices, opinion: Opinion::Fine };
     }
-    let names: Vec<&str> = mentions.applied.iter().map(|skill| skill.name.as_str()).collect();
+    let names: Vec<String> = mentions.applied.iter().map(|skill| whose(skill)).collect();
     say(format!("skills applied: {}", names.join(", ")), NoticeLevel::Info);
     let system = Some(skills::text_for_model(&mentions.applied).into());
     Advice { notices, opinion: Opinion::Context { system, message: None } }
 }
 
+/// A skill's name, and that it is none of the user's where it is not.
+fn whose(skill: &skills::Skill) -> String {
+    match skill.origin {
+        Origin::Own => skill.name.clone(),
+        Origin::Trusted | Origin::Stranger => format!("{} (from this workspace)", skill.name),
+    }
+}
+
 /// What is missing, what there is instead, and what may be the reason.
 fn unknown(names: &[String], found: &Found) -> String {
     let mut text = format!("unknown skill: {}; ", names.join(", "));
-    let known: Vec<&str> = found.skills.iter().take(LISTED_MAX).map(|skill| skill.name.as_str()).collect();
+    let known: Vec<String> = found.skills.iter().take(LISTED_MAX).map(whose).collect();
     match found.skills.len() - known.len() {
         0 if known.is_empty() => text.push_str("there are no skills here"),
         0 => text.push_str(&format!("there are: {}", known.join(", "))),

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &args::Acp) -> anyhow::Result<u8> {
 
 /// One line, and the code to end with.
 fn refuse(what: &str) -> u8 {
-    let line: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = crate::print::one_line(what);
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr().lock(), "tillerman: {line}");
     FAILED
@@ -64,7 +64,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let by_flag = args.basics.model.is_some();
     let wired = wiring::build(setup).await?;
     wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
-    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home))).await;
+    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
     let dialect = Acp::new(Options {
         mode: Some(wired.settings.mode),
         model: by_flag.then(|| wired.settings.model.clone()),

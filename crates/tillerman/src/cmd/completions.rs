@@ -3,11 +3,11 @@
 use clap::CommandFactory;
 
 use crate::args;
-use crate::print::say;
+use crate::print::exactly;
 
 pub(crate) fn run(args: &args::Completions) -> anyhow::Result<u8> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut args::Line::command(), "tillerman", &mut script);
-    say(&String::from_utf8_lossy(&script))?;
+    exactly(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }

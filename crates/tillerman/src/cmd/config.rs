@@ -48,6 +48,10 @@ fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
         Request { env: &process_env, home: Some(&home), workspace: &workspace, file: None, default_mode: Mode::Prompt };
     let config = Config::load(&request)?;
     config.warnings.iter().for_each(|line| warning(line));
+    if let Some(wish) = config.suggestion() {
+        let (file, model) = (wish.file.display(), wish.model);
+        warning(&format!("{file} would like the model `{model}`: `tillerman models` says whether it gets it"));
+    }
     match key {
         Some(key) => one(&config, key),
         None => all(&config),

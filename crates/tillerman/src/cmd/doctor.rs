@@ -8,7 +8,7 @@ use vocab::{Mode, Store};
 
 use crate::args;
 use crate::config::Home;
-use crate::print::{colours, say};
+use crate::print::{colours, exactly};
 use crate::setup::{self, Prepared};
 use crate::terminal::{FAILED, OK, Paint};
 use crate::wiring::{self, Lookout, Standpoint, VENDORS};
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &args::Doctor) -> anyhow::Result<u8> {
         };
         text.push_str(&format!("{verdict}  {:<12} {}\n", it.what, crate::terminal::clean(&it.text)));
     }
-    say(&text)?;
+    exactly(&text)?;
     Ok(if findings.iter().any(|it| it.verdict == Verdict::Fail) { FAILED } else { OK })
 }
 
@@ -140,29 +140,16 @@ fn kernel() -> Vec<Finding> {
             Ok(_) => finding(Verdict::Ok, "openat2", "files are opened beneath the workspace by the kernel"),
             Err(error) => finding(Verdict::Warn, "openat2", format!("not available ({error}); a slower check is used")),
         },
-        match std::fs::read_to_string("/sys/kernel/security/lsm") {
-            Ok(list) if list.split(',').any(|name| name.trim() == "landlock") => {
-                finding(Verdict::Ok, "landlock", "available")
-            }
-            Ok(_) => finding(Verdict::Warn, "landlock", "not enabled in this kernel"),
-            Err(_) => finding(Verdict::Warn, "landlock", "cannot tell: securityfs is not readable here"),
-        },
-        match user_namespaces() {
-            true => finding(Verdict::Ok, "namespaces", "user namespaces are allowed"),
-            false => finding(Verdict::Warn, "namespaces", "user namespaces are not allowed for this user"),
-        },
         match rustix::process::child_subreaper() {
             Ok(_) => finding(Verdict::Ok, "subreaper", "children of tools can be found and ended"),
             Err(error) => finding(Verdict::Warn, "subreaper", format!("not available ({error})")),
         },
+        finding(
+            Verdict::Warn,
+            "commands",
+            "not confined: a command that is allowed can do whatever you can; the mode decides what is asked",
+        ),
     ]
-}
-
-fn user_namespaces() -> bool {
-    let number = |file: &str| std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
-    number("/proc/sys/user/max_user_namespaces").is_some_and(|max| max > 0)
-        && number("/proc/sys/kernel/unprivileged_userns_clone") != Some(0)
-        && number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") != Some(1)
 }
 
 fn program(name: &'static str, missing: Verdict) -> Finding {

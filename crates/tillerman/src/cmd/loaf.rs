@@ -44,7 +44,7 @@ pub(crate) fn run(args: &args::Loaf) -> anyhow::Result<u8> {
 
 /// One line, and the code to end with.
 pub(crate) fn refuse(what: &str) -> u8 {
-    let line: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = crate::print::one_line(what);
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr().lock(), "[loaf] fatal: {line}");
     FAILED
@@ -65,7 +65,7 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
         true => host::note("no model is configured: the client has to connect a provider and select one"),
         false => host::note(&wired.reason),
     }
-    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home))).await;
+    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
     wired.ports.around.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));
     let dialect = Loaf::new(options(args, &wired, &kept, asked));
     let code = converse(dialect, &wired, frame_log).await;

@@ -8,7 +8,7 @@ use vocab::{Mode, ModelInfo};
 
 use super::listing::table;
 use crate::args::{self, ModelsVerb};
-use crate::print::{say, warning};
+use crate::print::{exactly, say, warning};
 use crate::setup;
 use crate::wiring::{self, Lookout, Wired};
 
@@ -80,7 +80,7 @@ fn print_json(models: &[ModelInfo], chosen: &str) -> anyhow::Result<u8> {
     for model in models {
         let mut line = facts(model);
         line["chosen"] = json!(&*model.slug == chosen);
-        say(&format!("{line}\n"))?;
+        exactly(&format!("{line}\n"))?;
     }
     Ok(0)
 }

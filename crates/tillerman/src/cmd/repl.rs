@@ -46,7 +46,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let edited = streams.stdin_terminal && streams.stdout_terminal;
     let saved = edited.then(Screen::save).flatten();
-    let Prepared { setup, mut open, home, extensions, .. } = prepare(&args.basics, args.continues)?;
+    let Prepared { setup, config, mut open, home, extensions } = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics)?;
     if edited {
         // The editor opens the terminal itself; a second reader would take every other line from it.
@@ -56,7 +56,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let wired = wiring::build(setup).await?;
     wired.notes.iter().for_each(|line| warning(line));
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home);
+    let skills = beside::skill_places(&wired, &home, &config);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
     let (typed, lines) = mpsc::channel(LINES_MAX);
     let (wish, wishes) = mpsc::channel(LINES_MAX);
@@ -71,7 +71,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
     let answers = if args.yes { Answers::AllowAll } else { Answers::Person };
-    let terminal = Terminal::new(Talk { open, once: None, answers }, streams.people(true));
+    let terminal = Terminal::new(Talk { open, once: None, answers, bound: args.basics.mode }, streams.people(true));
     let options = host::Options { grace: GRACE, frame_log, ..host::Options::default() };
     let output = marked::Marked::new(output, wish);
     let ended = host::pump(terminal, &wired.engine, reader, output, options).await;

@@ -68,7 +68,7 @@ pub(crate) fn run(words: Vec<OsString>) -> anyhow::Result<u8> {
 
 /// One line, and the code to end with.
 fn refuse(what: &str, code: u8) -> u8 {
-    let line: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = crate::print::one_line(what);
     // Nobody is left to tell when stderr is gone.
     let _ = writeln!(std::io::stderr().lock(), "Error: {line}");
     code
@@ -176,9 +176,10 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         files: &FILES,
     };
     let session = session::plan(flags, &around)?;
-    let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed };
+    let files = SessionFiles { dir: session.dir.clone(), fixed: session.dir_is_fixed, only_shown: false };
     setup.session_files = (!flags.no_session).then_some(files);
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);
+    setup.programs = programs.clone();
     let mut notes = config.warnings;
     notes.extend(setup.described.unspoken.iter().map(agent::Unspoken::note));
     notes.extend(settings.notes);
@@ -198,6 +199,7 @@ fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> W
         scope,
         usual: settings.default_model.clone().map(|model| (settings.default_provider.clone(), model)),
         loose: true,
+        suggested: config.suggestion().filter(|_| !by_flag && flags.models.is_empty()),
     }
 }
 
@@ -248,7 +250,7 @@ async fn export(mut setup: wiring::Setup, file: &Path) -> Result<u8, Fault> {
     let copy = desk.0.join(base);
     std::fs::copy(file, &copy).map_err(|error| cannot_export(file, &error))?;
     setup.settings.ephemeral = true;
-    setup.session_files = Some(SessionFiles { dir: desk.0.clone(), fixed: true });
+    setup.session_files = Some(SessionFiles { dir: desk.0.clone(), fixed: true, only_shown: true });
     setup.wanted = Wanted { model: Some("tour".to_owned()), ..Wanted::default() };
     let wired = wiring::build(setup).await?;
     let session = wired.ports.archive.import(&copy).await?;

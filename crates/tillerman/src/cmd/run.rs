@@ -64,19 +64,19 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let frame_log = frame_log(&args.basics)?;
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
-    let Prepared { setup, mut open, home, extensions, .. } = prepared;
+    let Prepared { setup, config, mut open, home, extensions } = prepared;
     let wired = wiring::build(setup).await?;
     wired.notes.iter().for_each(|line| warning(line));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home);
+    let skills = beside::skill_places(&wired, &home, &config);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
     let answers = match () {
         () if args.yes => Answers::AllowAll,
         () if streams.person() && !args.json => Answers::Person,
         () => Answers::Nobody,
     };
-    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers };
+    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers, bound: args.basics.mode };
     // Kept open: where nobody types, there is no end of input either.
     let (_silence, nothing) = tokio::io::duplex(1);
     let input: Box<dyn AsyncRead + Send + Unpin> =

@@ -74,5 +74,5 @@ pub(crate) fn refuse_flags(message: &str) -> u8 {
 
 fn say(line: &str) {
     // Nobody is left to tell when stdout is gone.
-    let _ = crate::print::say(line);
+    let _ = crate::print::exactly(line);
 }

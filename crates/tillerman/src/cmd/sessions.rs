@@ -16,7 +16,7 @@ use vocab::{
 use super::config::{home, workspace};
 use super::listing::{ago, now_ms, table};
 use crate::args::{self, SessionsVerb};
-use crate::print::say;
+use crate::print::{exactly, say};
 use crate::{setup, wiring};
 
 /// Characters of a title in the table.
@@ -29,7 +29,7 @@ pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
-    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()));
+    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
     match verb {
         SessionsVerb::List { workspace, limit, all, json } => {
             let directory = workspace.map(|directory| self::workspace(Some(&directory))).transpose()?;
@@ -39,7 +39,7 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
         SessionsVerb::Show { session, json } => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
-            say(&show::render(&summary, &page.entries, json))?;
+            exactly(&show::render(&summary, &page.entries, json))?;
             Ok(0)
         }
         SessionsVerb::Export { session, requests: true, out, .. } => {
@@ -87,7 +87,7 @@ async fn list(store: &dyn Store, query: Query, json: bool) -> anyhow::Result<u8>
     let found = store.list(query).await?;
     if json {
         let lines: String = found.iter().map(|it| format!("{}\n", summary_json(it))).collect();
-        say(&lines)?;
+        exactly(&lines)?;
         return Ok(0);
     }
     if found.is_empty() {
@@ -154,17 +154,17 @@ async fn rename(store: &dyn Store, session: &str, title: &str) -> anyhow::Result
         return Err(Fault::new(FaultKind::Invalid, "the title is empty").into());
     }
     let id = find(store, session).await?.id;
-    let lease = store.acquire(&id).await?;
-    // Read again under the lease: its last owner may have written since.
-    let renamed = async {
-        let last = store.summary(&id).await?.map_or(0, |summary| summary.last_seq);
-        let body = Body::Title { title: title.into() };
-        let entry = Entry { seq: last + 1, parent: last, at_ms: now_ms(), body };
-        store.append(&lease, vec![Arc::new(entry)], true).await
-    }
-    .await;
-    store.release(lease.clone()).await?;
+    let acquired = store.acquire(&id).await?;
+    let notice = acquired.notice(now_ms());
+    let last = notice.as_ref().map_or(acquired.summary.last_seq, |entry| entry.seq);
+    let body = Body::Title { title: title.into() };
+    let renamed = Arc::new(Entry { seq: last + 1, parent: last, at_ms: now_ms(), body });
+    let renamed = store.append(&acquired.lease, notice.into_iter().chain([renamed]).collect(), true).await;
+    store.release(acquired.lease).await?;
     renamed?;
+    if let Some(text) = acquired.recovered {
+        host::note(&text);
+    }
     say(&format!("{id}  {title}\n"))?;
     Ok(0)
 }

@@ -8,10 +8,10 @@ use vocab::{SessionId, Tool, Toolbox};
 use super::config::{home, workspace};
 use super::listing::table;
 use crate::args;
-use crate::print::say;
+use crate::print::{exactly, say};
 
 pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
-    let toolbox = tools::Builtin::new(tools::Options::new(home()?.data.join("spill")));
+    let toolbox = tools::Builtin::new(tools::Options::new(store::spill_dir(&home()?.data)));
     let tools = toolbox.open(&SessionId::from("list"), &workspace(None)?)?;
     match args.json {
         true => print_json(&tools),
@@ -40,7 +40,7 @@ fn print_json(tools: &[Arc<dyn Tool>]) -> anyhow::Result<u8> {
             "description": &*spec.description,
             "input_schema": schema,
         });
-        say(&format!("{line}\n"))?;
+        exactly(&format!("{line}\n"))?;
     }
     Ok(0)
 }

@@ -49,11 +49,6 @@ pub(crate) fn expand(path: &str, env: Env<'_>) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// The files that are read here, whether they exist or not.
-pub(crate) fn files(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    MODEL_FILES.into_iter().chain([SETTINGS_FILE]).map(|name| directory.join(name))
-}
-
 pub(crate) fn models(directory: &Path, env: Env<'_>) -> Models {
     let mut models = Models::default();
     for name in MODEL_FILES {
@@ -80,6 +75,9 @@ fn read(file: &Path) -> Result<Option<(String, Node)>, String> {
         return Ok(None);
     }
     let shown = file.display().to_string();
+    if let Some(why) = safefile::not_ours(file) {
+        return Err(format!("{shown} is not obeyed: {why}; `chown` and `chmod go-w` help"));
+    }
     let text = super::read(file).map_err(|fault| format!("{}; it is ignored", fault.message))?;
     let text = if file.extension().is_some_and(|ending| ending == "json") { jsonc::plain(&text) } else { text };
     let root = tree::parse(file, &text).map_err(|what| {

@@ -3,6 +3,7 @@
 use vocab::{Mode, SyncLevel, ToolServer};
 
 use super::slugs::Slugs;
+use super::tighten::Way;
 use super::tree::{Node, Value};
 
 /// What a value must be.
@@ -28,14 +29,17 @@ pub(super) enum Kind {
     Slugs(Slugs),
 }
 
-/// Whether a file that came with the workspace may decide it.
+/// What a file that came with the workspace may do with it: the code may be a stranger's, so nothing gets looser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Workspace {
-    Free,
-    /// Only towards less permission.
-    Tighten,
-    /// A stranger's file must not choose where prompts and keys are sent.
+    /// Nothing: it says where prompts, keys or tokens go, what is known about models, or what becomes of a conversation.
     Never,
+    /// Only towards less than the user's own value allows, or the usual one where there is none.
+    Tightens(Way),
+    /// A wish, granted where the provider that the user has anyway serves that model; see [`Config::suggestion`].
+    ///
+    /// [`Config::suggestion`]: super::Config::suggestion
+    Suggests,
     /// It names programs: counts only where the user has said that the directory is trusted.
     Trusted,
 }
@@ -49,13 +53,19 @@ pub(crate) struct Key {
     pub(crate) about: &'static str,
 }
 
+/// One that is the user's alone, unless its line says otherwise.
 const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, workspace: Workspace::Free, env: None, about }
+    Key { name, kind, workspace: Workspace::Never, env: None, about }
+}
+
+/// One that a workspace may tighten.
+const fn tightened(way: Way, key: Key) -> Key {
+    Key { workspace: Workspace::Tightens(way), ..key }
 }
 
 /// Where the user's accounts are: nobody else chooses who gets a token.
 const fn account(name: &'static str, env: &'static str, about: &'static str) -> Key {
-    Key { env: Some(env), workspace: Workspace::Never, ..key(name, Kind::Text, about) }
+    Key { env: Some(env), ..key(name, Kind::Text, about) }
 }
 
 const fn count(name: &'static str, min: u64, max: u64, about: &'static str) -> Key {
@@ -68,50 +78,58 @@ const HOUR_MS: u64 = 3_600_000;
 const TOKENS_MAX: u64 = 1_000_000_000;
 
 pub(crate) const KEYS: &[Key] = &[
-    Key { env: Some("TILLERMAN_MODEL"), ..key("model", Kind::Text, "Model to use; without it one is detected.") },
+    Key {
+        env: Some("TILLERMAN_MODEL"),
+        workspace: Workspace::Suggests,
+        ..key("model", Kind::Text, "Model to use; without it one is detected.")
+    },
     Key {
         env: Some("TILLERMAN_MODE"),
-        workspace: Workspace::Tighten,
+        workspace: Workspace::Tightens(Way::Stricter),
         ..key("mode", Kind::Mode, "Permission mode: plan, read-only, prompt, workspace-write, danger-full-access.")
     },
     Key {
         env: Some("OPENAI_BASE_URL"),
-        workspace: Workspace::Never,
         ..key("base_url", Kind::Text, "OpenAI-compatible server, up to and including /v1.")
     },
-    count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer."),
-    count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
+    tightened(Way::Lower { usual: TOKENS_MAX }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
+    tightened(Way::Lower { usual: 20 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
+    // A window or a price that is not true spends money or hides it.
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
     key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),
-    Key {
-        workspace: Workspace::Never,
-        ..key("providers", Kind::Providers, "Model servers by name: api, base_url, where the key is, models.")
-    },
+    key("providers", Kind::Providers, "Model servers by name: api, base_url, where the key is, models."),
     Key {
         env: Some("TILLERMAN_CA_FILE"),
-        workspace: Workspace::Never,
         ..key("ca_file", Kind::Text, "Certificates (PEM) to trust besides the system's, for every server.")
     },
-    Key {
-        workspace: Workspace::Never,
-        ..key("aliases", Kind::Slugs(Slugs::Aliases), "Short names of models of your own.")
-    },
-    Key {
-        workspace: Workspace::Never,
-        ..key("tiers", Kind::Slugs(Slugs::Tiers), "What fast, default, complex and local mean: a model, or several.")
-    },
-    key("sync", Kind::Sync, "When records are forced to the disk: turn, record, off."),
-    count("shutdown_grace_s", 0, DAY_S, "How long a turn may go on after the controller left."),
-    count("idle_timeout_s", 1, DAY_S, "Longest silence of a model before the call counts as failed."),
-    count("retry.retries_max", 0, 100, "Retries of one model call."),
-    count("retry.base_ms", 0, HOUR_MS, "First wait between two tries; it doubles."),
+    key("aliases", Kind::Slugs(Slugs::Aliases), "Short names of models of your own."),
+    key("tiers", Kind::Slugs(Slugs::Tiers), "What fast, default, complex and local mean: a model, or several."),
+    tightened(Way::Safer, key("sync", Kind::Sync, "When records are forced to the disk: turn, record, off.")),
+    tightened(
+        Way::Lower { usual: 30 },
+        count("shutdown_grace_s", 0, DAY_S, "How long a turn may go on after the controller left."),
+    ),
+    tightened(
+        Way::Lower { usual: 120 },
+        count("idle_timeout_s", 1, DAY_S, "Longest silence of a model before the call counts as failed."),
+    ),
+    tightened(Way::Lower { usual: 4 }, count("retry.retries_max", 0, 100, "Retries of one model call.")),
+    tightened(
+        Way::Raise { usual: 500 },
+        count("retry.base_ms", 0, HOUR_MS, "First wait between two tries; it doubles."),
+    ),
+    // Shorter, it presses a server; longer, it keeps people waiting.
     count("retry.wait_ms_max", 0, HOUR_MS, "Longest wait we choose ourselves."),
-    count("retry.server_wait_ms_max", 0, HOUR_MS, "Longest wait a server may ask for."),
-    key("retry.jitter", Kind::Bool, "Spread waits, so that many clients do not return at once."),
+    tightened(
+        Way::Lower { usual: 120_000 },
+        count("retry.server_wait_ms_max", 0, HOUR_MS, "Longest wait a server may ask for."),
+    ),
+    tightened(Way::On, key("retry.jitter", Kind::Bool, "Spread waits, so that many clients do not return at once.")),
+    // Early or late, either way it decides what the model still knows of a conversation, and costs calls.
     key("compaction.auto", Kind::Bool, "Summarise older messages when the context fills up."),
     count("compaction.threshold_pct", 10, 100, "How full, in percent, before that happens."),
     count("compaction.keep_pct", 0, 90, "Percent of the window kept word for word."),
-    key("tools.only", Kind::Texts, "Offer only these tools."),
+    tightened(Way::Fewer, key("tools.only", Kind::Texts, "Offer only these tools.")),
     Key {
         workspace: Workspace::Trusted,
         ..key("extensions", Kind::Texts, "Programs to start beside every conversation; paths from where the file is.")
@@ -120,10 +138,11 @@ pub(crate) const KEYS: &[Key] = &[
         workspace: Workspace::Trusted,
         ..key("servers", Kind::Servers, "Servers of tools (MCP) that every session gets, as tables by name.")
     },
-    Key {
-        workspace: Workspace::Never,
-        ..key("trusted_workspaces", Kind::Texts, "Directories whose own settings may start extensions and servers.")
-    },
+    key(
+        "trusted_workspaces",
+        Kind::Texts,
+        "Directories whose own settings may start extensions and servers, and whose skills apply by themselves.",
+    ),
     account("accounts.openai_issuer", "TILLERMAN_OPENAI_ISSUER", "Where a ChatGPT account is signed in to."),
     account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account."),
     account(
@@ -147,7 +166,6 @@ pub(crate) const KEYS: &[Key] = &[
     account("accounts.exa_url", "EXA_BASE_URL", "Exa, which searches the web."),
     Key {
         env: Some("TILLERMAN_OAUTH_PORT"),
-        workspace: Workspace::Never,
         ..count("accounts.oauth_port", 0, 65_535, "Port on which a browser comes back from signing in; 0 is any.")
     },
 ];

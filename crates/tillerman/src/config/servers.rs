@@ -1,4 +1,5 @@
-//! `[servers.NAME]`: servers of tools that every session gets. A process (`command`, `args`, `env`) or an address (`url`, `headers`).
+//! `[servers.NAME]`: servers of tools that every session gets. A process (`command`, `args`, `env`) or an address (`url`, `headers`);
+//! `trust_hints` where its word about its tools counts.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use vocab::{Secret, ServerWay, ToolServer};
 use super::models::Problem;
 use super::tree::{Node, Value};
 
-const KEYS: [&str; 5] = ["command", "args", "env", "url", "headers"];
+const KEYS: [&str; 6] = ["command", "args", "env", "url", "headers", "trust_hints"];
 
 /// All of them in the order of the file. A wrong value ends it; values of `env` and `headers` are never repeated in what is said.
 pub(super) fn read(node: &Node) -> Result<Vec<ToolServer>, Problem> {
@@ -33,7 +34,12 @@ fn server(name: &str, node: &Node) -> Result<ToolServer, Problem> {
             return Err(Problem { key: at, line: node.line, what });
         }
     };
-    Ok(ToolServer { name: name.into(), way })
+    let trust_hints = match node.get("trust_hints").map(|node| (node, &node.value)) {
+        None => false,
+        Some((_, Value::Bool(yes))) => *yes,
+        Some((node, _)) => return Err(wrong(&format!("{at}.trust_hints"), node, "true or false")),
+    };
+    Ok(ToolServer { name: name.into(), way, trust_hints })
 }
 
 fn text(at: &str, node: &Node, key: &str) -> Result<Option<Arc<str>>, Problem> {

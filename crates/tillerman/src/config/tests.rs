@@ -6,7 +6,10 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 use vocab::{CompactionPolicy, Mode, RetryPolicy};
 
-use super::{Config, Home, KEYS, Request, set};
+use super::keys::{Kind, Workspace};
+use super::slugs::Slugs;
+use super::tighten::Way;
+use super::{Config, Home, KEYS, Request, Setting, set};
 
 /// A user directory and a workspace with these files.
 struct Place {
@@ -49,6 +52,9 @@ impl Place {
                         text.push_str(&format!("{} = {}  # {source}\n", key.name, setting.show()));
                     }
                 }
+                if let Some(wish) = config.suggestion() {
+                    text.push_str(&format!("wish: {}  # {}\n", wish.model, wish.file.display()));
+                }
                 config.warnings.iter().for_each(|line| text.push_str(&format!("warning: {line}\n")));
                 text
             }
@@ -71,12 +77,13 @@ fn later_sources_win() {
     check(
         &place(&files),
         expect![[r#"
-        model = b  # /work/.tillerman.toml
-        mode = workspace-write  # /user/config.toml
-        max_tokens = 1000  # /user/config.toml
-        max_iterations = 7  # /work/.tillerman.toml
-        sync = off  # /user/config.toml
-    "#]],
+            model = a  # /user/config.toml
+            mode = workspace-write  # /user/config.toml
+            max_tokens = 1000  # /user/config.toml
+            max_iterations = 7  # /work/.tillerman.toml
+            sync = off  # /user/config.toml
+            wish: b  # /work/.tillerman.toml
+        "#]],
     );
     check(
         &place(&files).env("TILLERMAN_MODEL", "c").env("OPENAI_BASE_URL", "http://h/v1"),
@@ -111,14 +118,15 @@ fn both_spellings_and_three_formats_mean_the_same() {
     assert_eq!(from_toml.3, Some(vec!["bash".to_owned()]));
     assert_eq!(values("user/config.json", json), from_toml);
     assert_eq!(values("user/config.yaml", yaml), from_toml);
-    assert_eq!(values("work/.tillerman.yml", yaml), from_toml);
+    let from_workspace = values("work/.tillerman.yml", yaml);
+    assert_eq!((from_workspace.0, from_workspace.1.retries_max, from_workspace.2.auto), (Some(5), 2, true));
 }
 
 #[test]
 fn a_named_file_is_read_instead_of_the_users_own() {
     let place = place(&[("user/config.toml", "model = 'mine'"), ("other.json", r#"{"maxIterations": 3}"#)]);
     let config = place.load(Some(&place.root.path().join("other.json"))).unwrap();
-    assert_eq!((config.model(), config.max_iterations()), (None, Some(3)));
+    assert_eq!((config.model(), config.max_iterations(20)), (None, 3));
     let fault = place.load(Some(Path::new("/nowhere.toml"))).unwrap_err();
     assert!(fault.message.contains("cannot read /nowhere.toml"), "{fault}");
 }
@@ -138,6 +146,118 @@ fn a_workspace_can_tighten_and_never_loosen() {
     assert_eq!(with(Some("danger-full-access"), "workspace-write"), (Some(Mode::WorkspaceWrite), 0));
     assert_eq!(with(Some("read-only"), "prompt"), (Some(Mode::ReadOnly), 1));
     assert_eq!(with(Some("plan"), "plan"), (Some(Mode::Plan), 0));
+}
+
+/// Values of a key as TOML, from one end of what it takes to the other.
+fn samples(kind: Kind, workspace: Workspace) -> Vec<String> {
+    let texts = |words: &[&str]| words.iter().map(|word| format!("'{word}'")).collect();
+    match kind {
+        Kind::Text => texts(&["one", "script:x"]),
+        Kind::Mode => texts(&["plan", "read-only", "prompt", "workspace-write", "danger-full-access"]),
+        Kind::Sync => texts(&["off", "turn", "record"]),
+        Kind::Count { min, max } => {
+            let usual = match workspace {
+                Workspace::Tightens(Way::Lower { usual } | Way::Raise { usual }) => usual,
+                _ => min,
+            };
+            let around = [usual.saturating_sub(1), usual, usual + 1, min, max];
+            let inside = around.into_iter().filter(|number| (min..=max).contains(number));
+            inside.map(|number| number.to_string()).collect()
+        }
+        Kind::Bool => ["true", "false"].map(str::to_owned).into(),
+        Kind::Texts => ["[]", "['a']", "['a', 'b']", "['c']"].map(str::to_owned).into(),
+        Kind::Models => vec!["[{ slug = 'x' }]".to_owned()],
+        Kind::Servers => vec!["{ x = { command = 'y' } }".to_owned()],
+        Kind::Providers => vec!["{ lab = { base_url = 'http://h/v1' } }".to_owned()],
+        Kind::Slugs(Slugs::Aliases) => vec!["{ mine = 'a/b' }".to_owned()],
+        Kind::Slugs(Slugs::Tiers) => vec!["{ fast = 'a/b' }".to_owned()],
+    }
+}
+
+/// Whether `after` allows no more than `before`, by the table of the manual: what is not in it stays as it was.
+fn no_looser(name: &str, before: Option<&Setting>, after: Option<&Setting>) -> bool {
+    let count = |setting: Option<&Setting>, usual: u64| match setting {
+        Some(Setting::Count(number)) => *number,
+        _ => usual,
+    };
+    let modes = ["plan", "read-only", "prompt", "workspace-write", "danger-full-access"];
+    let rank = |words: &[&str], setting: Option<&Setting>, usual: &str| {
+        let word = setting.map_or_else(|| usual.to_owned(), Setting::show);
+        words.iter().position(|it| *it == word).unwrap()
+    };
+    let lower = |usual| count(after, usual) <= count(before, usual);
+    match name {
+        "max_tokens" => lower(1_000_000_000),
+        "max_iterations" => lower(20),
+        "shutdown_grace_s" => lower(30),
+        "idle_timeout_s" => lower(120),
+        "retry.retries_max" => lower(4),
+        "retry.server_wait_ms_max" => lower(120_000),
+        "retry.base_ms" => count(after, 500) >= count(before, 500),
+        "retry.jitter" => before == after || after == Some(&Setting::Bool(true)),
+        "mode" => rank(&modes, after, "prompt") <= rank(&modes, before, "prompt"),
+        "sync" => rank(&["off", "turn", "record"], after, "turn") >= rank(&["off", "turn", "record"], before, "turn"),
+        "tools.only" => match (before, after) {
+            (Some(Setting::Texts(before)), Some(Setting::Texts(after))) => after.iter().all(|it| before.contains(it)),
+            (None, _) => true,
+            _ => false,
+        },
+        _ => before == after,
+    }
+}
+
+#[test]
+fn whatever_a_workspace_says_about_any_key_nothing_gets_looser() {
+    for key in KEYS {
+        let (group, name) = key.name.rsplit_once('.').unwrap_or(("", key.name));
+        let table = if group.is_empty() { String::new() } else { format!("[{group}]\n") };
+        let line = |value: &String| format!("{table}{name} = {value}\n");
+        let (mut counted, mut refused) = (0, 0);
+        let samples = samples(key.kind, key.workspace);
+        for own in std::iter::once(None).chain(samples.iter().map(Some)) {
+            let user = own.map(&line).unwrap_or_default();
+            let place = place(&[("user/config.toml", &user)]);
+            let before = place.load(None).unwrap();
+            for asked in &samples {
+                std::fs::write(place.root.path().join("work/.tillerman.toml"), line(asked)).unwrap();
+                let after = place.load(None).unwrap();
+                let (before, now) = (before.get(key.name), after.get(key.name));
+                assert!(no_looser(key.name, before, now), "{}: {before:?} became {now:?} by {asked}", key.name);
+                counted += usize::from(now != before);
+                refused += usize::from(!after.warnings.is_empty());
+            }
+        }
+        let tightens = matches!(key.workspace, Workspace::Tightens(_));
+        assert_eq!(counted > 0, tightens, "{} can be tightened", key.name);
+        assert!(refused > 0 || ["model", "max_tokens", "tools.only"].contains(&key.name), "{}", key.name);
+    }
+}
+
+#[test]
+fn a_dialects_own_usual_value_holds_against_a_workspace_too() {
+    let retry = "[retry]\nretries_max = 4\nbase_ms = 600\nserver_wait_ms_max = 100000\n";
+    let text = format!("max_iterations = 20\n{retry}");
+    let usual = RetryPolicy { retries_max: 0, base_ms: 2000, server_wait_ms_max: 1, ..RetryPolicy::default() };
+    let stranger = place(&[("work/.tillerman.toml", &text)]).load(None).unwrap();
+    let got = stranger.retry(usual);
+    assert_eq!((got.retries_max, got.base_ms, got.server_wait_ms_max), (0, 2000, 1));
+    assert_eq!((stranger.max_iterations(5), stranger.max_iterations(u32::MAX)), (5, 20));
+    let own = place(&[("user/config.toml", &text)]).load(None).unwrap();
+    let got = own.retry(usual);
+    assert_eq!((got.retries_max, got.base_ms, got.server_wait_ms_max), (4, 600, 100_000), "the user's word counts");
+    assert_eq!(own.max_iterations(5), 20);
+}
+
+#[test]
+fn the_manual_says_of_every_key_what_a_workspace_can_do_with_it() {
+    let manual = include_str!("../../../../docs/config.md");
+    let section =
+        manual.split("## What a workspace can do").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    for key in KEYS {
+        let group = key.name.split_once('.').map_or(key.name, |(group, _)| group);
+        let named = [key.name, group].iter().any(|name| section.contains(&format!("`{name}`")));
+        assert!(named, "{} is missing", key.name);
+    }
 }
 
 #[test]
@@ -211,6 +331,25 @@ fn a_workspace_brings_no_providers_and_no_names_not_even_a_trusted_one() {
     assert_eq!((ignored, config.ca_file()), (4, None), "{:?}", config.warnings);
     let own = place(&[("user/config.toml", "ca_file = 'own.pem'")]);
     assert_eq!(own.load(None).unwrap().ca_file(), Some(own.user().join("own.pem")), "from where the file is");
+}
+
+/// Whoever wrote the file cannot keep the user from starting there.
+#[test]
+fn a_broken_file_of_a_workspace_is_ignored_as_a_whole_and_pointed_out() {
+    for (name, text) in [
+        ("work/.tillerman.json", "\u{1}"),
+        ("work/.tillerman.json", "[]"),
+        ("work/.tillerman.yaml", "a: [b"),
+        ("work/.tillerman.toml", "max_iterations = 3\nmode = 'sometimes'\n"),
+        ("work/.tillerman.toml", "max_iterations = 3\n[servers.x]\nurl = 1\n"),
+    ] {
+        let config = place(&[(name, text), ("user/config.toml", "max_iterations = 9")]).load(None).unwrap();
+        assert_eq!(config.max_iterations(), Some(9), "{name}: {text}");
+        let told = config.warnings.last().unwrap();
+        assert!(told.ends_with("the settings of this workspace are ignored"), "{told}");
+    }
+    let own = place(&[("user/config.json", "\u{1}")]).load(None).unwrap_err();
+    assert!(own.message.starts_with("cannot read "), "{own}");
 }
 
 #[test]

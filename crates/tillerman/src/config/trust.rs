@@ -24,7 +24,7 @@ pub(super) fn beside(path: &str, from: &Source) -> PathBuf {
     base.join(expanded(path))
 }
 
-fn expanded(path: &str) -> PathBuf {
+pub(super) fn expanded(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),

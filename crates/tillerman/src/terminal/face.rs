@@ -3,6 +3,8 @@
 use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SlashReply, TurnEnd};
 use wire::FrameBuf;
 
+use super::Denial;
+
 /// What the next line will be taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
@@ -33,7 +35,8 @@ pub(crate) trait Face: Send {
     /// The person wants to know more before answering.
     fn explain(&mut self, ask: &Ask, out: &mut FrameBuf);
     /// A question that was answered without a person.
-    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf);
+    /// It was answered without a person; `denial` says why, if that was a no.
+    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, denial: Option<&Denial>, out: &mut FrameBuf);
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf);
     fn fault(&mut self, fault: &Fault, out: &mut FrameBuf);
     fn notice(&mut self, text: &str, out: &mut FrameBuf);

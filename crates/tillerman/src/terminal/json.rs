@@ -8,6 +8,7 @@ use vocab::{
 };
 use wire::{FrameBuf, escape_into};
 
+use super::Denial;
 use super::face::{Face, Want};
 use super::show;
 
@@ -161,6 +162,8 @@ impl Face for JsonLines {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
@@ -209,7 +212,7 @@ impl Face for JsonLines {
 
     fn explain(&mut self, _: &Ask, _: &mut FrameBuf) {}
 
-    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf) {
+    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, _denial: Option<&Denial>, out: &mut FrameBuf) {
         let AskKind::Permission(permission) = &ask.kind else { return };
         let reason = match answer {
             Answer::Deny(reason) => reason.as_deref(),

@@ -9,6 +9,7 @@ use vocab::{
 };
 use wire::FrameBuf;
 
+use super::Denial;
 use super::face::{Face, Want};
 use super::paint::{Paint, clean};
 use super::running::Running;
@@ -352,6 +353,8 @@ impl Face for People {
             | Body::Todos { .. }
             | Body::Imported { .. }
             | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
             | Body::Spent { .. }
             | Body::Label { .. }
             | Body::BranchSummary { .. }
@@ -447,10 +450,9 @@ impl Face for People {
         self.block(&lines, out);
     }
 
-    fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, out: &mut FrameBuf) {
-        if let (AskKind::Permission(permission), Answer::Deny(_)) = (&ask.kind, answer) {
-            let (summary, how) = (clean(&permission.summary), super::how_to_allow(permission.required));
-            let line = format!("denied {summary}: nobody can be asked here; {how} would allow it");
+    fn answered_unasked(&mut self, ask: &Ask, _answer: &Answer, denial: Option<&Denial>, out: &mut FrameBuf) {
+        if let (AskKind::Permission(permission), Some(Denial { why, how })) = (&ask.kind, denial) {
+            let line = format!("denied {}: {why}; {how} would allow it", clean(&permission.summary));
             self.block(&[self.paint.yellow(&line)], out);
             self.told_denied.insert(permission.call.clone());
         }

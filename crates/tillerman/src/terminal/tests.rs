@@ -113,6 +113,10 @@ fn left_over() -> Step {
 }
 
 fn permission(id: &str) -> Step {
+    permission_for(id, Required::WorkspaceWrite)
+}
+
+fn permission_for(id: &str, required: Required) -> Step {
     told(Body::AskOpened(Ask {
         id: AskId::from(id),
         turn: Some(turn()),
@@ -121,7 +125,7 @@ fn permission(id: &str) -> Step {
             tool: "write_file".into(),
             input: Json::trusted(r#"{"path":"src/x.rs","content":"b\n"}"#),
             active: Mode::Prompt,
-            required: Required::WorkspaceWrite,
+            required,
             reason: None,
             summary: "write src/x.rs (+1 -1)".into(),
             preview: Some("@@ -1 +1 @@\n-a\n+b\n".into()),
@@ -189,11 +193,11 @@ fn begins_turn(event: &Event, prompted: Tag) -> bool {
 }
 
 fn run_talk(answers: Answers) -> Talk {
-    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers }
+    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers, bound: None }
 }
 
 fn repl_talk() -> Talk {
-    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person }
+    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person, bound: None }
 }
 
 fn inline(color: bool, marks: bool) -> People {
@@ -499,6 +503,28 @@ fn where_nobody_can_be_asked_a_call_is_denied_and_the_exit_code_says_so() {
             -- exit 3
         "#]],
     );
+}
+
+#[test]
+fn yes_goes_as_far_as_the_mode_beside_it() {
+    let wants = |required| vec![opened(), permission_for("ask1", required), ended(Stop::EndTurn, None)];
+    let seen = |mode, required| {
+        let talk = Talk { bound: Some(mode), ..run_talk(Answers::AllowAll) };
+        show(&play(talk, inline(false, false), Arc::default(), wants(required)))
+    };
+    let (write, all) = (Required::WorkspaceWrite, Required::DangerFullAccess);
+    for (mode, required) in [(Mode::WorkspaceWrite, write), (Mode::Prompt, all), (Mode::DangerFullAccess, all)] {
+        let seen = seen(mode, required);
+        assert!(seen.contains("answer ask1 Allow(Once)") && seen.contains("exit 0"), "{mode:?}: {seen}");
+    }
+    let denied = seen(Mode::WorkspaceWrite, all);
+    let why = "`--yes` beside `--mode workspace-write` allows nothing that could leave the workspace";
+    assert!(
+        denied.contains(&format!("Deny(Some(\"denied: {why}. The user can allow it with `--mode danger-full-access`.")),
+        "{denied}"
+    );
+    assert!(denied.contains(&format!("{why}; `--mode danger-full-access` would allow it")), "{denied}");
+    assert!(denied.contains("exit 3"), "{denied}");
 }
 
 #[test]

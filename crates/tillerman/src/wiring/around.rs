@@ -107,8 +107,13 @@ impl Around for UserAround {
     }
 
     fn skills(&self, workspace: &Path) -> Later<'static, Skills> {
-        let places =
-            skills::Places { cwd: workspace.to_owned(), data_dir: Some(self.data.clone()), home: self.home.clone() };
+        let places = skills::Places {
+            cwd: workspace.to_owned(),
+            data_dir: Some(self.data.clone()),
+            home: self.home.clone(),
+            // They are only listed, each with its file.
+            trusted: Vec::new(),
+        };
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || skills::scan(&places)).await;
             let found = found.unwrap_or_else(|_| skills::Found {

@@ -221,6 +221,11 @@ impl Chat for Waiting {
         state.chat.as_ref().map_or(state.bytes, |chat| chat.bytes())
     }
 
+    /// The search has a limit, and what it finds keeps time.
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
         if let Some(landed) = self.auto.now() {
             return self.state().call(&landed, spec);

@@ -27,6 +27,11 @@ pub(super) fn is_built_in(slug: &str) -> bool {
     slug.starts_with(SCRIPT_PREFIX) || matches!(slug, TOUR | "tour-mini")
 }
 
+/// Whether a name, however it is spelled, is that of a file which is played as a model: its commands are then run.
+pub(super) fn is_script(slug: &str) -> bool {
+    Catalogue::built_in(slug).is_some_and(|name| name.starts_with(SCRIPT_PREFIX))
+}
+
 pub(crate) struct Catalogue {
     custom: Custom,
     remote: Option<Client>,

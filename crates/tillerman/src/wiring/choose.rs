@@ -3,6 +3,7 @@
 mod faults;
 mod local;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,15 @@ pub(crate) struct Wanted {
     /// As controllers of the pi family name models: parts of names count, a level may stand behind them, the first
     /// described model is the default, and the tour does not stand beside real models.
     pub(crate) loose: bool,
+    /// What a file that came with the code would like; see [`super::suggest`].
+    pub(crate) suggested: Option<Suggestion>,
+}
+
+/// A model that the workspace's own settings name, and the file that does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Suggestion {
+    pub(crate) model: String,
+    pub(crate) file: PathBuf,
 }
 
 pub(super) struct Chosen {

@@ -61,6 +61,7 @@ fn setup(wanted: Wanted) -> Setup {
         idle_timeout_ms: None,
         preferences: Arc::new(Nowhere),
         servers: Vec::new(),
+        programs: Vec::new(),
     }
 }
 

@@ -52,6 +52,46 @@ fn without_a_person_a_write_is_denied_and_yes_or_the_mode_allow_it() {
 }
 
 #[test]
+fn yes_beside_workspace_write_stays_in_the_workspace() {
+    let place = Place::new();
+    let outside = place.home().join("outside");
+    std::fs::create_dir_all(place.home()).unwrap();
+    let touch = format!("run touch {}", outside.display());
+    let ran = place.run(&["run", "-y", "--mode", "workspace-write", &touch]);
+    ran.fails(3, "allows nothing that could leave the workspace; `--mode danger-full-access` would allow it");
+    assert!(!outside.exists());
+    let ran = place.run(&["run", "--json", "-y", "--mode", "workspace-write", &touch]);
+    assert!(ran.out.contains(r#""decision":"deny""#) && !outside.exists(), "{}", ran.out);
+    let typed = place.run_with(&["repl", "-y", "--mode", "workspace-write"], &format!("{touch}\n/exit\n"));
+    assert!(typed.err.contains("could leave the workspace") || typed.out.contains("could leave the workspace"));
+    assert!(!outside.exists());
+    // Without `--yes` the hint names only what would help.
+    place
+        .run(&["run", "--mode", "workspace-write", &touch])
+        .fails(3, "here; `--mode danger-full-access` would allow it");
+    // Changes inside are made, and a mode is not needed.
+    place.run(&["run", "-y", "--mode", "workspace-write", "tour"]).ok();
+    assert!(place.file("tour.txt").exists());
+    place.run(&["run", "-y", &touch]).ok();
+    assert!(outside.exists());
+}
+
+#[test]
+fn a_workspace_that_holds_everything_is_warned_about() {
+    let place = Place::new();
+    let home = std::fs::canonicalize(place.work()).unwrap();
+    let place = place.env("HOME", home.to_str().unwrap());
+    let warned = "the workspace is your home directory: tools may read all of it";
+    for args in [&["run", "hi"] as &[&str], &["repl"], &["serve"], &["loaf"], &["acp"], &["rpc"]] {
+        let ran = place.run(args);
+        assert_eq!(ran.err.matches(warned).count(), 1, "{args:?}: {}", ran.err);
+    }
+    let ran = place.run(&["run", "--workspace", "/", "hi"]);
+    assert!(ran.err.contains("the workspace is the whole file system"), "{}", ran.err);
+    assert!(!Place::new().run(&["run", "hi"]).err.contains("the workspace is"));
+}
+
+#[test]
 fn a_failing_model_is_exit_1_and_an_unknown_one_exit_2() {
     let place = Place::new();
     place.run(&["run", "fail 401"]).fails(1, "error: ");

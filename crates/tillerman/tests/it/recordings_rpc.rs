@@ -153,9 +153,8 @@ fn with_files(dir: &Path) -> Arc<dyn Store> {
         ids: Arc::new(testkit::fakes::CountedIds::default()),
         dir: dir.to_owned(),
         dir_is_fixed: true,
-        model: peer_model::SLUG.into(),
         mode: Mode::DangerFullAccess,
-        workspace: dir.to_owned(),
+        border: Arc::new(testkit::fakes::OpenBorder { own: peer_model::SLUG.into(), here: dir.to_owned() }),
         note: Arc::new(|text| panic!("a session file: {text}")),
     }))
 }

@@ -1,9 +1,12 @@
 //! The part of URLs we need: http and https, no user names, and how a relative reference is resolved. Pure.
 
+use super::host::Host;
+
 /// An absolute http or https URL without userinfo and fragment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Url {
     text: String,
+    host: Host,
     /// Where the path begins.
     path: usize,
 }
@@ -27,12 +30,18 @@ impl Url {
         if authority.is_empty() || authority.starts_with(':') {
             return Err(format!("{text:?} names no host"));
         }
+        let (host, port) = match authority.rfind(':').filter(|at| !authority[*at..].contains(']')) {
+            Some(at) => authority.split_at(at),
+            None => (authority, ""),
+        };
+        let host = Host::parse(host).map_err(|problem| format!("the host {problem}"))?;
+        let authority = format!("{host}{port}");
         let slash = if tail.starts_with('/') { "" } else { "/" };
         let url = format!("{scheme}://{authority}{slash}{tail}");
         if let Err(error) = url.parse::<hyper::Uri>() {
             return Err(format!("{url:?} is not a valid URL ({error}); percent-encode spaces and other characters"));
         }
-        Ok(Url { path: scheme.len() + 3 + authority.len(), text: url })
+        Ok(Url { path: scheme.len() + 3 + authority.len(), host, text: url })
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -43,15 +52,23 @@ impl Url {
         self.text.starts_with("https:")
     }
 
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// What is sent there stays on this machine.
     pub(crate) fn is_loopback(&self) -> bool {
-        let authority = self.origin().split_once("://").map_or("", |(_, rest)| rest);
-        let host = match authority.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => authority.split(':').next().unwrap_or_default(),
-        };
-        let address = host.parse::<std::net::IpAddr>();
-        host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+        match &self.host {
+            Host::Name(name) => name == "localhost",
+            Host::Address(address) => address.is_loopback(),
+        }
+    }
+
+    /// Whether who allowed `self` has allowed this as well: the same origin, or the same host by https where it was http.
+    pub(crate) fn allows(&self, other: &Url) -> bool {
+        let upgraded = self.origin().strip_prefix("http://") == other.origin().strip_prefix("https://");
+        self.origin() == other.origin()
+            || (upgraded && !self.is_https() && self.origin() == format!("http://{}", self.host))
     }
 
     /// `scheme://authority`.
@@ -138,8 +155,40 @@ mod tests {
             "http://:80/",
             "data:text/plain,x",
             "http://a\u{0}b/",
+            "http://1.2.3.4.5/",
+            "http://%31/",
         ] {
             assert!(Url::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_shown_as_what_they_are() {
+        for (spelled, shown) in [
+            ("http://127.1:8/x", "http://127.0.0.1:8/x"),
+            ("http://2130706433", "http://127.0.0.1/"),
+            ("https://[::FFFF:7f00:1]:9?q", "https://127.0.0.1:9/?q"),
+            ("http://EXAMPLE.org./X", "http://example.org/X"),
+        ] {
+            assert_eq!(Url::parse(spelled).unwrap().as_str(), shown);
+        }
+    }
+
+    #[test]
+    fn the_same_origin_and_its_encrypted_twin_are_allowed_together() {
+        let allows = |one: &str, two: &str| Url::parse(one).unwrap().allows(&Url::parse(two).unwrap());
+        assert!(allows("http://a/x", "http://a/y"));
+        assert!(allows("http://a/x", "https://a/x"));
+        assert!(allows("http://127.1/x", "http://127.0.0.1/y"));
+        for (one, two) in [
+            ("https://a/", "http://a/"),
+            ("http://a/", "http://b/"),
+            ("http://a/", "http://a:81/"),
+            ("http://a:8080/", "https://a:8080/"),
+            ("http://a/", "https://a:8443/"),
+            ("http://a/", "http://a.b/"),
+        ] {
+            assert!(!allows(one, two), "{one} {two}");
         }
     }
 

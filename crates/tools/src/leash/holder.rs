@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::Path;
 use std::process::Stdio;
@@ -102,7 +102,8 @@ impl Spare {
             Some(size) => Ends::terminal(size).map_err(LeashError::Terminal)?,
             None => Ends::pipes(input).map_err(LeashError::Pipe)?,
         };
-        send_descriptors(&self.control, payload.len(), ends.command_output, ends.command_input)
+        let (output, input) = (ends.command_output, ends.command_input);
+        send_descriptors(&self.control, payload.len(), output, request.cwd.as_fd(), input)
             .map_err(LeashError::Start)?;
         self.control.set_nonblocking(true).map_err(LeashError::Pipe)?;
         let mut socket = UnixStream::from_std(self.control).map_err(LeashError::Pipe)?;
@@ -143,17 +144,18 @@ impl Ends {
     }
 }
 
-/// The length of the request with the command's ends of the pipes attached. Our copies close on return, so that the
-/// output ends when the command's side ends.
+/// The length of the request with the command's ends of the pipes and its directory attached. Our copies of the former
+/// close on return, so that the output ends when the command's side ends.
 pub(super) fn send_descriptors(
     control: &StdUnixStream,
     length: usize,
     output: OwnedFd,
+    cwd: BorrowedFd<'_>,
     input: Option<OwnedFd>,
 ) -> io::Result<()> {
-    let mut descriptors = vec![output.as_fd()];
+    let mut descriptors = vec![output.as_fd(), cwd];
     descriptors.extend(input.as_ref().map(|input| input.as_fd()));
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)) {
         return Err(io::ErrorKind::OutOfMemory.into());

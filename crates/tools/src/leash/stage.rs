@@ -5,7 +5,7 @@
 //! The leash itself cannot lend its session: it would be hung up together with the terminal, and it has to survive that.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub(super) fn spawn(request: &Request, terminal: OwnedFd) -> io::Result<Pid> {
         .stderr(Stdio::null())
         .spawn()?;
     let payload = request.encode();
-    send_descriptors(&ours, payload.len(), terminal, None)?;
+    send_descriptors(&ours, payload.len(), terminal, request.cwd.as_fd(), None)?;
     (&ours).write_all(&payload)?;
     Pid::from_raw(child.id() as i32).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
@@ -66,6 +66,7 @@ pub(super) fn run() -> i32 {
 fn become_command(request: &Request, terminal: &OwnedFd) -> io::Result<std::convert::Infallible> {
     rustix::process::setsid()?;
     rustix::process::ioctl_tiocsctty(terminal)?;
+    rustix::process::fchdir(&request.cwd)?;
     let end = || terminal.try_clone().map(Stdio::from);
     Err(shell_command(request).stdin(end()?).stdout(end()?).stderr(end()?).exec())
 }

@@ -81,7 +81,7 @@ fn report(report: Report) {
 /// Reads the request and the descriptors that come with its length.
 pub(super) fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
     let mut length = [0u8; 4];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let got = recvmsg(control(), &mut [IoSliceMut::new(&mut length)], &mut ancillary, RecvFlags::CMSG_CLOEXEC).ok()?;
     let mut descriptors = Vec::new();
@@ -97,7 +97,8 @@ pub(super) fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
     let mut bytes = vec![0; length];
     read_exactly(&mut bytes)?;
     let mut descriptors = descriptors.into_iter();
-    Some((Request::decode(&bytes)?, descriptors.next()?, descriptors.next()))
+    let (output, cwd) = (descriptors.next()?, descriptors.next()?);
+    Some((Request::decode(&bytes, cwd)?, output, descriptors.next()))
 }
 
 /// Not through the standard library's buffer: what follows the request, such as an early [`STOP`], must stay in the socket
@@ -119,16 +120,20 @@ fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io:
         return stage::spawn(request, output);
     }
     let again = output.try_clone()?;
+    // We go there and the command inherits it: a handle cannot be given to a child in any other way without `unsafe`.
+    rustix::process::fchdir(&request.cwd)?;
     let child = shell_command(request)
         .process_group(0)
         .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(Stdio::from(output))
         .stderr(Stdio::from(again))
-        .spawn()?;
-    Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::ErrorKind::NotFound.into())
+        .spawn();
+    // A leash that waits for its next command must not keep a directory from being unmounted.
+    rustix::process::chdir("/")?;
+    Pid::from_raw(child?.id() as i32).ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
-/// The command line in its shell, its directory and its environment.
+/// The command line in its shell and its environment, in the directory where we are.
 pub(super) fn shell_command(request: &Request) -> Command {
     let shell = shell(request);
     let mut command = Command::new(&shell);
@@ -136,8 +141,7 @@ pub(super) fn shell_command(request: &Request) -> Command {
         .arg("-c")
         .arg(format!("{}{}", closing(&shell), request.command))
         .env_clear()
-        .envs(request.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(&request.cwd);
+        .envs(request.env.iter().map(|(name, value)| (name, value)));
     command
 }
 

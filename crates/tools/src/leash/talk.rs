@@ -3,24 +3,26 @@
 //! A request goes down (a length with the descriptors attached, then the fields), later at most the byte [`STOP`].
 //! Reports of a fixed size come up. After [`Report::Empty`] the next request may follow.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::pty::Size;
 
 /// Longest command text. The kernel takes 128 KiB per argument and `bash -c` gets it as one; longer ones are refused.
 pub const COMMAND_BYTES_MAX: usize = 100 * 1024;
-/// Largest request (command, directory, environment); beyond it the leash refuses and ends.
+/// Largest request (command, environment); beyond it the leash refuses and ends.
 pub(super) const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Sent to end everything under the leash.
 pub(super) const STOP: u8 = b'S';
 
 /// What to run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Request {
     pub command: String,
-    pub cwd: PathBuf,
+    /// Where: a handle, which goes along as it is. Whoever renames directories meanwhile moves no command.
+    pub cwd: Arc<OwnedFd>,
     /// The whole environment of the command; nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
     /// More processes than this under one leash end them all.
@@ -39,7 +41,6 @@ impl Request {
         out.extend_from_slice(&cols.to_le_bytes());
         out.extend_from_slice(&rows.to_le_bytes());
         field(&mut out, self.command.as_bytes());
-        field(&mut out, self.cwd.as_os_str().as_bytes());
         for (name, value) in &self.env {
             field(&mut out, name.as_bytes());
             field(&mut out, value.as_bytes());
@@ -48,19 +49,18 @@ impl Request {
     }
 
     /// `None` when the bytes are not what [`Request::encode`] makes.
-    pub(super) fn decode(mut bytes: &[u8]) -> Option<Request> {
+    pub(super) fn decode(mut bytes: &[u8], cwd: OwnedFd) -> Option<Request> {
         let pids_max = u32::from_le_bytes(take(&mut bytes, 4)?.try_into().ok()?);
         let cols = u16::from_le_bytes(take(&mut bytes, 2)?.try_into().ok()?);
         let rows = u16::from_le_bytes(take(&mut bytes, 2)?.try_into().ok()?);
         let terminal = (cols > 0).then_some(Size { cols, rows });
         let command = String::from_utf8(take_field(&mut bytes)?.to_vec()).ok()?;
-        let cwd = PathBuf::from(OsStr::from_bytes(take_field(&mut bytes)?));
         let mut env = Vec::new();
         while !bytes.is_empty() {
             let name = OsString::from_vec(take_field(&mut bytes)?.to_vec());
             env.push((name, OsString::from_vec(take_field(&mut bytes)?.to_vec())));
         }
-        Some(Request { command, cwd, env, pids_max, terminal })
+        Some(Request { command, cwd: Arc::new(cwd), env, pids_max, terminal })
     }
 }
 
@@ -135,20 +135,22 @@ mod tests {
 
     #[test]
     fn a_request_survives_the_socket() {
+        let root = || OwnedFd::from(std::fs::File::open("/").unwrap());
+        let fields = |request: Request| (request.command, request.env, request.pids_max, request.terminal);
         let request = Request {
             command: "echo 'ü'\n".into(),
-            cwd: "/tmp/a b".into(),
+            cwd: Arc::new(root()),
             env: vec![("A".into(), "1=2".into()), (OsString::from_vec(vec![0xff]), "".into())],
             pids_max: 7,
             terminal: Some(Size { cols: 300, rows: 2 }),
         };
         let bytes = request.encode();
-        assert_eq!(Request::decode(&bytes).as_ref(), Some(&request));
+        assert_eq!(Request::decode(&bytes, root()).map(fields), Some(fields(request.clone())));
         let plain = Request { terminal: None, ..request };
-        assert_eq!(Request::decode(&plain.encode()), Some(plain));
+        assert_eq!(Request::decode(&plain.encode(), root()).map(fields), Some(fields(plain)));
         for cut in 0..bytes.len() {
             // A cut between two environment fields may still be well-formed; it must never panic or invent fields.
-            if let Some(part) = Request::decode(&bytes[..cut]) {
+            if let Some(part) = Request::decode(&bytes[..cut], root()) {
                 assert!(part.env.len() < 2);
             }
         }

@@ -1,19 +1,21 @@
 //! The `bash` tool: one command line, in the foreground or handed to the background.
 
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
 use crate::leash::{Held, Report, Request};
+use crate::workspace::{Access, Place, Workspace, explain};
 
 use super::args::{BashArgs, summary};
 use super::background::{RUNNING_MAX, Start};
 use super::capture::{Capture, Shown};
-use super::classify::required;
+use super::classify::reading;
 use super::follow::{End, follow};
-use super::{Shell, environment, terminal};
+use super::{Shell, environment, ground, terminal};
 
 /// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
@@ -59,7 +61,7 @@ impl Tool for Bash {
 
     fn plan(&self, input: &Json) -> Result<Plan, String> {
         let args = BashArgs::parse(input)?;
-        let required = needs(&args, &self.shell.options.workspace);
+        let required = needs(&args, &self.shell.workspace);
         Ok(Plan {
             required,
             mutation: (required > Required::ReadOnly).then(|| args.command.as_str().into()),
@@ -71,16 +73,17 @@ impl Tool for Bash {
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
         let shell = Arc::clone(&self.shell);
         Box::pin(async move {
-            let args = match check(&shell, &input, &context) {
-                Ok(args) => args,
+            let checked = match check(&shell, &input, &context) {
+                Ok(checked) => checked,
                 Err(message) => return Outcome::error(message),
             };
-            if let Some(terminal) = terminal::of(&context).filter(|_| !args.in_background()) {
-                return terminal::run(&shell, &args, terminal, &context).await;
+            let in_background = checked.args.in_background();
+            if let Some(terminal) = terminal::of(&context).filter(|_| !in_background) {
+                return terminal::run(&shell, &checked.args, terminal, &context).await;
             }
-            match start(&shell, args, &context).await {
-                Ok((args, held)) if args.in_background() => background(&shell, &args, held),
-                Ok((args, held)) => foreground(&shell, &args, held, &context).await,
+            match start(&shell, &checked, &context).await {
+                Ok(held) if in_background => background(&shell, &checked, held),
+                Ok(held) => foreground(&shell, &checked, held, &context).await,
                 Err(message) => Outcome::error(message),
             }
         })
@@ -89,27 +92,40 @@ impl Tool for Bash {
 
 /// What the call needs: the command's class, and full access for a directory outside the workspace or a terminal. With
 /// a keyboard, many a harmless reader offers to run commands.
-fn needs(args: &BashArgs, workspace: &Path) -> Required {
-    match &args.cwd {
-        _ if matches!(args.terminal(), Ok(Some(_))) => Required::DangerFullAccess,
-        Some(cwd) if !inside(&workspace.join(cwd), workspace) => Required::DangerFullAccess,
-        _ => required(&args.command, workspace),
+fn needs(args: &BashArgs, workspace: &Workspace) -> Required {
+    match only_reads(args, workspace) {
+        true => Required::ReadOnly,
+        false => Required::DangerFullAccess,
     }
 }
 
-fn inside(path: &Path, workspace: &Path) -> bool {
-    // A directory that cannot be resolved cannot be run in either; what it needs does not matter then.
-    match (path.canonicalize(), workspace.canonicalize()) {
-        (Ok(path), Ok(workspace)) => path.starts_with(workspace),
-        _ => false,
+fn only_reads(args: &BashArgs, workspace: &Workspace) -> bool {
+    // A search of a workspace in which our own keys or conversations lie could find them.
+    if !matches!(args.terminal(), Ok(None)) || workspace.holds_secrets() {
+        return false;
     }
+    // A directory that cannot be resolved cannot be run in either; what it needs does not matter then.
+    let Ok(Place::Inside(dir)) = workspace.place(place_of(args)) else { return false };
+    let reading = reading(&args.command, workspace.path());
+    reading.is_some_and(|reading| ground::holds(&reading, workspace, &dir))
+}
+
+fn place_of(args: &BashArgs) -> &str {
+    args.cwd.as_deref().unwrap_or(".")
+}
+
+/// A call that may run.
+struct Checked {
+    args: BashArgs,
+    /// Where: held, so that no rename leads it elsewhere.
+    cwd: Arc<OwnedFd>,
+    needed: Required,
 }
 
 /// Checks the call against what was granted.
-fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<BashArgs, String> {
+fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<Checked, String> {
     let args = BashArgs::parse(input)?;
-    let options = &shell.options;
-    let needed = needs(&args, &options.workspace);
+    let needed = needs(&args, &shell.workspace);
     if needed > context.granted {
         return Err(format!(
             "bash: this command needs {}, but only {} was granted; it was not run",
@@ -117,20 +133,27 @@ fn check(shell: &Shell, input: &Json, context: &CallContext) -> Result<BashArgs,
             context.granted.as_str()
         ));
     }
-    let cwd = cwd(shell, &args);
-    if !cwd.is_dir() {
-        return Err(format!("bash: the directory {} does not exist", cwd.display()));
-    }
-    Ok(args)
+    let cwd = directory(shell, &args, context.granted).map_err(|error| format!("bash: {error}"))?;
+    Ok(Checked { args, cwd: Arc::new(cwd), needed })
 }
 
-/// Where the command runs.
+/// Where the command runs, by name: for a controller, which has its own processes.
 pub(super) fn cwd(shell: &Shell, args: &BashArgs) -> PathBuf {
-    shell.options.workspace.join(args.cwd.as_deref().unwrap_or("."))
+    shell.options.workspace.join(place_of(args))
+}
+
+fn directory(shell: &Shell, args: &BashArgs, granted: Required) -> Result<OwnedFd, String> {
+    let path = place_of(args);
+    let spot = shell.workspace.spot(path, Access::Read, granted)?;
+    spot.open_dir().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("the directory {path} does not exist"),
+        _ => explain(path, &error),
+    })
 }
 
 /// Starts a command that was checked.
-async fn start(shell: &Shell, args: BashArgs, context: &CallContext) -> Result<(BashArgs, Held), String> {
+async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Result<Held, String> {
+    let (args, cwd) = (&checked.args, Arc::clone(&checked.cwd));
     let options = &shell.options;
     if args.in_background() && !shell.background().has_room() {
         return Err(format!(
@@ -143,20 +166,19 @@ async fn start(shell: &Shell, args: BashArgs, context: &CallContext) -> Result<(
     if terminal.is_some() {
         environment::on_terminal(&mut env);
     }
-    let cwd = cwd(shell, &args);
     let request = Request { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
-    let held = shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))?;
-    Ok((args, held))
+    shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))
 }
 
-fn background(shell: &Shell, args: &BashArgs, held: Held) -> Outcome {
+fn background(shell: &Shell, checked: &Checked, held: Held) -> Outcome {
+    let args = &checked.args;
     let start = Start {
         command: summary(&args.command),
         control: held.control,
         output: held.output,
         input: held.input,
         terminal: held.terminal,
-        required: needs(args, &shell.options.workspace),
+        required: checked.needed,
         ended: None,
         timeout: args.asked_timeout().ok().flatten(),
     };
@@ -172,7 +194,8 @@ fn background(shell: &Shell, args: &BashArgs, held: Held) -> Outcome {
     }
 }
 
-async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallContext) -> Outcome {
+async fn foreground(shell: &Shell, checked: &Checked, held: Held, context: &CallContext) -> Outcome {
+    let args = &checked.args;
     let Held { mut control, mut output, .. } = held;
     let mut capture = Capture::new(shell.options.spill_dir.clone());
     let timeout = tokio::time::sleep(args.timeout());
@@ -183,7 +206,7 @@ async fn foreground(shell: &Shell, args: &BashArgs, held: Held, context: &CallCo
     }
     let left_as = end.left().then(|| {
         let command = format!("left by: {}", summary(&args.command));
-        let required = needs(args, &shell.options.workspace);
+        let required = checked.needed;
         let (ended, timeout) = (end.report, None);
         let start = Start { command, control, output, input: None, terminal: None, required, ended, timeout };
         shell.background().add(start).map(|process| process.id.clone())

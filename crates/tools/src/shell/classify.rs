@@ -1,12 +1,10 @@
-//! What a command line needs: [`Required::ReadOnly`] for what is recognised, in full, as only reading inside the
-//! workspace; [`Required::DangerFullAccess`] for everything else. Pure.
+//! What the text of a command line says: whether it is recognised, in full, as only reading inside the workspace. Pure.
 //!
 //! Three steps, each of which may only say "not understood": a [lexer](lexer) for the plain part of the shell language,
 //! a check of every word for paths that leave the workspace, and a [table](commands) of commands with the options that
 //! are known to be harmless. An unknown word is never harmless.
 //!
-//! What this cannot see, and what the environment of read-only commands or a sandbox has to hold: symbolic links in
-//! the workspace that point elsewhere, and programs named in a repository's `.git/config` (text conversion filters).
+//! The text is half of it: where links lead and what a repository tells git to run is [`super::ground`]'s question.
 //! `cargo --version` and its like are not here: toolchain proxies obey files of the workspace before they answer.
 
 mod commands;
@@ -14,32 +12,29 @@ mod lexer;
 
 use std::path::Path;
 
-use vocab::Required;
-
-use lexer::Word;
+pub(super) use lexer::Word;
 
 /// Longer command lines are not looked at; they need full access.
-pub const CLASSIFIED_BYTES_MAX: usize = 4096;
+const CLASSIFIED_BYTES_MAX: usize = 4096;
 /// More simple commands than this in one line need full access.
-pub const SIMPLE_COMMANDS_MAX: usize = 16;
+const SIMPLE_COMMANDS_MAX: usize = 16;
 
-/// The mode a command line needs when it runs in the workspace.
-pub fn required(command: &str, workspace: &Path) -> Required {
-    match is_read_only(command, workspace) {
-        true => Required::ReadOnly,
-        false => Required::DangerFullAccess,
-    }
+/// A command line that only reads, as far as its text can tell.
+pub(super) struct Reading {
+    /// The words of each simple command.
+    pub(super) commands: Vec<Vec<Word>>,
 }
 
-fn is_read_only(command: &str, workspace: &Path) -> bool {
+/// Reads the text of a command line; `None` for everything that is not known to only read.
+pub(super) fn reading(command: &str, workspace: &Path) -> Option<Reading> {
     if command.len() > CLASSIFIED_BYTES_MAX {
-        return false;
+        return None;
     }
-    let Some(simple_commands) = lexer::split(command) else { return false };
-    let few = !simple_commands.is_empty() && simple_commands.len() <= SIMPLE_COMMANDS_MAX;
-    few && simple_commands
-        .iter()
-        .all(|words| words.iter().all(|word| stays_inside(word, workspace)) && commands::only_reads(words))
+    let commands = lexer::split(command)?;
+    let few = !commands.is_empty() && commands.len() <= SIMPLE_COMMANDS_MAX;
+    let inside = |words: &Vec<Word>| words.iter().all(|word| stays_inside(word, workspace));
+    let reads = few && commands.iter().all(|words| inside(words) && commands::only_reads(words));
+    reads.then_some(Reading { commands })
 }
 
 /// Whether no reading of this word, as a path or as an option with a path in it, leads out of the workspace.

@@ -1,5 +1,5 @@
 //! The environment a command gets: ours without secrets, with the switches that keep tools from paging and prompting.
-//! Pure: the caller hands over the variables.
+//! The caller hands over the variables.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -29,26 +29,34 @@ const ALWAYS: [(&str, &str); 6] = [
     ("TILLERMAN", "1"),
 ];
 
-/// What lets a file of the workspace or a variable run a program behind a read-only command's back.
-const READ_ONLY_DROPS: [&str; 8] = [
+/// What lets a file of the workspace or a variable run a program behind a read-only command's back, or makes patterns
+/// mean more to the shell than to us.
+const READ_ONLY_DROPS: [&str; 11] = [
+    "BASHOPTS",
     "BASH_ENV",
     "ENV",
-    "RIPGREP_CONFIG_PATH",
+    "GCONV_PATH",
     "GREP_OPTIONS",
-    "GIT_EXTERNAL_DIFF",
-    "GIT_CONFIG_PARAMETERS",
-    "LD_PRELOAD",
+    "LD_AUDIT",
     "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "MAGIC",
+    "RIPGREP_CONFIG_PATH",
+    "SHELLOPTS",
 ];
 
-/// Git settings that name programs, switched off for read-only commands; a repository cannot override these.
-const READ_ONLY_GIT: [(&str, &str); 5] = [
+/// Git settings that name programs, switched off for read-only commands; a repository cannot override these. A belt: where
+/// one of them stands in a repository's configuration, git is not taken for reading in the first place.
+const READ_ONLY_GIT: [(&str, &str); 4] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
-    ("diff.external", ""),
     ("log.showSignature", "false"),
     ("safe.bareRepository", "explicit"),
 ];
+
+/// No lock is taken, and nothing is fetched: neither at once nor when an object is missing.
+const READ_ONLY_GIT_VARIABLES: [(&str, &str); 3] =
+    [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
 /// Builds the environment of one command from our own variables.
 pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &Options, granted: Required) -> Vars {
@@ -60,7 +68,7 @@ pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &
         if fixed || (!kept && (secret_name(&name) || holds_secret(&value, &options.secrets))) {
             continue;
         }
-        if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name)) {
+        if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name) || is_git(&name)) {
             continue;
         }
         let value = match read_only && name == "PATH" {
@@ -110,6 +118,11 @@ fn is_function(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"BASH_FUNC_")
 }
 
+/// Each of them steers git: to another repository, another program, a file to write a trace to.
+fn is_git(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b"GIT_")
+}
+
 /// Cuts `user:password@` out of every URL in a value: proxies and databases stay reachable, without the password.
 /// A bare user name is kept except for http, where it is a token (`https://TOKEN@host`).
 fn without_userinfo(value: OsString) -> OsString {
@@ -135,17 +148,18 @@ fn without_userinfo(value: OsString) -> OsString {
     out.into()
 }
 
-/// The search path without relative directories and without those inside the workspace: there, `ls` could be
-/// anything the model wrote.
+/// The search path without relative directories and without those inside the workspace, by name or by link: there, `ls`
+/// could be anything the model wrote.
 fn outside_path(value: &OsStr, workspace: &Path) -> OsString {
-    let dirs = std::env::split_paths(value).filter(|dir| dir.is_absolute() && !dir.starts_with(workspace));
+    let inside =
+        |dir: &Path| dir.starts_with(workspace) || dir.canonicalize().is_ok_and(|dir| dir.starts_with(workspace));
+    let dirs = std::env::split_paths(value).filter(|dir| dir.is_absolute() && !inside(dir));
     std::env::join_paths(dirs).unwrap_or_else(|_| "/usr/bin:/bin".into())
 }
 
 fn harden_git(vars: &mut Vars) {
-    vars.retain(|(name, _)| !name.as_bytes().starts_with(b"GIT_CONFIG_"));
     let mut set = |name: String, value: &str| vars.push((name.into(), value.into()));
-    set("GIT_OPTIONAL_LOCKS".into(), "0");
+    READ_ONLY_GIT_VARIABLES.iter().for_each(|(name, value)| set((*name).into(), value));
     set("GIT_CONFIG_COUNT".into(), &READ_ONLY_GIT.len().to_string());
     for (index, (key, value)) in READ_ONLY_GIT.iter().enumerate() {
         set(format!("GIT_CONFIG_KEY_{index}"), key);
@@ -226,11 +240,15 @@ mod tests {
             ("BASH_ENV", "/ws/rc"),
             ("BASH_FUNC_ls%%", "() { :; }"),
             ("GIT_CONFIG_COUNT", "9"),
+            ("GIT_DIR", "/elsewhere"),
+            ("GIT_TRACE", "/ws/trace"),
+            ("SHELLOPTS", "xtrace"),
         ];
         let vars = cleaned(&ours, |_| {}, Required::ReadOnly);
         assert_eq!(get(&vars, "PATH"), Some("/usr/bin:/bin"));
         assert_eq!((get(&vars, "BASH_ENV"), get(&vars, "BASH_FUNC_ls%%")), (None, None));
-        assert_eq!(get(&vars, "GIT_CONFIG_COUNT"), Some("5"));
+        assert_eq!(get(&vars, "GIT_CONFIG_COUNT"), Some("4"));
+        assert_eq!([get(&vars, "GIT_DIR"), get(&vars, "GIT_TRACE"), get(&vars, "SHELLOPTS")], [None, None, None]);
         let vars = cleaned(&ours, |_| {}, FULL);
         assert_eq!(get(&vars, "PATH"), Some("/ws/bin:.:/usr/bin::/bin"));
     }

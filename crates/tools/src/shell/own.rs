@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use vocab::{Later, Progress, Required};
 
-use crate::leash::{Held, Report, Request};
+use crate::leash::{self, Held, Report, Request};
+use crate::workspace::explain;
 
 use super::args::summary;
 use super::background::Start;
@@ -65,9 +66,7 @@ pub(crate) async fn run(
 }
 
 async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<Held, String> {
-    if !cwd.is_dir() {
-        return Err(format!("the directory {} does not exist", cwd.display()));
-    }
+    let cwd = leash::directory(&cwd).map_err(|error| explain(&cwd.display().to_string(), &error))?;
     let options = &shell.options;
     let request = Request {
         command: command.to_owned(),
@@ -100,7 +99,7 @@ fn came_out(command: &str, end: &End, shown: Shown) -> vocab::Shell {
     }
 }
 
-fn cannot_start(command: &str, why: &str) -> vocab::Shell {
+pub(crate) fn cannot_start(command: &str, why: &str) -> vocab::Shell {
     let output = format!("cannot be started: {why}\n");
     vocab::Shell {
         command: command.into(),

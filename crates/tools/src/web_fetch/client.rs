@@ -35,8 +35,16 @@ pub(super) async fn get(client: &Client, start: Url) -> Result<Fetched, String> 
         let Some(location) = location else {
             return fetched(url, hop > 0, response).await;
         };
-        let target = url.join(&location);
-        url = Url::parse(&target).map_err(|problem| format!("redirected to a URL we do not follow: {problem}"))?;
+        let target = Url::parse(&url.join(&location))
+            .map_err(|problem| format!("redirected to a URL we do not follow: {problem}"))?;
+        if !url.allows(&target) {
+            return Err(format!(
+                "{} redirects to {}, which is another origin and was not followed; fetch that URL if it is wanted",
+                url.as_str(),
+                target.as_str()
+            ));
+        }
+        url = target;
     }
     Err(format!("more than {REDIRECTS_MAX} redirects; the last one leads to {}", url.as_str()))
 }

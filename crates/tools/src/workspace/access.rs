@@ -77,6 +77,11 @@ impl Spot {
         sys::open_beneath(self.root.as_fd(), &self.rel, flags)
     }
 
+    /// A handle of the directory, for whoever is to work in it.
+    pub(crate) fn open_dir(&self) -> io::Result<OwnedFd> {
+        self.open(sys::HANDLE | OFlags::DIRECTORY)
+    }
+
     pub(crate) fn facts(&self) -> io::Result<Facts> {
         facts_of(&self.open(sys::HANDLE)?)
     }

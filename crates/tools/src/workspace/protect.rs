@@ -1,80 +1,195 @@
-//! Files inside a workspace that decide what runs there: whoever may write them may do more than write. They need
-//! full access, also while they do not exist yet. Pure: compares names, touches no file.
+//! Files that decide what runs: whoever may write them may do more than write. They need full access, also while they do
+//! not exist yet. One flat table of names, each with the reason a person is told. Pure: compares names, touches no file.
 
 use std::path::{Path, PathBuf};
 
-/// Names that are protected wherever they stand in a path: git's own directory (hooks, config, the `gitdir:` file),
-/// and this program's project settings.
-const ANYWHERE: [&str; 3] = [".git", ".tillerman", ".tillerman.toml"];
+/// Completes "asked because".
+pub(crate) type Why = &'static str;
 
-/// The ones at the top of the workspace, whose symlink targets are protected as well.
-pub(super) const ROOTS: [&str; 5] = [".git", ".git/hooks", ".git/config", ".tillerman", ".tillerman.toml"];
+const GIT: Why = "git runs programs that are named there";
+const OURS: Why = "it steers tillerman itself";
+const AGENTS: Why = "it steers coding agents: what they run, and what they are told";
+const EDITOR: Why = "an editor runs what stands there";
+const SHELL: Why = "a shell runs it when it starts";
+const LOGIN: Why = "it is run or obeyed at every login";
+const PROGRAMS: Why = "programs are started from there";
+const PACKAGES: Why = "a package manager runs or loads what it names";
+const ACCESS: Why = "it decides who has access, or holds the keys for it";
+const TOOLS: Why = "a tool runs commands that stand there when it starts";
+/// Of a path that the configuration names.
+const NAMED: Why = "tillerman's own configuration runs or obeys it";
 
-/// Start-up files below the home directory that a shell, a login or a desktop runs or trusts.
-const HOME: [&str; 34] = [
-    ".bash_aliases",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".config/autostart",
-    ".config/environment.d",
-    ".config/fish",
-    ".config/git",
-    ".config/powershell",
-    ".config/systemd",
-    ".config/tillerman",
-    ".cshrc",
-    ".gitconfig",
-    ".inputrc",
-    ".kshrc",
-    ".local/share/tillerman",
-    ".login",
-    ".logout",
-    ".mkshrc",
-    ".pam_environment",
-    ".profile",
-    ".ssh",
-    ".tcshrc",
-    ".xinitrc",
-    ".xprofile",
-    ".xsession",
-    ".xsessionrc",
-    ".zlogin",
-    ".zlogout",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    "Library/LaunchAgents",
+/// Wherever they stand in a path. What only a build or a test obeys (a Makefile, `package.json`, a list of pre-commit
+/// checks, `.gitattributes`) is ordinary work and not here.
+const ANYWHERE: [(&str, Why); 36] = [
+    (".git", GIT),
+    (".gitconfig", GIT),
+    (".gitmodules", "git fetches from the addresses in it"),
+    (".githooks", GIT),
+    (".husky", "git runs the hooks in it"),
+    (".tillerman", OURS),
+    (".tillerman.toml", OURS),
+    (".tillerman.json", OURS),
+    (".tillerman.yaml", OURS),
+    (".tillerman.yml", OURS),
+    (".agents", "skills in it become part of what a model is told to do"),
+    (".pi", AGENTS),
+    (".omp", AGENTS),
+    (".claude", AGENTS),
+    (".claude.json", AGENTS),
+    (".codex", AGENTS),
+    (".gemini", AGENTS),
+    (".cursor", AGENTS),
+    (".opencode", AGENTS),
+    (".mcp.json", "agents start the servers that it names"),
+    (".vscode", EDITOR),
+    (".idea", EDITOR),
+    (".zed", EDITOR),
+    (".devcontainer", EDITOR),
+    (".exrc", EDITOR),
+    (".nvim.lua", EDITOR),
+    (".nvimrc", EDITOR),
+    (".vimrc", EDITOR),
+    (".envrc", "direnv runs it when somebody enters the directory"),
+    (".cargo", "cargo runs the compilers, linkers and runners that are named there"),
+    (".npmrc", PACKAGES),
+    (".yarnrc", PACKAGES),
+    (".yarnrc.yml", PACKAGES),
+    (".pnpmfile.cjs", PACKAGES),
+    (".ripgreprc", TOOLS),
+    (".gdbinit", TOOLS),
 ];
+
+/// At the top of the workspace the targets of links under these names are protected as well, and these with them.
+const BEHIND: [(&str, Why); 4] =
+    [(".git/hooks", GIT), (".git/config", GIT), (".agents/skills", AGENTS), (".cargo/config.toml", PACKAGES)];
+
+/// Below the home directory.
+const HOME: [(&str, Why); 72] = [
+    (".aws", ACCESS),
+    (".azure", ACCESS),
+    (".bash_aliases", SHELL),
+    (".bash_login", SHELL),
+    (".bash_logout", SHELL),
+    (".bash_profile", SHELL),
+    (".bashrc", SHELL),
+    (".config/autostart", LOGIN),
+    (".config/Code", EDITOR),
+    (".config/direnv", SHELL),
+    (".config/emacs", EDITOR),
+    (".config/environment.d", LOGIN),
+    (".config/fish", SHELL),
+    (".config/gcloud", ACCESS),
+    (".config/gh", ACCESS),
+    (".config/git", GIT),
+    (".config/helix", EDITOR),
+    (".config/mise", SHELL),
+    (".config/nvim", EDITOR),
+    (".config/powershell", SHELL),
+    (".config/systemd", LOGIN),
+    (".config/tillerman", OURS),
+    (".config/tmux", TOOLS),
+    (".config/zed", EDITOR),
+    (".cshrc", SHELL),
+    (".curlrc", TOOLS),
+    (".docker", ACCESS),
+    (".emacs", EDITOR),
+    (".emacs.d", EDITOR),
+    (".gnupg", ACCESS),
+    (".inputrc", SHELL),
+    (".irbrc", TOOLS),
+    (".kshrc", SHELL),
+    (".kube", ACCESS),
+    (".lldbinit", TOOLS),
+    (".local/bin", PROGRAMS),
+    (".local/share/tillerman", OURS),
+    (".local/share/applications", LOGIN),
+    (".login", SHELL),
+    (".logout", SHELL),
+    (".mkshrc", SHELL),
+    (".netrc", ACCESS),
+    (".oh-my-zsh", SHELL),
+    (".pam_environment", LOGIN),
+    (".pip", PACKAGES),
+    (".profile", LOGIN),
+    (".psqlrc", TOOLS),
+    (".pypirc", ACCESS),
+    (".pythonrc", TOOLS),
+    (".screenrc", TOOLS),
+    (".ssh", ACCESS),
+    (".sqliterc", TOOLS),
+    (".tcshrc", SHELL),
+    (".tmux.conf", TOOLS),
+    (".vim", EDITOR),
+    (".wgetrc", TOOLS),
+    (".xinitrc", LOGIN),
+    (".xprofile", LOGIN),
+    (".xsession", LOGIN),
+    (".xsessionrc", LOGIN),
+    (".zlogin", SHELL),
+    (".zlogout", SHELL),
+    (".zprofile", SHELL),
+    (".zshenv", SHELL),
+    (".zshrc", SHELL),
+    ("bin", PROGRAMS),
+    ("Library/LaunchAgents", LOGIN),
+    ("Library/Application Support/Code", EDITOR),
+    (".config/Cursor", EDITOR),
+    (".config/pip", PACKAGES),
+    (".config/hypr", LOGIN),
+    (".config/sway", LOGIN),
+];
+
+/// Names at the top of a workspace whose links are followed.
+pub(super) fn behind() -> impl Iterator<Item = (&'static str, Why)> {
+    ANYWHERE.into_iter().chain(BEHIND)
+}
 
 /// What is protected in one workspace.
 #[derive(Debug)]
 pub(super) struct Protected {
     /// Folded, relative to the workspace.
-    below: Vec<PathBuf>,
+    below: Vec<(PathBuf, Why)>,
 }
 
 impl Protected {
-    /// `root` is the real path of the workspace; of the other paths only those that lie in it matter.
-    pub(super) fn new(root: &Path, home: Option<&Path>, more: &[PathBuf]) -> Self {
-        let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let of_home = home.map(real).into_iter().flat_map(|home| HOME.map(|name| home.join(name)));
-        let all = of_home.chain(more.iter().map(|path| real(path)));
-        let below = all.filter_map(|path| path.strip_prefix(root).ok().map(fold)).collect();
+    /// `root` is the real path of the workspace; of the other paths only those that lie in it matter. A relative one is
+    /// taken from the workspace. `real` follows links as far as there are any.
+    pub(super) fn new(root: &Path, home: Option<&Path>, more: &[PathBuf], real: impl Fn(&Path) -> PathBuf) -> Self {
+        let of_home = home.into_iter().flat_map(|home| HOME.map(|(name, why)| (home.join(name), why)));
+        let mut below = Vec::new();
+        for (path, why) in of_home.chain(more.iter().map(|path| (root.join(path), NAMED))) {
+            // The name itself, and what a link of this name leads to: whoever replaces either has replaced the file.
+            let parent = path.parent().map(&real).unwrap_or_default();
+            let named = path.file_name().map(|name| parent.join(name));
+            for path in named.into_iter().chain([real(&path)]) {
+                let rel = path.strip_prefix(root).ok().filter(|rel| !rel.as_os_str().is_empty());
+                below.extend(rel.map(|rel| (fold(rel), why)));
+            }
+        }
+        // A workspace in a directory of ours is protected as a whole. One in a directory of the home is what its user
+        // wants to work on.
+        if more.iter().any(|path| root.starts_with(real(&root.join(path)))) {
+            below.push((PathBuf::new(), NAMED));
+        }
+        below.sort_unstable();
+        below.dedup();
         Self { below }
     }
 
-    pub(super) fn covers(&self, rel: &Path) -> bool {
+    pub(super) fn covers(&self, rel: &Path) -> Option<Why> {
         let folded = fold(rel);
-        folded.components().any(|part| ANYWHERE.iter().any(|name| part.as_os_str() == *name))
-            || self.below.iter().any(|path| folded.starts_with(path))
+        let named = |part: std::path::Component<'_>| {
+            ANYWHERE.iter().find(|(name, _)| part.as_os_str() == *name).map(|(_, why)| *why)
+        };
+        let below = || self.below.iter().find(|(path, _)| folded.starts_with(path)).map(|(_, why)| *why);
+        folded.components().find_map(named).or_else(below)
     }
 }
 
 /// The name as a forgiving filesystem sees it: without case, and without the invisible characters that some drop
 /// from names. On a strict filesystem this protects a few harmless names too, and costs a question.
-fn fold(path: &Path) -> PathBuf {
+pub(super) fn fold(path: &Path) -> PathBuf {
     let invisible = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     path.to_string_lossy().chars().filter(|c| !invisible(c)).flat_map(char::to_lowercase).collect::<String>().into()
 }
@@ -83,10 +198,14 @@ fn fold(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
+    fn protected(root: &str, more: &[&str]) -> Protected {
+        let more: Vec<PathBuf> = more.iter().map(PathBuf::from).collect();
+        Protected::new(Path::new(root), Some(Path::new("/home/u")), &more, Path::to_owned)
+    }
+
     #[test]
     fn protected_names_are_seen_through_case_and_invisible_characters() {
-        let protected =
-            Protected::new(Path::new("/home/u"), Some(Path::new("/home/u")), &["/home/u/.data".into(), "/etc".into()]);
+        let protected = protected("/home/u", &["/home/u/.data", "/etc", "tools/key.sh"]);
         for path in [
             ".git",
             ".git/hooks/pre-commit",
@@ -96,6 +215,9 @@ mod tests {
             ".g\u{200c}it/config",
             ".tillerman.toml",
             ".Tillerman.TOML",
+            ".tillerman.json",
+            ".tillerman.yaml",
+            ".tillerman.yml",
             ".tillerman/rules",
             "a/.tillerman.toml",
             ".bashrc",
@@ -104,18 +226,50 @@ mod tests {
             ".ssh/authorized_keys",
             ".config/fish/config.fish",
             ".data/sessions.db",
+            ".agents/skills/x/SKILL.md",
+            "a/.agents/skills/x/SKILL.md",
+            ".pi/agent/models.json",
+            ".omp/agent/settings.json",
+            "tools/key.sh",
+            "Tools/KEY.sh",
         ] {
-            assert!(protected.covers(Path::new(path)), "{path}");
+            assert!(protected.covers(Path::new(path)).is_some(), "{path}");
         }
-        for path in [".gitignore", ".github/x", "git/config", "src/.bashrc", ".config/x", "tillerman.toml", ".database"]
-        {
-            assert!(!protected.covers(Path::new(path)), "{path}");
+        for path in [
+            ".gitignore",
+            ".gitattributes",
+            ".github/x",
+            "git/config",
+            "src/.bashrc",
+            ".config/x",
+            "tillerman.toml",
+            ".database",
+            "tools/other.sh",
+            "src/bin/main.rs",
+            "Makefile",
+        ] {
+            assert_eq!(protected.covers(Path::new(path)), None, "{path}");
         }
     }
 
     #[test]
     fn shell_files_are_ordinary_files_outside_the_home() {
-        let protected = Protected::new(Path::new("/work"), Some(Path::new("/home/u")), &[]);
-        assert!(!protected.covers(Path::new(".bashrc")));
+        assert_eq!(protected("/work", &[]).covers(Path::new(".bashrc")), None);
+    }
+
+    #[test]
+    fn a_workspace_in_a_directory_of_ours_is_protected_as_a_whole() {
+        for ours in ["/home/u/.config", "/home/u/.config/app", "."] {
+            assert!(protected("/home/u/.config/app", &[ours]).covers(Path::new("a")).is_some(), "{ours}");
+        }
+        assert_eq!(protected("/home/u/.config/nvim", &["/home/u/.config/app"]).covers(Path::new("init.lua")), None);
+    }
+
+    /// A name is compared in its folded form.
+    #[test]
+    fn the_table_is_folded() {
+        for (name, _) in ANYWHERE {
+            assert_eq!(fold(Path::new(name)), Path::new(name));
+        }
     }
 }

@@ -25,7 +25,7 @@ impl Session {
         std::fs::create_dir(&workspace).unwrap();
         let mut options = Options::new(std::env::current_exe().unwrap(), workspace, dir.path().join("spill"));
         change(&mut options);
-        Self { dir, tools: tools(options), progress: Arc::default() }
+        Self { dir, tools: tools(options).unwrap(), progress: Arc::default() }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Arc<dyn Tool> {

@@ -1,5 +1,7 @@
 //! Background processes on a pseudo-terminal: interactive programs, keys, sizes, and the leash around them.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -166,7 +168,7 @@ async fn a_shell_that_takes_no_terminal_by_itself_has_one_all_the_same() {
     // bash makes the terminal its own when nobody did; the plain shell, which is used where there is no bash, does not.
     let request = Request {
         command: "exec < /dev/tty && echo yes".into(),
-        cwd: "/".into(),
+        cwd: tools::leash::directory(Path::new("/")).unwrap(),
         env: vec![("PATH".into(), "/none".into())],
         pids_max: 100,
         terminal: Some(Size { cols: 80, rows: 24 }),
@@ -183,7 +185,7 @@ async fn a_shell_that_takes_no_terminal_by_itself_has_one_all_the_same() {
 async fn what_cannot_be_started_says_so_on_its_terminal() {
     let request = Request {
         command: "true".into(),
-        cwd: "/no/such/directory".into(),
+        cwd: Arc::new(std::fs::File::open("/dev/null").unwrap().into()),
         env: Vec::new(),
         pids_max: 100,
         terminal: Some(Size { cols: 80, rows: 24 }),
@@ -192,7 +194,7 @@ async fn what_cannot_be_started_says_so_on_its_terminal() {
     let mut held = leash.hold(&request, false).await.unwrap();
     let mut text = Vec::new();
     let _ = held.output.read_to_end(&mut text).await;
-    assert_eq!(String::from_utf8(text).unwrap(), "cannot be started: No such file or directory (os error 2)\r\n");
+    assert_eq!(String::from_utf8(text).unwrap(), "cannot be started: Not a directory (os error 20)\r\n");
     let reports = [held.control.report().await, held.control.report().await];
     assert!(
         matches!(reports, [Some(Report::Started(_)), Some(Report::Exited { code: 126, left: false })]),

@@ -72,6 +72,10 @@ fn answer(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
         "/to-page" => reply("302 Found", "location: ./page\r\n", ""),
         "/to-file" => reply("302 Found", "location: file:///etc/passwd\r\n", ""),
         "/to-user" => reply("301 Moved", "location: http://u:p@127.0.0.1/\r\n", ""),
+        "/away" => {
+            let (_, port) = path.split_once('?').unwrap();
+            reply("302 Found", &format!("location: http://127.0.0.1:{port}/json\r\n"), "")
+        }
         "/loop" => reply("307 Again", "location: /loop\r\n", ""),
         "/hang" => return std::thread::sleep(Duration::from_secs(20)),
         hop if hop.starts_with("/hop") => {
@@ -156,6 +160,26 @@ async fn redirects_are_followed_within_bounds_and_only_to_the_web() {
 }
 
 #[tokio::test]
+async fn a_redirect_to_another_origin_is_told_and_not_followed() {
+    let (server, other) = (Server::start(), Server::start());
+    let (text, is_error) = server.fetch(&format!("/away?{}", other.address.port())).await;
+    assert!(is_error && text.contains(&format!("redirects to {}", other.url("/json"))), "{text}");
+    assert!(text.contains("fetch that URL"), "{text}");
+    assert_eq!(other.requests.lock().unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn this_machine_is_fetched_from_when_it_is_named() {
+    let server = Server::start();
+    let port = server.address.port();
+    for host in ["localhost", "127.1", "0x7f000001", "2130706433", "[::ffff:127.0.0.1]"] {
+        let url = format!("http://{host}:{port}/json");
+        let (text, is_error) = shown(&fetch(json!({ "url": url })).await);
+        assert!(!is_error && text == "{\"a\":[1,2]}", "{host}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn long_texts_and_bodies_are_cut_and_say_so() {
     let server = Server::start();
     let (text, _) = shown(&fetch(json!({ "url": server.url("/long"), "max_bytes": 1001 })).await);
@@ -195,8 +219,17 @@ fn a_plan_shows_the_url_or_says_what_is_wrong_with_it() {
     let plan = |url: &str| tool(Options::default()).plan(&Json::trusted(json!({ "url": url }).to_string()));
     let good = plan("https://example.org/a#b").unwrap();
     assert_eq!((good.required, &*good.summary), (Required::DangerFullAccess, "GET https://example.org/a"));
+    for (url, shown) in [
+        ("http://127.1:8/x", "GET http://127.0.0.1:8/x (a loopback address: this machine)"),
+        ("http://0/", "GET http://0.0.0.0/ (an unspecified address: this machine)"),
+        ("http://2852039166/", "GET http://169.254.169.254/ (a link-local address, where clouds keep credentials)"),
+        ("http://[::ffff:a00:1]/", "GET http://10.0.0.1/ (an address of a private network)"),
+        ("http://localhost:3000/", "GET http://localhost:3000/ (a loopback address: this machine)"),
+    ] {
+        assert_eq!(&*plan(url).unwrap().summary, shown);
+    }
     for (bad, why) in
-        [("http://u:p@h/", "password"), ("ftp://h/", "ftp"), ("h/x", "http://"), ("http://a b", "percent-encode")]
+        [("http://u:p@h/", "password"), ("ftp://h/", "ftp"), ("h/x", "http://"), ("http://a/b c", "percent-encode")]
     {
         let error = plan(bad).unwrap_err();
         assert!(error.contains(why), "{bad}: {error}");

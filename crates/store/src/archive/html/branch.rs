@@ -137,26 +137,68 @@ impl<'a> Totals<'a> {
         let mut open = Usage::default();
         for entry in entries {
             match &entry.body {
-                Body::TurnStarted { .. } => add(&mut totals.usage, &std::mem::take(&mut open)),
-                Body::Assistant { message, .. } => add(&mut open, &message.usage),
+                Body::TurnStarted { .. } => totals.usage.add(&std::mem::take(&mut open)),
+                Body::Assistant { message, .. } => open.add(&message.usage),
+                Body::Spent { turn: Some(_), usage, .. } => open.add(usage),
+                Body::Spent { turn: None, usage, .. } => totals.usage.add(usage),
                 Body::TurnEnded(end) => {
                     open = Usage::default();
-                    add(&mut totals.usage, &end.usage);
+                    totals.usage.add(&end.usage);
                 }
-                Body::Compacted(compaction) => add(&mut totals.usage, &compaction.usage),
+                Body::Compacted(compaction) => totals.usage.add(&compaction.usage),
                 _ => {}
             }
         }
-        add(&mut totals.usage, &open);
+        totals.usage.add(&open);
         totals
     }
 }
 
-// A provider may report nonsense: a sum stops at the top.
-fn add(sum: &mut Usage, more: &Usage) {
-    sum.input = sum.input.saturating_add(more.input);
-    sum.cache_read = sum.cache_read.saturating_add(more.cache_read);
-    sum.cache_write = sum.cache_write.saturating_add(more.cache_write);
-    sum.output = sum.output.saturating_add(more.output);
-    sum.estimated |= more.estimated;
+#[cfg(test)]
+mod tests {
+    use vocab::{AssistantMessage, Finish, MessageEnd, Mode, NewSession, Stop, TurnEnd};
+
+    use super::*;
+    use crate::summary;
+
+    #[test]
+    fn the_page_counts_what_the_list_counts_whatever_a_server_says() {
+        let usage = |tokens| Usage { input: tokens, output: tokens / 2, cache_read: tokens, ..Usage::default() };
+        let message = |tokens| AssistantMessage {
+            blocks: Vec::new(),
+            model: "m".into(),
+            end: MessageEnd::Finished(Finish::Stop),
+            usage: usage(tokens),
+        };
+        let end = |tokens| TurnEnd {
+            turn: "t".into(),
+            stop: Stop::EndTurn,
+            iterations: 0,
+            usage: usage(tokens),
+            mutations: Vec::new(),
+            fault: None,
+        };
+        for tokens in [7, vocab::TOKENS_MAX, u64::MAX] {
+            let bodies = [
+                Body::TurnStarted { turn: "t".into() },
+                Body::Assistant { turn: Some("t".into()), message: message(tokens) },
+                Body::Spent { turn: Some("t".into()), call: None, model: "m".into(), usage: usage(1) },
+                Body::TurnEnded(end(tokens)),
+                Body::Spent { turn: None, call: None, model: "m".into(), usage: usage(tokens) },
+            ];
+            let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
+            let entries: Vec<Arc<Entry>> = bodies.into_iter().enumerate().map(entry).collect();
+            let mut listed = summary::blank(&NewSession {
+                id: "s".into(),
+                workspace: "/".into(),
+                model: "m".into(),
+                mode: Mode::Prompt,
+                at_ms: 0,
+                parent: None,
+            });
+            entries.iter().for_each(|entry| summary::fold(&mut listed, entry));
+            let path: Vec<&Entry> = entries.iter().map(|entry| &**entry).collect();
+            assert_eq!(Totals::count(&entries, &path).usage, listed.usage, "{tokens}");
+        }
+    }
 }

@@ -102,6 +102,10 @@ impl<'o, 'a> Talk<'o, 'a> {
             }
             // A call is shown with the reply that made it, a question with its answer, a waiting message when it is taken.
             Body::CallStarted { .. } | Body::AskOpened(_) | Body::Queued(_) | Body::Settled { .. } => {}
+            // A command is shown with what came of it.
+            Body::ShellStarted { .. } => {}
+            Body::Restored { files } if files.is_empty() => {}
+            Body::Restored { files } => self.note(&format!("restored: {}", files.join(", "))),
             // What was sent and what it cost is for other readers.
             Body::Requested(_) | Body::Spent { .. } => {}
         }

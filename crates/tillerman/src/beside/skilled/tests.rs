@@ -68,6 +68,7 @@ impl Scene {
             cwd: stage.workspace().into(),
             data_dir: Some(stage.home().join("data")),
             home: Some(stage.home().join("user")),
+            trusted: vec![stage.workspace().into()],
         };
         Self { stage, model, places }
     }
@@ -115,7 +116,7 @@ async fn a_prompt_gets_the_skill_it_names_and_the_next_one_does_not() {
     let mut actor = scene.stage.open().await;
     for prompt in ["fill it in with pdf-forms, please", "/skill:pdf-forms go", "$pdf-forms go", "/SKILL:PDF-Forms"] {
         let (said, system) = scene.turn(&mut actor, prompt).await;
-        assert_eq!(said, applied("pdf-forms"), "{prompt}");
+        assert_eq!(said, applied("pdf-forms (from this workspace)"), "{prompt}");
         assert!(system.contains(BODY) && system.contains("pdf-forms/SKILL.md"), "{prompt}: {system}");
         let (said, system) = scene.turn(&mut actor, "and what about pdf?").await;
         assert!(said.is_empty() && !system.contains(BODY), "after {prompt}: {said:?} {system}");
@@ -134,10 +135,10 @@ async fn all_places_count_and_a_new_skill_counts_at_once() {
         scene.stage.home().join("data/skills"),
         scene.stage.home().join("user/.agents/skills"),
     ];
-    for (place, (name, all)) in places.iter().zip([("one", "one"), ("two", "one, two"), ("three", "one, two, three")]) {
+    for (place, (name, all)) in places.iter().zip([("one", ""), ("two", ", two"), ("three", ", two, three")]) {
         skill(place, name, &format!("body of {name}"));
         let (said, system) = scene.turn(&mut actor, prompt).await;
-        assert_eq!(said, applied(all));
+        assert_eq!(said, applied(&format!("one (from this workspace){all}")));
         assert!(system.contains(&format!("body of {name}")), "{system}");
     }
 }
@@ -154,12 +155,16 @@ async fn an_unknown_skill_is_a_warning_that_names_what_there_is() {
     skill(&root, "pdf-forms", BODY);
     skill(&root, "test", "x");
     let (said, system) = scene.turn(&mut actor, "/skill:nope /skill:never /skill:test").await;
-    let wanted = warning("unknown skill: nope, never; there are: pdf-forms, test");
-    assert_eq!(said, [vec![wanted], applied("test")].concat());
+    let wanted =
+        warning("unknown skill: nope, never; there are: pdf-forms (from this workspace), test (from this workspace)");
+    assert_eq!(said, [vec![wanted], applied("test (from this workspace)")].concat());
     assert!(!system.contains(BODY));
     std::fs::write(root.join("test/SKILL.md"), "no front matter").unwrap();
     let (said, _) = scene.turn(&mut actor, "/skill:test").await;
-    assert!(said[0].0.starts_with("unknown skill: test; there are: pdf-forms (not understood: "), "{said:?}");
+    assert!(
+        said[0].0.starts_with("unknown skill: test; there are: pdf-forms (from this workspace) (not understood: "),
+        "{said:?}"
+    );
     assert!(said[0].0.contains("test/SKILL.md"), "{said:?}");
 }
 
@@ -170,6 +175,7 @@ fn a_long_list_of_skills_is_cut() {
         description: "d".into(),
         body: "b".into(),
         source_path: "/s".into(),
+        origin: Origin::Own,
     };
     let found = Found { skills: (0..40).map(one).collect(), errors: vec!["a: b".into(); 3], ..Found::default() };
     let text = unknown(&["x".into()], &found);
@@ -187,7 +193,10 @@ async fn each_session_has_the_skills_of_its_own_workspace() {
     let mut there = scene.stage.actor();
     there.open(Open { workspace: Some(elsewhere.path().into()), ..Open::new(Which::New) }).await.unwrap();
     assert_eq!(scene.turn(&mut here, "$pdf-forms").await.0, []);
-    assert_eq!(scene.turn(&mut there, "$pdf-forms").await.0, applied("pdf-forms"));
+    assert_eq!(scene.turn(&mut there, "$pdf-forms").await.0, applied("pdf-forms (from this workspace)"));
+    let (said, system) = scene.turn(&mut there, "with pdf-forms").await;
+    assert_eq!(said[0].0, "pdf-forms is a skill that came with this workspace; $pdf-forms applies it");
+    assert!(!system.contains(BODY), "nobody trusts that directory: {system}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,7 +205,7 @@ async fn after_the_shutdown_nobody_is_asked() {
     skill(&scene.stage.workspace().join(".agents/skills"), "pdf-forms", BODY);
     let skilled = scene.start();
     let mut actor = scene.stage.open().await;
-    assert_eq!(scene.turn(&mut actor, "$pdf-forms").await.0, applied("pdf-forms"));
+    assert_eq!(scene.turn(&mut actor, "$pdf-forms").await.0, applied("pdf-forms (from this workspace)"));
     skilled.shutdown().await;
     let began = tokio::time::Instant::now();
     let (said, system) = scene.turn(&mut actor, "$pdf-forms").await;
@@ -213,7 +222,8 @@ fn without_any_directory_no_thread_is_started() {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join(".git")).unwrap();
     let data_dir = Some(place.path().join("data"));
-    let places = Places { cwd: place.path().into(), data_dir, home: Some(place.path().join("home")) };
+    let places =
+        Places { cwd: place.path().into(), data_dir, home: Some(place.path().join("home")), trusted: Vec::new() };
     let advice_for = |prompt: &str| runtime.block_on(look(prompt.into(), places.clone()));
     assert_eq!(advice_for("$pdf-forms, please"), Advice { notices: Vec::new(), opinion: Opinion::Fine });
     assert_eq!(advice_for("/skill:x").notices.len(), 1);

@@ -33,7 +33,7 @@ impl Launcher for Leashed {
             }
             let request = Request {
                 command,
-                cwd: program.cwd.clone(),
+                cwd: tools::leash::directory(&program.cwd)?,
                 env: program.env.clone(),
                 pids_max: tools::shell::PIDS_MAX,
                 terminal: None,

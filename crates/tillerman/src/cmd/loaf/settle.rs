@@ -40,7 +40,7 @@ pub(super) fn settle(settings: &mut Settings, config: &Config) {
     settings.gate = Gate::Ladder;
     settings.family = Family::Loaf;
     // The original counts no rounds; who wants a limit sets one.
-    settings.max_iterations = config.max_iterations().unwrap_or(u32::MAX);
+    settings.max_iterations = config.max_iterations(u32::MAX);
     settings.reminders_max = 0;
     settings.lane = LanePolicy {
         cap: LANE_CAP,

@@ -4,7 +4,7 @@ use serde_json::json;
 use vocab::ModelInfo;
 
 use super::{dash, facts, levels, price, wired};
-use crate::print::say;
+use crate::print::{exactly, say};
 use crate::wiring::Wired;
 
 pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8> {
@@ -14,7 +14,7 @@ pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8
         let mut facts = facts(&model);
         facts["key"] = json!(key(&wired, &model));
         facts["reason"] = json!(wired.reason);
-        say(&format!("{facts}\n"))?;
+        exactly(&format!("{facts}\n"))?;
         return Ok(0);
     }
     say(&text(&wired, &model))?;

@@ -29,7 +29,7 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Config, ag
     settings.gate = Gate::Ladder;
     settings.family = Family::Rpc;
     // The originals count no rounds; a host that wants a limit sets one.
-    settings.max_iterations = config.max_iterations().unwrap_or(u32::MAX);
+    settings.max_iterations = config.max_iterations(u32::MAX);
     settings.reminders_max = REMINDERS_MAX;
     settings.lane = LanePolicy {
         cap: LANE_CAP,

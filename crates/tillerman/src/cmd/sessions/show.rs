@@ -20,7 +20,7 @@ pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], json: bool) -> S
         summary.id,
         summary.messages,
         clean(&summary.model),
-        summary.workspace.display()
+        clean(&summary.workspace.display().to_string())
     );
     for entry in branch {
         if let Some(shown) = as_text(entry) {

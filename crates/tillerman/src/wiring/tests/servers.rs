@@ -8,7 +8,7 @@ use super::stage::Place;
 fn scripted(name: &str, kind: &str) -> ToolServer {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/scripted.py");
     let way = ServerWay::Process { command: "python3".into(), args: vec![script.into(), kind.into()], env: Vec::new() };
-    ToolServer { name: name.into(), way }
+    ToolServer { name: name.into(), way, trust_hints: false }
 }
 
 async fn prompt(stage: &mut super::stage::Stage, text: &str) -> (CallEnd, String) {

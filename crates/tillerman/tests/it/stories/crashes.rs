@@ -1,17 +1,14 @@
 //! 24 and 30: a process that dies after any entry of the log, and a disk that fails at any write. In process; the same
 //! with real processes and signals is tested elsewhere.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use store::MemoryStore;
+use testkit::lossy::LossyStore;
+use testkit::sim::Dice;
 use testkit::stories::{Recorder, Step, Teller, open_as_serve, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{
-    Body, Delivery, Entry, Event, Fault, FaultKind, Later, Lease, NewSession, Page, Part, Query, SessionId, Store,
-    Summary, Verb, Which,
-};
+use vocab::{Body, Delivery, Entry, Event, FaultKind, NewSession, Part, Store, Verb, Which};
 
 use super::ServeTeller;
 use crate::golden::paused;
@@ -107,50 +104,63 @@ fn a_session_goes_on_wherever_its_process_died() {
     });
 }
 
-/// Fails the n-th append, once.
-struct FullDisk {
-    inner: MemoryStore,
-    until: AtomicUsize,
+/// Everything that makes a controller rely on the log, and the entry that it relies on.
+fn check_told(heard: &[serde_json::Value], log: &[Arc<Entry>], place: &str) -> usize {
+    let count = |wanted: fn(&Body) -> bool| log.iter().filter(|entry| wanted(&entry.body)).count();
+    let told = |kind: &str| heard.iter().filter(|line| line["type"] == kind).count();
+    let there = [
+        ("turn_started", count(|body| matches!(body, Body::User { .. }))),
+        ("tool_result", count(|body| matches!(body, Body::CallEnded { .. }))),
+        ("turn_complete", count(|body| matches!(body, Body::TurnEnded(_)))),
+    ];
+    for (kind, entries) in there {
+        assert!(told(kind) <= entries, "{place}: {kind} was told {} times: {:#?}", told(kind), shown_log(log));
+    }
+    there.iter().map(|(kind, _)| told(kind)).sum()
 }
 
-impl Store for FullDisk {
-    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
-        if self.until.fetch_sub(1, Ordering::Relaxed) == 1 {
-            return Box::pin(async { Err(Fault::new(FaultKind::Store, "no space left on device")) });
+/// The power goes at any moment of a turn whose writes take their time: what the controller was told by then is there, a
+/// file was written only if the log knows of it, and the session goes on.
+#[test]
+fn what_a_controller_was_told_survives_a_power_cut() {
+    let mut relied_on = 0;
+    for ms in 0..120 {
+        let store = LossyStore::new(Some(Dice::new(ms)));
+        let (heard, session) = paused(async {
+            let (stage, _) = stage(Arc::new(store.process()));
+            let mut serve = ServeTeller::new(&stage).await;
+            store.slow(vec![7, 1, 12]);
+            let power = store.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(std::time::Duration::from_millis(ms * 5)).await;
+                power.power_cut();
+            });
+            serve.take(&Step::Prompt(PROMPT.into())).await;
+            for _ in 0..2 {
+                if serve.is_asked() {
+                    serve.take(&Step::Allow).await;
+                }
+            }
+            (serve.heard.clone(), serve.session())
+        });
+        let place = format!("cut after {} ms", ms * 5);
+        store.power_cut();
+        let left = store.entries(&session);
+        relied_on += check_told(&heard, &left, &place);
+        if left.is_empty() {
+            continue;
         }
-        self.inner.append(lease, entries, synced)
+        paused(async {
+            let (stage, recorder) = stage(Arc::new(store.process()));
+            let mut serve = ServeTeller::open(&stage, Which::Id(session.to_string())).await;
+            let refused = serve.take(&Step::Prompt("say after".into())).await;
+            assert_eq!(refused, Vec::<String>::new(), "{place}");
+            assert_eq!(recorder.broken(), Vec::<String>::new(), "{place}");
+            let after = store.entries(&session);
+            assert_eq!(after[..left.len()], left, "{place}: what was written is there, once");
+        });
     }
-    fn probe(&self) -> Result<(), Fault> {
-        self.inner.probe()
-    }
-    fn create(&self, new: NewSession) -> Lease {
-        self.inner.create(new)
-    }
-    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Lease, Fault>> {
-        self.inner.acquire(session)
-    }
-    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        self.inner.release(lease)
-    }
-    fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
-        self.inner.read(session, after, limit)
-    }
-    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
-        self.inner.summary(session)
-    }
-    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
-        self.inner.count(query)
-    }
-
-    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
-        self.inner.list(query)
-    }
-    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
-        self.inner.delete(session)
-    }
-    fn place(&self) -> PathBuf {
-        self.inner.place()
-    }
+    assert!(relied_on > 100, "the cuts came too early to show anything: {relied_on}");
 }
 
 #[test]
@@ -158,8 +168,9 @@ fn a_full_disk_ends_the_turn_and_nothing_more() {
     paused(async {
         let mut failures = 0;
         for nth in 1..40 {
-            let disk = Arc::new(FullDisk { inner: MemoryStore::new(), until: AtomicUsize::new(nth) });
-            let (stage, recorder) = stage(disk.clone());
+            let disk = LossyStore::new(None);
+            disk.fail_append(nth);
+            let (stage, recorder) = stage(Arc::new(disk.clone()));
             let mut serve = ServeTeller::new(&stage).await;
             serve.take(&Step::Prompt(PROMPT.into())).await;
             for _ in 0..2 {
@@ -170,10 +181,7 @@ fn a_full_disk_ends_the_turn_and_nothing_more() {
             let failed = serve.heard.iter().any(|line| line["code"] == "store_error");
             if !failed {
                 // The turn needs fewer writes than this.
-                assert!(
-                    failures > 5 && disk.until.load(Ordering::Relaxed) > 0,
-                    "write {nth} failed and nobody was told"
-                );
+                assert!(failures > 5 && disk.is_to_fail(), "write {nth} failed and nobody was told");
                 break;
             }
             failures += 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testkit::stage::Actor;
 use testkit::stories::{Recorder, open_as_serve, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Answer, AskKind, Event, HostTool, Json, Part, SessionId, Stop, Verb, Which};
+use vocab::{Answer, AskKind, Event, HostTool, Json, Part, Required, SessionId, Stop, Verb, Which};
 
 use crate::golden::paused;
 
@@ -30,6 +30,7 @@ impl Play {
             name: name.into(),
             description: "asks the host".into(),
             schema: Json::trusted(r#"{"type":"object"}"#),
+            required: Required::DangerFullAccess,
         };
         let tag = self.actor.send(Verb::OfferTools { tools: vec![tool] }).await;
         self.actor.reply(tag).await

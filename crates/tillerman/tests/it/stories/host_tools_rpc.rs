@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::stage::Actor;
 use testkit::stories::{Teller, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Answer, HostTool, Json, Part, Verb, Which};
+use vocab::{Answer, HostTool, Json, Part, Required, Verb, Which};
 
 use super::{RpcTeller, open_as_rpc};
 use crate::golden::paused;
@@ -54,7 +54,12 @@ fn newest(ask: &Option<vocab::AskId>) -> vocab::AskId {
 }
 
 fn tool(name: &str) -> HostTool {
-    HostTool { name: name.into(), description: "asks the host".into(), schema: Json::trusted(r#"{"type":"object"}"#) }
+    HostTool {
+        name: name.into(),
+        description: "asks the host".into(),
+        schema: Json::trusted(r#"{"type":"object"}"#),
+        required: Required::DangerFullAccess,
+    }
 }
 
 async fn by_rpc(acts: &[Act]) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! The commands that only read, each with the options known to be harmless. Allow lists throughout: an option that is
-//! not here may write a file, run a program or read a list of file names, today or in a later version.
+//! not here may write a file, run a program, follow links or read a list of file names, today or in a later version.
+//!
+//! Not a command here: `ps`. Many show the arguments of every process by default, and arguments hold keys.
 
 use super::lexer::Word;
 
@@ -36,7 +38,11 @@ impl Options {
             let hidden = word.glob_first && self.harmful_options_exist;
             // Words behind `--` or behind an option with a value are looked at like options, too: stricter than the
             // command itself, and never wrong.
-            !hidden && (!word.text.starts_with('-') || word.text == "-" || word.text == "--" || self.option(&word.text))
+            // A pattern may stand for a file whose name continues the option with the path of another.
+            let continued = word.glob && word.text.starts_with('-') && !word.text.starts_with("--");
+            !hidden
+                && !continued
+                && (!word.text.starts_with('-') || word.text == "-" || word.text == "--" || self.option(&word.text))
         })
     }
 
@@ -74,7 +80,6 @@ pub(super) fn only_reads(words: &[Word]) -> bool {
         "test" => no_subscripts(arguments) && !texts.iter().any(|text| matches!(*text, "-v" | "-R")),
         "find" => arguments.iter().all(|word| !word.glob_first) && find(&texts),
         "date" => arguments.iter().all(|word| !word.glob) && date(&texts),
-        "ps" => arguments.iter().all(|word| !word.glob) && texts.iter().all(|text| ps(text)),
         // A second operand is written to.
         "uniq" => {
             let operands = arguments.iter().filter(|word| !word.text.starts_with('-') || word.text == "-");
@@ -111,12 +116,12 @@ const JQ: Options = guarded(
 
 fn table(name: &str) -> Option<Options> {
     Some(match name {
-        "ls" => safe("1AabBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ", "ITw", LS),
+        "ls" => safe("1AabBcCdfFgGhiklmnNopqQrRsStuUvxXZ", "ITw", LS),
         "cat" => safe("AbeEnstTuv", "", &["number", "number-nonblank", "show-all", "show-ends", "show-tabs"]),
         "head" => counted(safe("qvz", "cn", &["lines", "bytes", "quiet", "silent", "verbose"])),
-        "tail" => counted(safe("qvzfF", "cns", &["lines", "bytes", "quiet", "silent", "verbose", "follow", "retry"])),
+        "tail" => counted(safe("qvzf", "cns", &["lines", "bytes", "quiet", "silent", "verbose"])),
         "wc" => safe("clmLw", "", &["bytes", "chars", "lines", "words", "max-line-length"]),
-        "grep" | "egrep" | "fgrep" => counted(safe("EFGPiyvwxcLlqsbHhnoTZazrRIU", "efmABCdD", GREP)),
+        "grep" | "egrep" | "fgrep" => counted(safe("EFGPiyvwxcLlqsbHhnoTZazrIU", "efmABCdD", GREP)),
         "rg" => counted(guarded("abcFHiIlnNoPpqsSUuvVwx0.", "ABCefgmMrtTEdj", RG)),
         "pwd" => safe("LP", "", &[]),
         "whoami" => safe("", "", &[]),
@@ -126,7 +131,7 @@ fn table(name: &str) -> Option<Options> {
         "type" => safe("aftpP", "", &[]),
         "file" => guarded("bhikLN", "", &["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
         "stat" => safe("Lft", "c", &["format", "printf", "dereference", "file-system", "terse"]),
-        "du" => guarded("aAbcDhHklLmsSx0", "dBt", DU),
+        "du" => guarded("aAbchklmsSx0", "dBt", DU),
         "df" => safe("ahHiklPTm", "tBx", &["human-readable", "type", "total", "inodes", "local", "print-type", "all"]),
         "sort" => guarded("bdfgiMhnRrVcCmsuz", "kt", SORT),
         "cut" => safe(
@@ -135,7 +140,7 @@ fn table(name: &str) -> Option<Options> {
             &["fields", "delimiter", "bytes", "characters", "complement", "only-delimited", "output-delimiter"],
         ),
         "tr" => safe("cCdst", "", &["complement", "delete", "squeeze-repeats", "truncate-set1"]),
-        "diff" => counted(guarded("qsyuiEZbwBaTtrNpcnd", "UCWIxF", DIFF)),
+        "diff" => counted(guarded("qsyuiEZbwBaTtNpcnd", "UCWIxF", DIFF)),
         "cmp" => safe("bls", "in", &["print-bytes", "silent", "quiet", "verbose", "bytes", "ignore-initial"]),
         "md5sum" | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "b2sum" => {
             guarded("btz", "", &["binary", "text", "tag", "zero"])
@@ -314,6 +319,7 @@ const SORT: &[&str] = &[
     "version-sort",
     "zero-terminated",
 ];
+/// Not: `-r`, which follows links.
 const DIFF: &[&str] = &[
     "brief",
     "color",
@@ -325,7 +331,6 @@ const DIFF: &[&str] = &[
     "ignore-space-change",
     "minimal",
     "new-file",
-    "recursive",
     "report-identical-files",
     "side-by-side",
     "suppress-common-lines",
@@ -403,14 +408,6 @@ fn date(texts: &[&str]) -> bool {
         }
     }
     true
-}
-
-/// A few well-known forms: among the others is `e`, which shows the environment of every process.
-fn ps(text: &str) -> bool {
-    const FORMS: &[&str] = &[
-        "a", "aux", "auxw", "auxww", "ax", "axu", "u", "x", "ux", "-A", "-a", "-e", "-ef", "-f", "-F", "-l", "-p", "-x",
-    ];
-    FORMS.contains(&text) || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn git(arguments: &[Word]) -> bool {

@@ -3,12 +3,12 @@
 
 /// One word after quote removal.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Word {
-    pub(super) text: String,
+pub(in crate::shell) struct Word {
+    pub(in crate::shell) text: String,
     /// Starts with an unquoted glob character: what it expands to may look like an option.
     pub(super) glob_first: bool,
     /// Has an unquoted glob character anywhere.
-    pub(super) glob: bool,
+    pub(in crate::shell) glob: bool,
     /// A part like `.*` or `.?`, which matches `..` in many shells.
     pub(super) may_glob_upwards: bool,
 }

@@ -1,9 +1,14 @@
 //! One line per promise. The workspace is `/ws`.
 
+use vocab::Required;
+
 use super::*;
 
 fn class(command: &str) -> Required {
-    required(command, Path::new("/ws"))
+    match reading(command, Path::new("/ws")) {
+        Some(_) => Required::ReadOnly,
+        None => Required::DangerFullAccess,
+    }
 }
 
 const READ_ONLY: &[&str] = &[
@@ -110,10 +115,6 @@ const READ_ONLY: &[&str] = &[
     "du -sh .",
     "du -h -d1",
     "df -h",
-    "ps",
-    "ps aux",
-    "ps -ef",
-    "ps -p 123",
     "sort a",
     "sort -u a",
     "sort -k2,2n -t: a",
@@ -128,7 +129,7 @@ const READ_ONLY: &[&str] = &[
     "tr -d x",
     "diff a b",
     "diff -u a b",
-    "diff -rq a b",
+    "diff -q a b",
     "cmp a b",
     "md5sum a",
     "sha256sum a b",
@@ -532,9 +533,31 @@ const DANGER: &[&str] = &[
     "rg -L x",
     "rg x *",
     "diff -l a b",
+    "diff -rq a b",
+    "diff --recursive a b",
+    "grep -R x .",
+    "grep -rRn x .",
+    "grep --dereference-recursive x .",
+    "grep -f* a",
+    "ls -L",
+    "ls -H a",
+    "ls -lL a",
+    "ls --dereference",
+    "du -L",
+    "du -D a",
+    "du -sH a",
+    "du --dereference a",
+    "tree -l",
+    "tail -F a",
+    "tail --retry -f a",
+    "tail --follow=name a",
     "diff --to-file=a b",
     "md5sum -c a",
     "sha256sum --check a",
+    "ps",
+    "ps aux",
+    "ps -ef",
+    "ps -p 123",
     "ps e",
     "ps auxe",
     "ps eww",

@@ -300,7 +300,10 @@ impl View for People {
                     words.push(clean(turn.stop.as_str()).replace('_', " "));
                 }
                 if let Some(usage) = turn.usage {
-                    let all = usage.input_tokens + usage.cached_read_tokens + usage.cached_write_tokens;
+                    let all = usage
+                        .input_tokens
+                        .saturating_add(usage.cached_read_tokens)
+                        .saturating_add(usage.cached_write_tokens);
                     words.push(format!("{} tokens in, {} out", show::count(all), show::count(usage.output_tokens)));
                 }
                 let line = (!words.is_empty() && self.inline).then(|| self.paint.dim(&words.join(", ")));

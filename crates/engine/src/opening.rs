@@ -1,0 +1,207 @@
+//! Finding, making and starting sessions. Whatever happens in between, one id has one session: see [`Registry`].
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use vocab::{
+    Acquired, Fault, FaultKind, IdKind, Lease, NewSession, Open, Query, SessionId, Settings, Store, Summary, Which,
+};
+
+use crate::Shared;
+use crate::children::Inherited;
+use crate::ledger::Ledger;
+use crate::registry::{Found, Handle, Opening, Registry};
+use crate::session::{MAILBOX_MAX, Past, Seed, Session};
+
+impl Shared {
+    /// Finds or makes the session. The flag says whether it existed before.
+    pub(crate) async fn open(self: &Arc<Self>, open: Open) -> Result<(Handle, bool), Fault> {
+        let workspace = open.workspace.clone().unwrap_or_else(|| self.defaults.workspace.clone());
+        let (id, may_be_new) = match &open.which {
+            Which::New => (SessionId::from(self.ports.ids.mint(IdKind::Session)), true),
+            Which::Named(id) => (id.clone(), true),
+            Which::Id(text) => (self.find_by_prefix(text).await?, false),
+            Which::Latest => (self.find_latest(&workspace).await?, false),
+            // An archive may give a name to a file that is still to be written.
+            Which::Path(path) => (self.ports.archive.import(&workspace.join(path)).await?, true),
+        };
+        let opening = match self.registry.claim(&id).await {
+            Found::Live(handle) => return Ok((handle, true)),
+            Found::Free(opening) => opening,
+        };
+        if open.which == Which::New {
+            return self.start_new(opening, &open);
+        }
+        match self.ports.store.acquire(&id).await {
+            Ok(acquired) => self.resume(opening, &open, acquired).await,
+            Err(fault) if fault.kind == FaultKind::UnknownSession && may_be_new => self.start_new(opening, &open),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn resume(
+        self: &Arc<Self>,
+        opening: Opening,
+        open: &Open,
+        acquired: Acquired,
+    ) -> Result<(Handle, bool), Fault> {
+        let Acquired { lease, summary, recovered } = acquired;
+        let settings = self.settings_for(open, Some(&summary));
+        let past = Past { summary, recovered };
+        match self.start_with(opening, settings, lease.clone(), Some(past), None) {
+            Ok(handle) => Ok((handle, true)),
+            Err(fault) => {
+                let _ = self.ports.store.release(lease).await;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn is_known(&self, id: &SessionId) -> Result<bool, Fault> {
+        Ok(self.registry.contains(id) || self.ports.store.summary(id).await?.is_some())
+    }
+
+    pub(crate) async fn find_by_prefix(&self, text: &str) -> Result<SessionId, Fault> {
+        // Ids are written in lower case, whatever a user types.
+        for exact in [text, &text.to_lowercase()] {
+            let id = SessionId::from(exact);
+            if self.is_known(&id).await? {
+                return Ok(id);
+            }
+        }
+        let query = Query { id_prefix: Some(text.to_owned()), limit: Some(2), ..Query::default() };
+        let mut found = self.ports.store.list(query.clone()).await?;
+        if found.is_empty() {
+            found = self.ports.store.list(Query { children: true, ..query }).await?;
+        }
+        match (found.len(), found.pop()) {
+            (1, Some(summary)) => Ok(summary.id),
+            (0, _) => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{text}`"))
+                .hint("`tillerman sessions list` shows what there is")),
+            _ => Err(Fault::new(FaultKind::NotFound, format!("more than one session starts with `{text}`"))
+                .hint("give more characters of the id")),
+        }
+    }
+
+    async fn find_latest(&self, workspace: &std::path::Path) -> Result<SessionId, Fault> {
+        let query =
+            Query { workspace: Some(workspace.to_owned()), non_empty: true, limit: Some(1), ..Query::default() };
+        let found = self.ports.store.list(query).await?.pop();
+        found
+            .map(|summary| summary.id)
+            .ok_or_else(|| Fault::new(FaultKind::NotFound, format!("no saved session in {}", workspace.display())))
+    }
+
+    fn start_new(self: &Arc<Self>, opening: Opening, open: &Open) -> Result<(Handle, bool), Fault> {
+        self.ports.store.probe()?;
+        let settings = self.settings_for(open, None);
+        let lease = self.create(opening.id.clone(), &settings, open.parent.clone());
+        Ok((self.start_with(opening, settings, lease, None, None)?, false))
+    }
+
+    /// A new session that works for a call of another one.
+    pub(crate) async fn start_child(
+        self: &Arc<Self>,
+        settings: Settings,
+        inherited: Inherited,
+    ) -> Result<Handle, Fault> {
+        self.ports.store.probe()?;
+        let id = SessionId::from(self.ports.ids.mint(IdKind::Session));
+        let Found::Free(opening) = self.registry.claim(&id).await else {
+            return Err(Fault::new(FaultKind::Internal, format!("there is a session {id} already")));
+        };
+        let lease = self.create(id, &settings, None);
+        self.start_with(opening, settings, lease, None, Some(inherited))
+    }
+
+    fn create(&self, id: SessionId, settings: &Settings, parent: Option<Arc<str>>) -> Lease {
+        self.ports.store.create(NewSession {
+            id,
+            workspace: settings.workspace.clone(),
+            model: settings.model.clone(),
+            mode: settings.mode,
+            at_ms: self.ports.clock.now_ms(),
+            parent,
+        })
+    }
+
+    /// What was asked for, else what the session had, else the defaults.
+    fn settings_for(&self, open: &Open, summary: Option<&Summary>) -> Settings {
+        let mut settings = self.defaults.clone();
+        if let Some(summary) = summary {
+            settings.workspace = summary.workspace.clone();
+            settings.model = summary.model.clone();
+            settings.mode = summary.mode;
+            settings.thinking = summary.thinking.clone().or(settings.thinking);
+        }
+        if let Some(workspace) = &open.workspace {
+            settings.workspace = workspace.clone();
+        }
+        if let Some(model) = &open.model {
+            settings.model = model.clone();
+        }
+        if let Some(mode) = open.mode {
+            settings.mode = mode;
+        }
+        settings.gate = open.gate.unwrap_or(settings.gate);
+        settings.family = open.family.unwrap_or(settings.family);
+        settings
+    }
+
+    fn start_with(
+        self: &Arc<Self>,
+        opening: Opening,
+        settings: Settings,
+        lease: Lease,
+        past: Option<Past>,
+        inherited: Option<Inherited>,
+    ) -> Result<Handle, Fault> {
+        let model = self.ports.provider.resolve(&settings.model)?;
+        let tools = self.ports.toolbox.open(&lease.session, &settings.workspace)?;
+        let last_seq = past.as_ref().map_or(0, |past| past.summary.last_seq);
+        let ports = &self.ports;
+        let ledger = Ledger::new(ports.store.clone(), ports.clock.clone(), lease.clone(), settings.sync, last_seq);
+        let (mail, mailbox) = mpsc::channel(MAILBOX_MAX);
+        let (alive, gone) = watch::channel(());
+        let handle = Handle {
+            id: opening.id.clone(),
+            serial: opening.serial,
+            workspace: settings.workspace.clone(),
+            gate: settings.gate,
+            family: settings.family,
+            mail,
+            is_child: inherited.is_some(),
+            gone,
+        };
+        let life =
+            Life { registry: self.registry.clone(), id: opening.id.clone(), serial: opening.serial, _alive: alive };
+        opening.done(handle.clone())?;
+        let seed = Seed { settings, model, ledger, tools, past, inherited };
+        let session = Session::new(self.clone(), seed, mailbox);
+        tokio::spawn(life.follow(session, ports.store.clone(), lease));
+        Ok(handle)
+    }
+}
+
+/// From the start of a session to the moment when the next one of its id may be opened.
+struct Life {
+    registry: Arc<Registry>,
+    id: SessionId,
+    serial: u64,
+    _alive: watch::Sender<()>,
+}
+
+impl Life {
+    async fn follow(self, session: Session, store: Arc<dyn Store>, lease: Lease) {
+        // What a panic tears down with it must not be the lease.
+        let _ = tokio::spawn(session.run()).await;
+        let _ = store.release(lease).await;
+    }
+}
+
+impl Drop for Life {
+    /// Whoever waits for the end looks into the registry next.
+    fn drop(&mut self) {
+        self.registry.forget(&self.id, self.serial);
+    }
+}

@@ -1,0 +1,255 @@
+//! The sessions that are in memory: at most one of each id, also while it is still being opened. Whoever comes second
+//! waits for the first and finds what that one made.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use vocab::names::Family;
+use vocab::{Fault, FaultKind, Gate, SessionId, State};
+
+use crate::session::Mail;
+
+/// How to reach a live session.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    pub(crate) id: SessionId,
+    /// Tells sessions of the same id apart that lived one after the other.
+    pub(crate) serial: u64,
+    pub(crate) workspace: PathBuf,
+    pub(crate) gate: Gate,
+    pub(crate) family: Family,
+    pub(crate) mail: mpsc::Sender<Mail>,
+    /// Works for a call of another session.
+    pub(crate) is_child: bool,
+    /// Never sent to; closes when the session has ended and its lease is free again.
+    pub(crate) gone: watch::Receiver<()>,
+}
+
+impl Handle {
+    pub(crate) async fn gone(&self) {
+        closed(self.gone.clone()).await;
+    }
+
+    pub(crate) async fn state(&self) -> Option<State> {
+        let (reply, answer) = oneshot::channel();
+        self.mail.send(Mail::State(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+async fn closed(mut signal: watch::Receiver<()>) {
+    while signal.changed().await.is_ok() {}
+}
+
+#[derive(Default)]
+pub(crate) struct Registry {
+    slots: Mutex<HashMap<SessionId, Slot>>,
+    serials: AtomicU64,
+    /// Set by the shutdown: no session is opened any more.
+    closing: AtomicBool,
+}
+
+enum Slot {
+    /// Closes when it is decided what comes of it.
+    Opening(u64, watch::Receiver<()>),
+    Live(Handle),
+}
+
+impl Slot {
+    fn serial(&self) -> u64 {
+        match self {
+            Slot::Opening(serial, _) => *serial,
+            Slot::Live(handle) => handle.serial,
+        }
+    }
+}
+
+/// What somebody who wants a session gets.
+pub(crate) enum Found {
+    Live(Handle),
+    /// Nobody has it: it is the caller's to open.
+    Free(Opening),
+}
+
+/// The right to open one session. Dropping it lets the next one try.
+pub(crate) struct Opening {
+    registry: Arc<Registry>,
+    pub(crate) id: SessionId,
+    pub(crate) serial: u64,
+    /// Whoever waits wakes up when it is dropped.
+    _decided: watch::Sender<()>,
+}
+
+impl Opening {
+    /// The session is there. Refused when everything is ending.
+    pub(crate) fn done(self, handle: Handle) -> Result<(), Fault> {
+        let mut slots = self.registry.lock();
+        if self.registry.closing.load(Ordering::Relaxed) {
+            return Err(Fault::new(FaultKind::ShuttingDown, "the engine is shutting down"));
+        }
+        slots.insert(self.id.clone(), Slot::Live(handle));
+        Ok(())
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        let mut slots = self.registry.lock();
+        if matches!(slots.get(&self.id), Some(Slot::Opening(serial, _)) if *serial == self.serial) {
+            slots.remove(&self.id);
+        }
+    }
+}
+
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Slot>> {
+        // Every change below is one call of the map.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The session, or the right to open it. One that is just being opened is waited for, and so is one that is just
+    /// ending, because it still holds the lease.
+    pub(crate) async fn claim(self: &Arc<Self>, id: &SessionId) -> Found {
+        loop {
+            let wait = {
+                let mut slots = self.lock();
+                match slots.get(id) {
+                    None => {
+                        let serial = self.serials.fetch_add(1, Ordering::Relaxed);
+                        let (decided, signal) = watch::channel(());
+                        slots.insert(id.clone(), Slot::Opening(serial, signal));
+                        let registry = self.clone();
+                        return Found::Free(Opening { registry, id: id.clone(), serial, _decided: decided });
+                    }
+                    Some(Slot::Live(handle)) if !handle.mail.is_closed() => return Found::Live(handle.clone()),
+                    Some(Slot::Live(handle)) => handle.gone.clone(),
+                    Some(Slot::Opening(_, signal)) => signal.clone(),
+                }
+            };
+            closed(wait).await;
+        }
+    }
+
+    /// The live session of this id, waited for as by [`Registry::claim`].
+    pub(crate) async fn find(self: &Arc<Self>, id: &SessionId) -> Option<Handle> {
+        match self.claim(id).await {
+            Found::Live(handle) => Some(handle),
+            Found::Free(_) => None,
+        }
+    }
+
+    /// The session as it is, without waiting for anything.
+    pub(crate) fn get(&self, id: &SessionId) -> Option<Handle> {
+        match self.lock().get(id) {
+            Some(Slot::Live(handle)) => Some(handle.clone()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn contains(&self, id: &SessionId) -> bool {
+        self.lock().contains_key(id)
+    }
+
+    /// Takes out this session and no later one of the same id.
+    pub(crate) fn forget(&self, id: &SessionId, serial: u64) {
+        let mut slots = self.lock();
+        if slots.get(id).is_some_and(|slot| slot.serial() == serial) {
+            slots.remove(id);
+        }
+    }
+
+    /// While this runs, nobody finds or makes a session.
+    pub(crate) fn alone<T>(&self, step: impl FnOnce() -> T) -> T {
+        let _slots = self.lock();
+        step()
+    }
+
+    pub(crate) fn live(&self) -> Vec<Handle> {
+        let slots = self.lock();
+        slots
+            .values()
+            .filter_map(|slot| match slot {
+                Slot::Live(handle) => Some(handle.clone()),
+                Slot::Opening(..) => None,
+            })
+            .collect()
+    }
+
+    /// Nothing is opened from now on; ready when it is decided what comes of what was being opened.
+    pub(crate) async fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+        let under_way: Vec<_> = {
+            let slots = self.lock();
+            slots
+                .values()
+                .filter_map(|slot| match slot {
+                    Slot::Opening(_, signal) => Some(signal.clone()),
+                    Slot::Live(_) => None,
+                })
+                .collect()
+        };
+        for signal in under_way {
+            closed(signal).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(opening: &Opening) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
+        let (mail, mailbox) = mpsc::channel(1);
+        let (alive, gone) = watch::channel(());
+        let handle = Handle {
+            id: opening.id.clone(),
+            serial: opening.serial,
+            workspace: PathBuf::new(),
+            gate: Gate::Ladder,
+            family: Family::Canonical,
+            mail,
+            is_child: false,
+            gone,
+        };
+        (handle, alive, mailbox)
+    }
+
+    async fn opened(registry: &Arc<Registry>, id: &SessionId) -> (Handle, watch::Sender<()>, mpsc::Receiver<Mail>) {
+        let Found::Free(opening) = registry.claim(id).await else { panic!("nobody has it") };
+        let made = live(&opening);
+        opening.done(made.0.clone()).unwrap();
+        made
+    }
+
+    #[tokio::test]
+    async fn a_later_session_of_the_same_id_is_not_forgotten_with_the_earlier_one() {
+        let registry = Arc::new(Registry::default());
+        let id = SessionId::from("x");
+        let (first, alive, _) = opened(&registry, &id).await;
+        registry.forget(&id, first.serial);
+        drop(alive);
+        let (second, _alive, _mailbox) = opened(&registry, &id).await;
+        registry.forget(&id, first.serial);
+        assert_eq!(registry.get(&id).map(|handle| handle.serial), Some(second.serial));
+        registry.forget(&id, second.serial);
+        assert!(!registry.contains(&id));
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_it_is_opened_gets_what_the_first_made() {
+        let registry = Arc::new(Registry::default());
+        let id = SessionId::from("x");
+        let Found::Free(opening) = registry.claim(&id).await else { panic!("nobody has it") };
+        let second = tokio::spawn({
+            let (registry, id) = (registry.clone(), id.clone());
+            async move { registry.find(&id).await }
+        });
+        tokio::task::yield_now().await;
+        let (handle, _alive, _mailbox) = live(&opening);
+        opening.done(handle.clone()).unwrap();
+        assert_eq!(second.await.unwrap().map(|found| found.serial), Some(handle.serial));
+    }
+}

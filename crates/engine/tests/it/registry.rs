@@ -1,0 +1,396 @@
+//! One id, one session: opened twice at once, taken away by somebody else, broken in the middle.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use store::MemoryStore;
+use testkit::Stage;
+use testkit::faulty::FaultyStore;
+use vocab::*;
+
+use crate::support::*;
+
+/// A store whose every answer takes a while, as one on a disk does, and that misbehaves when it is told to.
+struct Lazy {
+    inner: Arc<dyn Store>,
+    yields: AtomicUsize,
+    panics: AtomicBool,
+    /// Pages come back without what is in them.
+    empty: AtomicBool,
+    reads: AtomicUsize,
+    /// Each lease comes with a notice.
+    repaired: AtomicBool,
+    /// How long each answer takes besides.
+    wait_ms: AtomicU64,
+    /// The next append fails.
+    fails: AtomicBool,
+    /// That were given and not given back.
+    leases: AtomicUsize,
+}
+
+impl Lazy {
+    fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            yields: AtomicUsize::new(3),
+            panics: AtomicBool::default(),
+            empty: AtomicBool::default(),
+            reads: AtomicUsize::default(),
+            repaired: AtomicBool::default(),
+            wait_ms: AtomicU64::default(),
+            fails: AtomicBool::default(),
+            leases: AtomicUsize::default(),
+        })
+    }
+
+    fn late<T: Send + 'static>(&self, answer: Later<'static, T>) -> Later<'static, T> {
+        let yields = self.yields.load(Ordering::Relaxed);
+        let wait = std::time::Duration::from_millis(self.wait_ms.load(Ordering::Relaxed));
+        Box::pin(async move {
+            tokio::time::sleep(wait).await;
+            for _ in 0..yields {
+                tokio::task::yield_now().await;
+            }
+            let answer = answer.await;
+            for _ in 0..yields {
+                tokio::task::yield_now().await;
+            }
+            answer
+        })
+    }
+}
+
+impl Store for Lazy {
+    fn probe(&self) -> Result<(), Fault> {
+        self.inner.probe()
+    }
+    fn create(&self, new: NewSession) -> Lease {
+        self.leases.fetch_add(1, Ordering::Relaxed);
+        self.inner.create(new)
+    }
+    fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
+        let recovered = self.repaired.load(Ordering::Relaxed).then(|| "it was cut".to_owned());
+        let acquired = self.inner.acquire(session);
+        self.leases.fetch_add(1, Ordering::Relaxed);
+        self.late(Box::pin(async move { Ok(Acquired { recovered, ..acquired.await? }) }))
+    }
+    fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
+        self.leases.fetch_sub(1, Ordering::Relaxed);
+        self.late(self.inner.release(lease))
+    }
+    fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
+        assert!(!self.panics.swap(false, Ordering::Relaxed), "a scripted panic of the session");
+        if self.fails.swap(false, Ordering::Relaxed) {
+            return self.late(Box::pin(async { Err(Fault::new(FaultKind::Store, "as the test asked")) }));
+        }
+        self.late(self.inner.append(lease, entries, synced))
+    }
+    fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        if self.empty.load(Ordering::Relaxed) {
+            return self.late(Box::pin(async { Ok(Page::default()) }));
+        }
+        self.late(self.inner.read(session, after, limit))
+    }
+    fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
+        self.late(self.inner.summary(session))
+    }
+    fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
+        self.late(self.inner.list(query))
+    }
+    fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
+        self.late(self.inner.count(query))
+    }
+    fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
+        self.late(self.inner.delete(session))
+    }
+    fn place(&self) -> PathBuf {
+        self.inner.place()
+    }
+}
+
+fn on(store: &Arc<Lazy>, player: &Arc<Player>) -> Stage {
+    let store = store.clone();
+    stage_with(player, |options| options.store = store)
+}
+
+fn named(id: &str) -> Open {
+    Open::new(Which::Named(id.into()))
+}
+
+/// One turn of a closed session `x`, as another process would have left it.
+async fn past(store: &Arc<Lazy>) {
+    let stage = on(store, &Player::new([say("before")]));
+    let mut actor = stage.actor();
+    actor.open(named("x")).await.unwrap();
+    actor.prompt("first").await;
+    actor.turn_end().await;
+    stage.engine.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_open_one_new_id_at_once_are_on_one_session() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    let stage = on(&store, &Player::new([say("one"), say("two")]));
+    let (mut left, mut right) = (stage.actor(), stage.actor());
+    let (one, two) = tokio::join!(left.open(named("x")), right.open(named("x")));
+    assert_ne!(one.unwrap().resumed, two.unwrap().resumed, "one made it, the other joined");
+    left.prompt("from the left").await;
+    right.turn_end().await;
+    right.forget();
+    let tag = right.prompt("from the right").await;
+    right.reply(tag).await.unwrap();
+    right.turn_end().await;
+    assert_eq!(log_of(&stage, "x").await.matches("user (Prompt)").count(), 2, "both are in one log");
+    assert_eq!(stage.engine.live().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_who_open_one_saved_session_at_once_are_on_one_session() {
+    for which in [Which::Named("x".into()), Which::Id("x".into()), Which::Latest] {
+        let store = Lazy::new(Arc::new(MemoryStore::new()));
+        past(&store).await;
+        let stage = on(&store, &Player::new([say("one")]));
+        let (mut left, mut right) = (stage.actor(), stage.actor());
+        let workspace = store.summary(&"x".into()).await.unwrap().unwrap().workspace;
+        let open = Open { workspace: Some(workspace), ..Open::new(which.clone()) };
+        let (one, two) = tokio::join!(left.open(open.clone()), right.open(open));
+        assert!(one.unwrap().resumed && two.unwrap().resumed, "{which:?}");
+        left.prompt("again").await;
+        right.turn_end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opening_that_fails_leaves_the_next_one_to_try() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([]));
+    let (mut left, mut right) = (stage.actor(), stage.actor());
+    let unknown = Open { model: Some("nobody".into()), ..named("x") };
+    let (one, two) = tokio::join!(left.open(unknown), right.open(named("x")));
+    assert_eq!(one.unwrap_err().kind, FaultKind::UnknownModel);
+    assert!(two.unwrap().resumed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_waits_for_what_is_being_opened() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([]));
+    let mut actor = stage.actor();
+    let (opened, ()) = tokio::join!(actor.open(named("x")), async {
+        tokio::task::yield_now().await;
+        stage.engine.shutdown().await;
+    });
+    assert_eq!(opened.unwrap_err().kind, FaultKind::ShuttingDown);
+    let other = store.inner.acquire(&"x".into()).await;
+    assert!(other.is_ok(), "the lease was given back: {other:?}");
+}
+
+/// The session's lease goes to somebody else, as when a lock on a network file system is lost.
+async fn stolen(faulty: &FaultyStore, inner: &Arc<MemoryStore>) -> Lease {
+    faulty.owner_died().await;
+    inner.acquire(&"x".into()).await.unwrap().lease
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_lease_is_gone_ends_and_the_next_opening_takes_it_anew() {
+    let inner = Arc::new(MemoryStore::new());
+    let faulty = Arc::new(FaultyStore::new(inner.clone()));
+    let player = Player::new([say("one"), held("two"), say("three")]);
+    let store = faulty.clone();
+    let stage = stage_with(&player, |options| options.store = store);
+    let mut actor = stage.actor();
+    let mut other = stage.actor();
+    actor.open(named("x")).await.unwrap();
+    other.open(Open { after: Some(0), ..named("x") }).await.unwrap();
+    actor.prompt("first").await;
+    actor.turn_end().await;
+    actor.forget();
+
+    let thief = stolen(&faulty, &inner).await;
+    let prompt = actor.prompt("second").await;
+    let waiting = actor.deliver("third", Delivery::Enqueue).await;
+    assert_eq!(actor.reply(prompt).await.unwrap_err().kind, FaultKind::SessionBusy);
+    for peer in [&mut actor, &mut other] {
+        peer.until(|event| matches!(event, Event::Gone { fault } if fault.kind == FaultKind::SessionBusy)).await;
+    }
+    assert!(actor.reply(waiting).await.is_err(), "nothing is taken any more");
+    actor.settle().await;
+    let gone = actor.told.iter().filter(|told| matches!(told.event, Event::Gone { .. })).count();
+    assert_eq!((gone, stage.engine.live().len()), (1, 0), "told once, and forgotten");
+    let calls = player.calls_made();
+
+    let busy = actor.open(named("x")).await.unwrap_err();
+    assert_eq!(busy.kind, FaultKind::SessionBusy);
+    let late = actor.prompt("nobody is there").await;
+    assert!(actor.reply(late).await.is_err());
+    assert_eq!(player.calls_made(), calls, "a session that is not ours asks no model");
+
+    inner.release(thief).await.unwrap();
+    actor.open(named("x")).await.unwrap();
+    actor.forget();
+    actor.prompt("third").await;
+    assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+    let log = log_of(&stage, "x").await;
+    assert!(log.contains("first") && !log.contains("second") && log.contains("third"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_breaks_tells_everybody_and_can_be_opened_again() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    let stage = on(&store, &Player::new([say("one"), held("two"), say("three")]));
+    let (mut left, mut right) = (stage.actor(), stage.actor());
+    left.open(named("x")).await.unwrap();
+    right.open(named("x")).await.unwrap();
+    left.prompt("first").await;
+    left.turn_end().await;
+    right.turn_end().await;
+    left.prompt("second").await;
+    left.until(|event| matches!(event, Event::Text { delta, .. } if delta == "two")).await;
+    left.forget();
+    right.forget();
+
+    store.panics.store(true, Ordering::Relaxed);
+    let title = right.send(Verb::Set(Change::Title("it breaks".into()))).await;
+    assert_eq!(right.reply(title).await.unwrap_err().kind, FaultKind::Internal, "whoever asked has an answer");
+    for peer in [&mut left, &mut right] {
+        peer.until(|event| matches!(event, Event::Gone { .. })).await;
+        peer.settle().await;
+        let told = |wanted: fn(&Event) -> bool| peer.told.iter().filter(|told| wanted(&told.event)).count();
+        assert_eq!(told(|event| matches!(event, Event::TurnLost(_))), 1, "its turn has one end");
+        assert_eq!(told(|event| matches!(event, Event::Gone { .. })), 1);
+    }
+    assert_eq!(stage.engine.live().len(), 0);
+
+    left.open(named("x")).await.unwrap();
+    left.forget();
+    left.prompt("third").await;
+    assert_eq!(left.turn_end().await.stop, Stop::Error, "what the log has of the lost turn is closed");
+    left.until(|event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::TurnEnded(end) if end.stop == Stop::EndTurn)))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repair_is_logged_and_told_whoever_speaks_first() {
+    for first in ["read", "prompt", "after"] {
+        let store = Lazy::new(Arc::new(MemoryStore::new()));
+        past(&store).await;
+        store.repaired.store(true, Ordering::Relaxed);
+        let stage = on(&store, &Player::new([]));
+        let mut actor = stage.actor();
+        let after = (first == "after").then_some(0);
+        let opened = actor.open(Open { after, ..named("x") }).await.unwrap();
+        match first {
+            "read" => {
+                let tag = actor.send(Verb::Read { after: 0 }).await;
+                actor.reply(tag).await.unwrap();
+            }
+            "prompt" => _ = actor.prompt("on").await,
+            _ => {}
+        }
+        let notice = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::Recovered { text } if &**text == "it was cut"));
+        let Event::Logged(entry) = actor.until(notice).await else { panic!("a notice") };
+        assert_eq!(entry.seq, opened.state.last_seq + 1, "{first}: it comes first");
+        actor.settle().await;
+        assert_eq!(log_of(&stage, "x").await.matches("recovered: it was cut").count(), 1, "{first}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_past_that_cannot_be_read_ends_the_replay_instead_of_reading_for_ever() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([]));
+    let mut actor = stage.actor();
+    store.empty.store(true, Ordering::Relaxed);
+    store.reads.store(0, Ordering::Relaxed);
+    actor.open(Open { after: Some(0), ..named("x") }).await.unwrap();
+    actor.until(|event| matches!(event, Event::Gone { fault } if fault.kind == FaultKind::Store)).await;
+    actor.settle().await;
+    assert!(store.reads.load(Ordering::Relaxed) < 5, "the same page is not asked for again and again");
+}
+
+fn to(id: &str) -> Target {
+    Target::Session(id.into())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_of_one_session_does_not_wait_for_the_opening_of_another() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([held("on and on"), say("after")]));
+    let mut actor = stage.actor();
+    actor.open(named("a")).await.unwrap();
+    actor.prompt("go").await;
+    actor.until(|event| matches!(event, Event::Text { .. })).await;
+    // From here on the disk takes its time.
+    store.wait_ms.store(5_000, Ordering::Relaxed);
+    for slow in [Verb::Open(named("x")), Verb::Fork { at: None }] {
+        let since = tokio::time::Instant::now();
+        let target = if matches!(slow, Verb::Fork { .. }) { to("x") } else { Target::Current };
+        let slow = actor.send_to(target, slow).await;
+        let prompt = actor.send_to(to("x"), Verb::Inspect).await;
+        let interrupt = actor.send_to(to("a"), Verb::Interrupt { turn: None }).await;
+        actor.until(|event| matches!(event, Event::Reply { tag, .. } if *tag == interrupt)).await;
+        assert!(since.elapsed().as_millis() < 100, "it took {:?}", since.elapsed());
+        assert!(!actor.told.iter().any(|told| matches!(&told.event, Event::Reply { tag, .. } if *tag == slow)));
+        actor.reply(slow).await.unwrap();
+        actor.reply(prompt).await.unwrap();
+        actor.forget();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_a_session_that_is_being_opened_comes_behind_the_opening() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([say("one"), say("two")]));
+    let mut actor = stage.actor();
+    store.wait_ms.store(1_000, Ordering::Relaxed);
+    let opened = actor.send(Verb::Open(named("x"))).await;
+    let prompt = |text: &str| Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Enqueue };
+    let first = actor.send_to(to("x"), prompt("to it by its name")).await;
+    let second = actor.send(prompt("to where I am")).await;
+    let left = actor.send(Verb::Leave).await;
+    drop(actor.peer);
+    let _ = (opened, first, second, left);
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let log = log_of(&stage, "x").await;
+    let (first, second) = (log.find("to it by its name").unwrap(), log.find("to where I am").unwrap());
+    assert!(first < second, "{log}");
+    assert_eq!(stage.engine.live().len(), 0, "whoever left is not on it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn moving_to_a_session_that_ends_meanwhile_does_not_block_the_peer() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    past(&store).await;
+    let stage = on(&store, &Player::new([]));
+    let mut actor = stage.actor();
+    actor.open(named("here")).await.unwrap();
+    store.panics.store(true, Ordering::Relaxed);
+    store.repaired.store(true, Ordering::Relaxed);
+    // It breaks on the notice that it wants to log when somebody comes.
+    let slash = actor.send(Verb::Slash { name: "resume".into(), args: "x".into() }).await;
+    let _ = actor.reply(slash).await.unwrap();
+    let help = actor.send(Verb::Slash { name: "version".into(), args: String::new() }).await;
+    actor.reply(help).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_that_cannot_be_written_gives_its_lease_back() {
+    let store = Lazy::new(Arc::new(MemoryStore::new()));
+    let stage = on(&store, &Player::new([say("one")]));
+    let mut actor = stage.actor();
+    actor.open(named("x")).await.unwrap();
+    actor.prompt("first").await;
+    actor.turn_end().await;
+    let before = store.leases.load(Ordering::Relaxed);
+    store.fails.store(true, Ordering::Relaxed);
+    let fork = actor.send(Verb::Fork { at: None }).await;
+    assert_eq!(actor.reply(fork).await.unwrap_err().kind, FaultKind::Store);
+    assert_eq!(store.leases.load(Ordering::Relaxed), before);
+}
