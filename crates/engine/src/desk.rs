@@ -295,6 +295,8 @@ impl Desk {
         if let Some(handle) = self.on.remove(session) {
             let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
         }
+        // It may end before it has answered.
+        self.outbox.expect_nothing();
         if self.current.as_ref() == Some(session) {
             self.current = None;
         }

@@ -128,6 +128,11 @@ impl Outbox {
         Poll::Pending
     }
 
+    /// Whoever owed a long answer may be gone: the next one does not wait for it.
+    pub(crate) fn expect_nothing(&self) {
+        self.lock().forget_expected();
+    }
+
     /// Moves what is there to `into`; waits when nothing is. `false`: nothing will come any more.
     pub(crate) fn poll_drain(&self, context: &mut Context<'_>, into: &mut Vec<Told>) -> Poll<bool> {
         let mut inner = self.lock();
@@ -188,9 +193,13 @@ impl Inner {
             _ => false,
         };
         if is_settled {
-            self.expected = None;
-            self.waiting_for_room.drain(..).for_each(Waker::wake);
+            self.forget_expected();
         }
+    }
+
+    fn forget_expected(&mut self) {
+        self.expected = None;
+        self.waiting_for_room.drain(..).for_each(Waker::wake);
     }
 
     /// Each list of what waits is whole: to a reader that lags the older one says nothing.
