@@ -140,7 +140,7 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     let mut talk = Talk::with(json!({}));
     talk.begin("t1").prompt("y").reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
     talk.log.clear();
-    talk.tell("c1", Event::TurnLost(crate::talk::ended("t1", Stop::Error)));
+    talk.tell("c1", Event::TurnLost(ended("t1", Stop::Error)));
     // What the client was told is lost does not run when the session is found again.
     talk.logged(Body::TurnStarted { turn: "t2".into() });
     talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Consumed });
