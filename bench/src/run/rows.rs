@@ -24,6 +24,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { name: "echo", measure: rounds::echo },
     Row { name: "long", measure: rounds::long },
     Row { name: "turns", measure: stream::turns },
+    Row { name: "growth", measure: stream::growth },
     Row { name: "resume", measure: start::resume },
     Row { name: "many", measure: start::many },
     Row { name: "formats", measure: formats::formats },

@@ -16,6 +16,7 @@ use vocab::{Command, Event, Fault, FaultKind, Later, Reply, SessionId, Tag, Targ
 
 use crate::Shared;
 use crate::commands::{self, Scope};
+use crate::intake::Intake;
 use crate::outbox::Outbox;
 use crate::registry::Handle;
 use crate::session::Mail;
@@ -81,9 +82,10 @@ impl Desk {
     }
 
     /// Runs until the peer lets go of its end.
-    pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    pub(crate) async fn run(mut self, commands: mpsc::Receiver<Command>) {
+        let mut intake = Intake::new(commands, self.outbox.clone());
         loop {
-            match self.step(&mut commands).await {
+            match self.step(&mut intake).await {
                 Step::Command(command) if self.must_wait(&command) => self.waiting.push_back(command),
                 Step::Command(command) => self.handle(command).await,
                 Step::Done(done) => {
@@ -104,7 +106,7 @@ impl Desk {
     }
 
     /// What comes next. It is over when nothing is left to do and no command will come.
-    async fn step(&mut self, commands: &mut mpsc::Receiver<Command>) -> Step {
+    async fn step(&mut self, intake: &mut Intake) -> Step {
         poll_fn(|context| {
             if let Some(change) = &mut self.change
                 && let Poll::Ready(done) = change.done.as_mut().poll(context)
@@ -115,7 +117,7 @@ impl Desk {
             if self.waiting.len() >= WAITING_MAX {
                 return Poll::Pending;
             }
-            match commands.poll_recv(context) {
+            match intake.poll_next(context) {
                 Poll::Ready(Some(command)) => Poll::Ready(Step::Command(command)),
                 Poll::Ready(None) if self.change.is_none() => Poll::Ready(Step::Over),
                 _ => Poll::Pending,
@@ -297,6 +299,8 @@ impl Desk {
         if let Some(handle) = self.on.remove(session) {
             let _ = handle.mail.send(Mail::Leave { peer: self.outbox.peer }).await;
         }
+        // It may end before it has answered.
+        self.outbox.expect_nothing();
         if self.current.as_ref() == Some(session) {
             self.current = None;
         }

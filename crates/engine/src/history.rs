@@ -38,6 +38,8 @@ pub(crate) struct Mark {
 pub(crate) struct History {
     pub(crate) chat: Box<dyn Chat>,
     marks: Vec<Mark>,
+    /// Tool results among them; counted as they come, because every state tells the number.
+    results: u64,
     /// Tokens of the last model call, as the provider counted.
     reported: u64,
     /// Encoded size at that moment.
@@ -57,6 +59,7 @@ impl History {
         Self {
             chat,
             marks: Vec::new(),
+            results: 0,
             reported: 0,
             reported_bytes: 0,
             open_calls: 0,
@@ -71,11 +74,11 @@ impl History {
     }
     /// User and assistant messages the model sees.
     pub(crate) fn messages(&self) -> u64 {
-        self.marks.iter().filter(|mark| mark.kind != MarkKind::Result).count() as u64
+        self.marks.len() as u64 - self.results
     }
     /// Tool results the model sees.
     pub(crate) fn results(&self) -> u64 {
-        self.marks.len() as u64 - self.messages()
+        self.results
     }
     pub(crate) fn bytes(&self) -> usize {
         self.chat.bytes()
@@ -128,6 +131,7 @@ impl History {
     fn encode(&mut self, seq: u64, kind: MarkKind, message: &Message) {
         let before = self.chat.bytes();
         self.chat.push(message);
+        self.results += u64::from(kind == MarkKind::Result);
         self.marks.push(Mark { seq, kind, bytes: self.chat.bytes() - before });
     }
 
@@ -177,6 +181,7 @@ impl History {
     pub(crate) fn replace<'a>(&mut self, compaction: Option<&Compaction>, messages: impl Iterator<Item = &'a Said>) {
         self.chat.clear();
         self.marks.clear();
+        self.results = 0;
         self.reported = 0;
         self.reported_bytes = 0;
         self.open_calls = 0;

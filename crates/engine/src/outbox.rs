@@ -1,21 +1,23 @@
-//! The queue between a session and one peer. Bounded by bytes: while it is full, the session stops pulling from the
-//! model, so a reader that stops costs no memory. What a peer must learn (results, ends, replies) is always admitted;
-//! only the flow that feeds the flood is held.
+//! The queue between a session and one peer. Bounded by bytes: while it is full, the session stops pulling from the model
+//! and the peer's next commands wait ([`crate::intake`]), so a reader that stops costs no memory. What a peer must learn
+//! (results, ends, replies) is always admitted; the flow that feeds the flood is held, what is only shown is left out.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use vocab::{Event, Fault, FaultKind, PeerId, Told};
+use vocab::{Event, Fault, FaultKind, Notice, PeerId, SessionId, Tag, Told};
 
-/// Unsent bytes at which a session stops feeding this peer.
+use crate::cost::{self, EVENT_BYTES};
+
+/// Unsent bytes at which a session stops feeding this peer, and from which on its commands wait.
 pub const OUTBOX_BYTES_MAX: usize = 256 * 1024;
 /// From this many unsent events on, neighbouring deltas are merged instead of queued one by one.
 const MERGE_FROM: usize = 512;
 /// A merged delta stops growing here, so that no single frame becomes huge.
 const MERGED_BYTES_MAX: usize = 64 * 1024;
-/// What an event costs besides its text.
-const EVENT_BYTES: usize = 96;
+/// Unsent bytes from which on a peer is not shown what companions have to show; it is told how much that was.
+const SHOWN_BYTES_MAX: usize = 1024 * 1024;
 
 /// What happens when a peer does not read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +44,10 @@ struct Inner {
     closed: bool,
     reader: Option<Waker>,
     waiting_for_room: Vec<Waker>,
+    /// The command whose long answer is on its way.
+    expected: Option<Tag>,
+    /// How much was not shown, and of which session the last of it was.
+    unshown: Option<(SessionId, u64)>,
 }
 
 impl Outbox {
@@ -59,7 +65,16 @@ impl Outbox {
         if inner.closed {
             return;
         }
-        let cost = cost(&told.event);
+        if inner.bytes >= SHOWN_BYTES_MAX && is_only_shown(&told.event) {
+            let before = inner.unshown.take().map_or(0, |(_, count)| count);
+            inner.unshown = Some((told.session, before + 1));
+            return;
+        }
+        inner.settle(&told.event);
+        if matches!(told.event, Event::Queue(_)) && inner.bytes >= OUTBOX_BYTES_MAX {
+            inner.replace_queue(&told.session);
+        }
+        let cost = cost::event(&told.event);
         // One event alone, however large, says nothing about how fast the peer reads.
         if self.slow == Slow::Drop && !inner.queue.is_empty() && inner.bytes + cost > DROP_BYTES_MAX {
             let fault =
@@ -96,10 +111,26 @@ impl Outbox {
         if inner.closed || inner.bytes < OUTBOX_BYTES_MAX {
             return Poll::Ready(());
         }
-        if !inner.waiting_for_room.iter().any(|waker| waker.will_wake(context.waker())) {
-            inner.waiting_for_room.push(context.waker().clone());
-        }
+        inner.wait_for_room(context);
         Poll::Pending
+    }
+
+    /// Ready when a command of this peer may be carried out: there is room for what it leads to. One with a long answer also
+    /// waits until the answer of the last such one is here, and is the one that is waited for from then on.
+    pub(crate) fn poll_turn(&self, context: &mut Context<'_>, costly: Option<Tag>) -> Poll<()> {
+        let mut inner = self.lock();
+        let is_free = inner.bytes < OUTBOX_BYTES_MAX && (costly.is_none() || inner.expected.is_none());
+        if inner.closed || is_free {
+            inner.expected = costly.or(inner.expected);
+            return Poll::Ready(());
+        }
+        inner.wait_for_room(context);
+        Poll::Pending
+    }
+
+    /// Whoever owed a long answer may be gone: the next one does not wait for it.
+    pub(crate) fn expect_nothing(&self) {
+        self.lock().forget_expected();
     }
 
     /// Moves what is there to `into`; waits when nothing is. `false`: nothing will come any more.
@@ -114,6 +145,11 @@ impl Outbox {
         }
         into.extend(inner.queue.drain(..));
         inner.bytes = 0;
+        if let Some((session, count)) = inner.unshown.take() {
+            let text = format!("{count} of what was to be shown was left out: nobody read").into();
+            let event = Event::Trouble { source: "tillerman".into(), during: "notices".into(), text };
+            into.push(Told { session, event });
+        }
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
         Poll::Ready(true)
     }
@@ -134,6 +170,7 @@ impl Outbox {
         inner.closed = true;
         inner.queue.clear();
         inner.bytes = 0;
+        inner.unshown = None;
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
         if let Some(reader) = inner.reader.take() {
             reader.wake();
@@ -142,6 +179,39 @@ impl Outbox {
 }
 
 impl Inner {
+    fn wait_for_room(&mut self, context: &Context<'_>) {
+        if !self.waiting_for_room.iter().any(|waker| waker.will_wake(context.waker())) {
+            self.waiting_for_room.push(context.waker().clone());
+        }
+    }
+
+    /// The long answer is here, or will never come.
+    fn settle(&mut self, event: &Event) {
+        let is_settled = match event {
+            Event::Reply { tag, .. } => self.expected == Some(*tag),
+            Event::Gone { .. } => self.expected.is_some(),
+            _ => false,
+        };
+        if is_settled {
+            self.forget_expected();
+        }
+    }
+
+    fn forget_expected(&mut self) {
+        self.expected = None;
+        self.waiting_for_room.drain(..).for_each(Waker::wake);
+    }
+
+    /// Each list of what waits is whole: to a reader that lags the older one says nothing.
+    fn replace_queue(&mut self, session: &SessionId) {
+        let is_old = |told: &Told| told.session == *session && matches!(told.event, Event::Queue(_));
+        if let Some(at) = self.queue.iter().rposition(is_old)
+            && let Some(old) = self.queue.remove(at)
+        {
+            self.bytes = self.bytes.saturating_sub(cost::event(&old.event));
+        }
+    }
+
     /// Joins a delta to the unsent one before it when the reader lags; gives back what could not be joined.
     fn merge(&mut self, told: Told) -> Option<Told> {
         if self.queue.len() < MERGE_FROM {
@@ -161,46 +231,14 @@ impl Inner {
     }
 }
 
-fn cost(event: &Event) -> usize {
-    let text = match event {
-        Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. } => delta.len(),
-        Event::CallProgress { parts, .. } => parts_bytes(parts),
-        Event::ShellProgress { text, .. } => text.len(),
-        Event::Logged(entry) => match &entry.body {
-            vocab::Body::CallEnded { result, .. } => parts_bytes(&result.parts),
-            vocab::Body::User { parts, .. } => parts_bytes(parts),
-            vocab::Body::Assistant { message, .. } => message.blocks.iter().map(block_bytes).sum(),
-            vocab::Body::Shell(shell) => shell.output.len(),
-            _ => 0,
-        },
-        Event::Errand(errand) => match &errand.kind {
-            vocab::ErrandKind::WriteText { content, .. } => content.len(),
-            vocab::ErrandKind::Run { command, .. } => command.len(),
-            vocab::ErrandKind::ReadText { .. } => 0,
-        },
-        Event::Consult(consult) => match &consult.kind {
-            vocab::ConsultKind::Turn { parts } | vocab::ConsultKind::Result { parts, .. } => parts_bytes(parts),
-            vocab::ConsultKind::Call { input, .. } => input.as_str().len(),
-            vocab::ConsultKind::Command { args, .. } => args.len(),
-        },
-        _ => 0,
-    };
-    EVENT_BYTES + text
-}
-
-fn parts_bytes(parts: &[vocab::Part]) -> usize {
-    parts
-        .iter()
-        .map(|part| match part {
-            vocab::Part::Text(text) => text.len(),
-            vocab::Part::Image(image) => image.base64.len(),
-        })
-        .sum()
-}
-
-fn block_bytes(block: &vocab::Block) -> usize {
-    match block {
-        vocab::Block::Text(text) | vocab::Block::Thinking { text, .. } | vocab::Block::Redacted(text) => text.len(),
-        vocab::Block::Call(call) => call.input.json().as_str().len(),
+/// Nothing depends on it.
+fn is_only_shown(event: &Event) -> bool {
+    match event {
+        Event::Notice(notice) => !matches!(notice, Notice::Exit),
+        Event::Trouble { .. } => true,
+        _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

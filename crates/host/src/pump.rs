@@ -16,9 +16,10 @@ use crate::frame_log::FrameLog;
 
 /// Unwritten bytes at which no more events are fetched.
 const UNSENT_BYTES_HIGH: usize = 128 * 1024;
-/// Unwritten bytes at which no more input is read: a peer that sends without ever reading waits. More than what one batch of
-/// events makes, so that an abort is heard whatever is just being said.
-const UNSENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Unwritten bytes that the input itself led to, without the engine (refusals of lines), at which no more of it is read: a
+/// peer that sends without ever reading waits. What events make does not count, however much it is: an abort is heard
+/// whatever is just being said.
+const REFUSED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes read at once.
 const READ_BYTES: usize = 16 * 1024;
 /// After the grace period and an interrupt, the conversation may take this long to settle.
@@ -57,6 +58,8 @@ struct Pump<D> {
     out: Out,
     unsent: Vec<u8>,
     sent: usize,
+    /// Bytes since nothing was unwritten that lines were answered with at once.
+    refused: usize,
     /// Nobody writes to us any more.
     eof: bool,
     /// Nobody reads what we write.
@@ -86,6 +89,7 @@ pub async fn pump<D: Dialect>(
         out: Out::new(),
         unsent: Vec::new(),
         sent: 0,
+        refused: 0,
         eof: false,
         deaf: false,
         ended: false,
@@ -102,7 +106,7 @@ pub async fn pump<D: Dialect>(
             break;
         }
         let backlog = pump.unsent_len();
-        let may_read = !pump.eof && !pump.ended && pump.dialect.listening() && backlog < UNSENT_BYTES_MAX;
+        let may_read = !pump.eof && !pump.ended && pump.dialect.listening() && pump.refused < REFUSED_BYTES_MAX;
         tokio::select! {
             biased;
             read = reader.read(&mut input), if may_read => match read {
@@ -150,7 +154,9 @@ impl<D: Dialect> Pump<D> {
         if let (Some(log), Line::Whole(bytes)) = (&mut self.frame_log, line) {
             log.inbound(bytes);
         }
+        let before = self.out.frames.as_bytes().len();
         self.dialect.hear(line, &mut self.out);
+        self.refused += self.out.frames.as_bytes().len() - before;
     }
 
     fn part(&mut self, why: Parting) {
@@ -209,12 +215,14 @@ impl<D: Dialect> Pump<D> {
             self.unsent.clear();
             self.unsent.shrink_to(UNSENT_BYTES_HIGH);
             self.sent = 0;
+            self.refused = 0;
         }
     }
 
     fn gone_deaf(&mut self) {
         self.unsent = Vec::new();
         self.sent = 0;
+        self.refused = 0;
         if !std::mem::replace(&mut self.deaf, true) && !self.ended {
             self.part(Parting::Deaf);
             self.alone();

@@ -1,6 +1,10 @@
-//! A growing row of encoded messages. What is behind a call stays where it is and is shared with that call's body.
+//! A growing row of encoded messages. What is behind a call stays where it is and is shared with that call's body; small
+//! pieces are joined as they come, so that a turn in a long conversation hands over as few of them as one in a short one.
 
 use bytes::{Bytes, BytesMut};
+
+/// A piece of this size is left as it is: what it costs to hand over does not matter beside its bytes.
+const JOINED_BYTES_MAX: usize = 64 * 1024;
 
 /// Every element starts with a comma, so that pieces only need to be put behind one another.
 #[derive(Default)]
@@ -20,9 +24,31 @@ impl Ribbon {
     pub(crate) fn pieces(&mut self) -> &[Bytes] {
         if !self.open.is_empty() {
             self.bytes += self.open.len();
-            self.pieces.push(self.open.split().freeze());
+            let new = self.open.split().freeze();
+            self.join(new);
         }
         &self.pieces
+    }
+
+    /// Joins a piece with those before it that are no longer than it is, as digits of a counter are carried. So each byte is
+    /// copied once per doubling of its piece, and below the bound each piece is longer than all behind it.
+    fn join(&mut self, new: Bytes) {
+        let mut joined = new.len();
+        let mut from = self.pieces.len();
+        while let Some(before) = from.checked_sub(1).map(|at| self.pieces[at].len())
+            && before <= joined
+            && before + joined <= JOINED_BYTES_MAX
+        {
+            joined += before;
+            from -= 1;
+        }
+        if from == self.pieces.len() {
+            return self.pieces.push(new);
+        }
+        let mut piece = BytesMut::with_capacity(joined);
+        self.pieces.drain(from..).for_each(|small| piece.extend_from_slice(&small));
+        piece.extend_from_slice(&new);
+        self.pieces.push(piece.freeze());
     }
 
     /// The same for a list in which nothing stands before the first element.
@@ -32,5 +58,57 @@ impl Ribbon {
             *first = first.slice(1..);
         }
         pieces
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Below [`JOINED_BYTES_MAX`] each piece is longer than the next; above it there is one for every half of it.
+    fn pieces_max(bytes: usize) -> usize {
+        2 * bytes / JOINED_BYTES_MAX + JOINED_BYTES_MAX.ilog2() as usize + 2
+    }
+
+    fn grow(sizes: impl Iterator<Item = usize>) -> (Ribbon, Vec<u8>, usize) {
+        let (mut ribbon, mut plain, mut copied) = (Ribbon::default(), Vec::new(), 0);
+        for (n, size) in sizes.enumerate() {
+            let element = format!(",{}", char::from(b'a' + (n % 26) as u8).to_string().repeat(size));
+            ribbon.open.extend_from_slice(element.as_bytes());
+            plain.extend_from_slice(element.as_bytes());
+            let before = ribbon.pieces.len();
+            let count = ribbon.pieces().len();
+            if count <= before {
+                copied += ribbon.pieces.last().map_or(0, Bytes::len);
+            }
+            assert!(count <= pieces_max(plain.len()), "{count} pieces of {} bytes", plain.len());
+        }
+        (ribbon, plain, copied)
+    }
+
+    #[test]
+    fn many_small_pieces_become_few_and_say_the_same() {
+        let (mut ribbon, plain, copied) = grow(std::iter::repeat_n(100, 5000));
+        assert_eq!(ribbon.pieces().concat(), plain);
+        assert_eq!(ribbon.bytes(), plain.len());
+        assert_eq!(ribbon.list().concat(), plain[1..]);
+        assert!(ribbon.pieces().len() < 30, "{}", ribbon.pieces().len());
+        assert!(copied < plain.len() * 12, "{copied} bytes copied of {}", plain.len());
+    }
+
+    #[test]
+    fn pieces_of_all_sizes_stay_in_order() {
+        let sizes = (0..3000usize).map(|n| n.wrapping_mul(2_654_435_761) % [7, 300, 9000, 200_000][n % 4]);
+        let (mut ribbon, plain, _) = grow(sizes);
+        assert_eq!(ribbon.pieces().concat(), plain);
+    }
+
+    #[test]
+    fn what_a_call_was_given_is_not_changed_by_the_next() {
+        let mut ribbon = Ribbon::default();
+        ribbon.open.extend_from_slice(b",one");
+        let first = ribbon.list();
+        ribbon.open.extend_from_slice(b",two");
+        assert_eq!((first.concat(), ribbon.list().concat()), (b"one".to_vec(), b"one,two".to_vec()));
     }
 }

@@ -11,6 +11,10 @@ use crate::sse::{Client, Heard};
 
 const WORDS: usize = 20_000;
 const TURN_REPEATS: usize = 40;
+/// Where a session counts as young and as old, and how many turns are measured there.
+const EARLY_TURN: usize = 50;
+const LATE_TURN: usize = 2000;
+const GROWTH_TURNS: usize = 40;
 const PACED: &str = "say 1000 words every 1000 us";
 const PACED_WORDS: usize = 1000;
 
@@ -144,6 +148,38 @@ pub(super) fn turns(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
         floor,
         target: Target::AtMost(1.1),
         note: String::new(),
+    }])
+}
+
+/// Whether a turn costs more the longer the session is: CPU per one-word turn around turn 2,000 over that around turn 50.
+pub(super) fn growth(bench: &Bench) -> anyhow::Result<Vec<Outcome>> {
+    let late = if bench.quick { LATE_TURN / 4 } else { LATE_TURN };
+    let (ours, floor) = bench.alternate("growth", bench.times(2), |who, place| {
+        let mut agent = Agent::start(who, place, bench.mock.addr)?;
+        let mut per_turn = |from: usize, done: &mut usize| -> anyhow::Result<f64> {
+            while *done < from {
+                agent.turn("say 1 word")?;
+                *done += 1;
+            }
+            let before = cpu_ns(agent.pid());
+            for _ in 0..GROWTH_TURNS {
+                agent.turn("say 1 word")?;
+            }
+            *done += GROWTH_TURNS;
+            Ok((cpu_ns(agent.pid()) - before) as f64 / 1e3 / GROWTH_TURNS as f64)
+        };
+        let mut done = 0;
+        let (first, last) = (per_turn(EARLY_TURN, &mut done)?, per_turn(late, &mut done)?);
+        agent.finish()?;
+        Ok([last / first, first, last])
+    })?;
+    Ok(vec![Outcome {
+        label: "CPU of a one-word turn, late in a session over early".into(),
+        unit: Unit::Times,
+        ours: ours[0],
+        floor: floor[0],
+        target: Target::AtMost(3.0),
+        note: format!("turn {EARLY_TURN}: {:.0} us, turn {late}: {:.0} us; the request grows, too", ours[1], ours[2]),
     }])
 }
 

@@ -11,6 +11,7 @@ use vocab::{
 };
 
 use super::Desk;
+use crate::outbox::Outbox;
 use crate::session::Mail;
 use crate::{Shared, history};
 
@@ -83,12 +84,28 @@ impl Desk {
     }
 
     fn later(&self, tag: Tag, answer: impl Future<Output = Result<Reply, Fault>> + Send + 'static) {
-        let outbox = self.outbox.clone();
         let session = self.current.clone().unwrap_or_else(nobody);
+        let owed = Owed { outbox: self.outbox.clone(), session, tag, result: None };
         tokio::spawn(async move {
-            let result = answer.await;
-            outbox.push(Told { session, event: Event::Reply { tag, result } });
+            let mut owed = owed;
+            owed.result = Some(answer.await);
         });
+    }
+}
+
+/// An answer that is given whatever becomes of whoever works on it.
+struct Owed {
+    outbox: Arc<Outbox>,
+    session: SessionId,
+    tag: Tag,
+    result: Option<Result<Reply, Fault>>,
+}
+
+impl Drop for Owed {
+    fn drop(&mut self) {
+        let broken = || Err(Fault::new(FaultKind::Internal, "the answer could not be made"));
+        let event = Event::Reply { tag: self.tag, result: self.result.take().unwrap_or_else(broken) };
+        self.outbox.push(Told { session: self.session.clone(), event });
     }
 }
 

@@ -14,6 +14,7 @@ mod rpc_driver;
 mod acp_flow;
 mod acp_lines;
 mod flow;
+mod greedy;
 mod intent;
 mod keys;
 mod lines;

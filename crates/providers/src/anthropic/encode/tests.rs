@@ -252,9 +252,8 @@ fn a_loop_counts_as_thought_while_one_of_its_answers_is_signed() {
 }
 
 #[test]
-fn a_message_is_encoded_once_and_its_bytes_never_move() {
+fn what_was_said_stays_what_it_was_and_lies_in_few_pieces() {
     let mut transcript = Transcript::new("m".into(), true);
-    let mut seen: Vec<(*const u8, usize)> = Vec::new();
     let mut before: Vec<u8> = Vec::new();
     for round in 0..200 {
         match round % 5 {
@@ -271,9 +270,7 @@ fn a_message_is_encoded_once_and_its_bytes_never_move() {
             continue;
         }
         let (pieces, seams) = transcript.list();
-        let now: Vec<_> = pieces.iter().map(|piece| (piece.as_ptr(), piece.len())).collect();
-        assert_eq!(now[..seen.len()], seen[..], "round {round}");
-        seen = now;
+        assert!(pieces.len() < 24, "{} pieces in round {round}", pieces.len());
         // With its breakpoints taken away a body is the start of the next.
         let plain = String::from_utf8(splice(&pieces, &seams, &BREAKPOINT).concat()).unwrap();
         assert_eq!(plain.matches("cache_control").count(), seams.len());

@@ -1,0 +1,182 @@
+//! What events and commands weigh in memory, roughly: texts, pictures and lists by their bytes, everything else by a flat
+//! price. Whoever keeps a queue of them counts with it, so that a bound in bytes holds whatever stands in the queue.
+
+use vocab::{
+    Answer, Body, Consult, ConsultKind, Entry, Errand, ErrandKind, Event, Item, Notice, Part, Reply, Saved, Snapshot,
+    State, ToolSpec, Verb,
+};
+
+/// What an event costs besides its text.
+pub(crate) const EVENT_BYTES: usize = 96;
+/// An entry, an item or a row of a list, besides its text.
+const ROW_BYTES: usize = 256;
+/// A model in a list.
+const MODEL_BYTES: usize = 512;
+
+pub(crate) fn event(event: &Event) -> usize {
+    let text = match event {
+        Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. } => delta.len(),
+        Event::CallProgress { parts: it, .. } => parts(it),
+        Event::ShellProgress { text, .. } => text.len(),
+        Event::Logged(entry) => body(&entry.body),
+        Event::Errand(Errand { kind, .. }) => match kind {
+            ErrandKind::WriteText { content, .. } => content.len(),
+            ErrandKind::Run { command, .. } => command.len(),
+            ErrandKind::ReadText { .. } => 0,
+        },
+        Event::Consult(Consult { kind, .. }) => match kind {
+            ConsultKind::Turn { parts: it } | ConsultKind::Result { parts: it, .. } => parts(it),
+            ConsultKind::Call { input, .. } => input.as_str().len(),
+            ConsultKind::Command { args, .. } => args.len(),
+        },
+        Event::Queue(waiting) => waiting.iter().map(item).sum(),
+        Event::Notice(it) => notice(it),
+        Event::Trouble { source, during, text } => source.len() + during.len() + text.len(),
+        Event::Reply { result, .. } => result.as_ref().map_or(0, reply),
+        Event::State(_)
+        | Event::Sealed { .. }
+        | Event::ModelCalled { .. }
+        | Event::CompactionStarted { .. }
+        | Event::CompactionFailed { .. }
+        | Event::RetryStarted { .. }
+        | Event::RetryEnded { .. }
+        | Event::Settled
+        | Event::ErrandDropped { .. }
+        | Event::SignIn { .. }
+        | Event::ItemEnded { .. }
+        | Event::Live { .. }
+        | Event::TurnLost(_)
+        | Event::Gone { .. } => 0,
+    };
+    EVENT_BYTES + text
+}
+
+fn reply(reply: &Reply) -> usize {
+    match reply {
+        Reply::Entries(them) => entries(them),
+        Reply::Recalled(it) => saved(&it.saved) + entries(&it.entries),
+        Reply::Inspected(it) => {
+            let commands = it.commands.len() * ROW_BYTES;
+            state(&it.state) + it.spec.system.len() + tools(&it.spec.tools) + items(&it.waiting) + commands
+        }
+        Reply::Opened(it) => state(&it.state),
+        Reply::Slash(it) => it.text.len() + ROW_BYTES,
+        Reply::Queue(waiting) => items(waiting),
+        Reply::Compacted(it) => it.summary.len(),
+        Reply::Forked { text, .. } => text.len(),
+        Reply::Shell(it) => it.output.len(),
+        Reply::Models(list) => list.len() * MODEL_BYTES,
+        Reply::Answered(it) => answer(it),
+        Reply::Tools(list) => tools(list),
+        Reply::Sessions(page) => page.list.iter().map(saved).sum(),
+        Reply::Routes(routes) => routes.len() * ROW_BYTES,
+        Reply::Picture(it) => it.image.base64.len(),
+        Reply::Done
+        | Reply::Started { .. }
+        | Reply::Waiting { .. }
+        | Reply::Interrupted { .. }
+        | Reply::Exported(_)
+        | Reply::Accounts(_)
+        | Reply::SignedIn(_)
+        | Reply::KeySet(_)
+        | Reply::Limits(_)
+        | Reply::Skills(_) => ROW_BYTES,
+    }
+}
+
+/// What a command brings along.
+pub(crate) fn verb(verb: &Verb) -> usize {
+    let text = match verb {
+        Verb::Prompt { parts: it, .. } | Verb::Progress { parts: it, .. } => parts(it),
+        Verb::Answer { answer: it, .. } => answer(it),
+        Verb::Slash { args, .. } => args.len(),
+        Verb::Shell { command, .. } => command.len(),
+        Verb::OfferTools { tools } => tools.iter().map(|tool| ROW_BYTES + tool.description.len()).sum(),
+        Verb::Show(it) => notice(it),
+        _ => 0,
+    };
+    ROW_BYTES + text
+}
+
+fn entries(entries: &[std::sync::Arc<Entry>]) -> usize {
+    entries.iter().map(|entry| ROW_BYTES + body(&entry.body)).sum()
+}
+
+fn body(body: &Body) -> usize {
+    match body {
+        Body::User { parts: it, .. } => parts(it),
+        Body::Assistant { message, .. } => message.blocks.iter().map(block).sum(),
+        Body::CallStarted { call, .. } => call.input.json().as_str().len(),
+        Body::CallEnded { result, .. } => {
+            let edits = result.edits.iter().map(|edit| snapshot(&edit.before) + snapshot(&edit.after));
+            parts(&result.parts) + edits.sum::<usize>()
+        }
+        Body::Queued(it) => item(it),
+        Body::Compacted(it) => it.summary.len(),
+        Body::Shell(shell) => shell.output.len() + shell.command.len(),
+        Body::BranchSummary { summary, .. } => summary.len(),
+        Body::Imported { raws, names, .. } => {
+            raws.iter().map(|(_, raw)| raw.as_str().len()).sum::<usize>() + names.len() * EVENT_BYTES
+        }
+        Body::AskOpened(_) | Body::Requested(_) | Body::Todos { .. } => ROW_BYTES,
+        _ => 0,
+    }
+}
+
+fn snapshot(snapshot: &Snapshot) -> usize {
+    match snapshot {
+        Snapshot::Text(text) => text.len(),
+        _ => 0,
+    }
+}
+
+fn items(items: &[Item]) -> usize {
+    items.iter().map(item).sum()
+}
+
+fn item(item: &Item) -> usize {
+    ROW_BYTES + parts(&item.parts)
+}
+
+fn notice(notice: &Notice) -> usize {
+    match notice {
+        Notice::Say { text, .. } | Notice::Title { text } | Notice::EditorText { text } => text.len(),
+        Notice::Status { text, .. } => text.as_ref().map_or(0, |text| text.len()),
+        Notice::Widget { lines, .. } => lines.iter().flatten().map(|line| line.len()).sum(),
+        Notice::Exit => 0,
+    }
+}
+
+fn answer(answer: &Answer) -> usize {
+    match answer {
+        Answer::Result { parts: it, .. } => parts(it),
+        _ => ROW_BYTES,
+    }
+}
+
+fn state(state: &State) -> usize {
+    ROW_BYTES + state.todos.iter().map(|phase| phase.tasks.len() * ROW_BYTES).sum::<usize>()
+}
+
+fn saved(saved: &Saved) -> usize {
+    ROW_BYTES + saved.summary.title.as_ref().map_or(0, |title| title.len())
+}
+
+fn tools(tools: &[ToolSpec]) -> usize {
+    tools.iter().map(|tool| ROW_BYTES + tool.description.len() + tool.schema.as_str().len()).sum()
+}
+
+fn parts(parts: &[Part]) -> usize {
+    let part = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        Part::Image(image) => image.base64.len(),
+    };
+    parts.iter().map(part).sum()
+}
+
+fn block(block: &vocab::Block) -> usize {
+    match block {
+        vocab::Block::Text(text) | vocab::Block::Thinking { text, .. } | vocab::Block::Redacted(text) => text.len(),
+        vocab::Block::Call(call) => call.input.json().as_str().len(),
+    }
+}

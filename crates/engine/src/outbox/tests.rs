@@ -1,0 +1,77 @@
+use std::task::{Context, Poll, Waker};
+
+use vocab::{Body, Entry, Event, Notice, NoticeLevel, Part, PeerId, Reply, SessionId, Tag, Told, UserFrom};
+
+use super::{OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow};
+
+fn told(event: Event) -> Told {
+    Told { session: SessionId::from("s"), event }
+}
+
+fn entries(bytes: usize) -> Reply {
+    let body = Body::User { turn: None, parts: vec![Part::text("x".repeat(bytes))], from: UserFrom::Prompt };
+    Reply::Entries(vec![Entry { seq: 1, parent: 0, at_ms: 0, body }.into()])
+}
+
+fn reply(tag: u64, reply: Reply) -> Told {
+    told(Event::Reply { tag: Tag(tag), result: Ok(reply) })
+}
+
+fn may(outbox: &Outbox, costly: Option<u64>) -> bool {
+    outbox.poll_turn(&mut Context::from_waker(Waker::noop()), costly.map(Tag)).is_ready()
+}
+
+fn drained(outbox: &Outbox) -> Vec<Told> {
+    let mut into = Vec::new();
+    let polled = outbox.poll_drain(&mut Context::from_waker(Waker::noop()), &mut into);
+    assert!(matches!(polled, Poll::Ready(true) | Poll::Pending));
+    into
+}
+
+#[test]
+fn a_long_answer_fills_it_and_one_is_on_its_way_at_a_time() {
+    let outbox = Outbox::new(PeerId(1), Slow::Wait);
+    assert!(may(&outbox, Some(1)));
+    assert!(!may(&outbox, Some(2)), "the first has no answer yet");
+    assert!(may(&outbox, None), "a short one may go");
+    outbox.push(reply(7, Reply::Done));
+    assert!(!may(&outbox, Some(2)), "that was somebody else's");
+    outbox.push(reply(1, entries(OUTBOX_BYTES_MAX)));
+    assert!(!may(&outbox, Some(2)) && !may(&outbox, None), "nobody has read it");
+    assert_eq!(drained(&outbox).len(), 2);
+    assert!(may(&outbox, Some(2)));
+    outbox.push(told(Event::Gone { fault: vocab::Fault::new(vocab::FaultKind::Internal, "gone") }));
+    assert!(may(&outbox, Some(3)), "its session cannot answer any more");
+    outbox.close();
+    assert!(may(&outbox, Some(4)), "nobody waits for a peer that is gone");
+}
+
+#[test]
+fn what_is_only_shown_is_left_out_where_nobody_reads_and_counted() {
+    let outbox = Outbox::new(PeerId(1), Slow::Wait);
+    let say = || {
+        let text = "n".repeat(1000).into();
+        told(Event::Notice(Notice::Say { text, level: NoticeLevel::Info }))
+    };
+    (0..10_000).for_each(|_| outbox.push(say()));
+    outbox.push(told(Event::Notice(Notice::Exit)));
+    let seen = drained(&outbox);
+    assert!(seen.len() < 2 * SHOWN_BYTES_MAX / 1000, "{}", seen.len());
+    assert!(seen.iter().any(|told| matches!(told.event, Event::Notice(Notice::Exit))), "that one means something");
+    let Some(Event::Trouble { text, .. }) = seen.last().map(|told| &told.event) else { panic!("{:?}", seen.last()) };
+    let left_out = 10_000 - (seen.len() - 2);
+    assert!(text.starts_with(&format!("{left_out} of ")), "{text}");
+    outbox.push(say());
+    assert_eq!(drained(&outbox).len(), 1, "who reads is shown everything");
+}
+
+#[test]
+fn of_two_lists_of_what_waits_a_reader_that_lags_gets_the_newer_one() {
+    let outbox = Outbox::new(PeerId(1), Slow::Wait);
+    outbox.push(told(Event::Queue(Vec::new())));
+    outbox.push(told(Event::Queue(Vec::new())));
+    outbox.push(reply(1, entries(OUTBOX_BYTES_MAX)));
+    (0..100).for_each(|_| outbox.push(told(Event::Queue(Vec::new()))));
+    let queues = drained(&outbox).iter().filter(|told| matches!(told.event, Event::Queue(_))).count();
+    assert_eq!(queues, 2, "the first from before it lagged, and the newest");
+}
