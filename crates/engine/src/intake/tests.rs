@@ -1,3 +1,5 @@
+//! Which commands wait for room, and which overtake.
+
 use std::future::poll_fn;
 use std::sync::Arc;
 

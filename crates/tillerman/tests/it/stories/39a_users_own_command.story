@@ -6,12 +6,15 @@ prompt say hello
 shell true
 prompt say "and now"
 | opened mock/alpha prompt
+| shell "cat notes.txt; echo trouble >&2; exit 3" starts
 | shell "cat notes.txt; echo trouble >&2; exit 3" Some(3) "remember me\ntrouble\n"
+| shell "echo private" starts
 | shell "echo private" Some(0) "private\n"
 | turn
 | user Prompt "say hello"
 | assistant "hello" Stop
 | end EndTurn rounds 0 tokens 95/2
+| shell "true" starts
 | shell "true" Some(0) ""
 | turn
 | user Prompt "say \"and now\""

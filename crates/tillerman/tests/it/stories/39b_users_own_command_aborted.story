@@ -4,6 +4,7 @@ abort-shell
 abort-shell
 prompt say hello
 | opened mock/alpha prompt
+| shell "sleep 600" starts
 | shell "sleep 600" None ""
 | turn
 | user Prompt "say hello"
