@@ -1,3 +1,5 @@
+//! What fits into a box, what is merged, and what is dropped.
+
 use std::task::{Context, Poll, Waker};
 
 use vocab::{Body, Entry, Event, Notice, NoticeLevel, Part, PeerId, Reply, SessionId, Tag, Told, UserFrom};
