@@ -143,11 +143,9 @@ impl Desk {
             Target::Session(other) => other == id,
             Target::Current => self.current.as_ref() == Some(id),
         };
-        let is_urgent =
-            matches!(command.verb, Verb::Interrupt { .. } | Verb::Answer { .. } | Verb::AbortRetry | Verb::AbortShell);
         !self.on.contains_key(id)
             || self.waiting.iter().any(is_before)
-            || (change.about.as_ref() == Some(id) && !is_urgent)
+            || (change.about.as_ref() == Some(id) && !command.verb.is_urgent())
     }
 
     fn is_for_session(&self, verb: &Verb) -> bool {

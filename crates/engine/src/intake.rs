@@ -42,7 +42,7 @@ impl Intake {
                 return Poll::Ready(Some(command));
             }
             match self.commands.poll_recv(context) {
-                Poll::Ready(Some(command)) if is_urgent(&command.verb) => self.let_pass(command),
+                Poll::Ready(Some(command)) if command.verb.is_urgent() => self.let_pass(command),
                 Poll::Ready(Some(command)) => {
                     self.held_bytes += cost::verb(&command.verb);
                     self.held.push_back(command);
@@ -80,21 +80,6 @@ impl Intake {
         self.held_bytes = self.held_bytes.saturating_sub(cost::verb(&first.verb));
         Poll::Ready(first)
     }
-}
-
-/// What stops or answers something never waits: whoever waits for it may be what fills the outbox.
-fn is_urgent(verb: &Verb) -> bool {
-    matches!(
-        verb,
-        Verb::Interrupt { .. }
-            | Verb::Answer { .. }
-            | Verb::Progress { .. }
-            | Verb::AbortRetry
-            | Verb::AbortShell
-            | Verb::CancelSignIns
-            | Verb::ErrandDone { .. }
-            | Verb::Opine { .. }
-    )
 }
 
 /// Whose answer may be as long as a log: one of them at a time is on its way.

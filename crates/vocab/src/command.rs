@@ -159,6 +159,24 @@ pub enum Verb {
     },
 }
 
+impl Verb {
+    /// Stops, answers or feeds something that runs. It never waits behind another command: whoever waits for it may be what
+    /// the other one waits for.
+    pub fn is_urgent(&self) -> bool {
+        matches!(
+            self,
+            Verb::Interrupt { .. }
+                | Verb::Answer { .. }
+                | Verb::Progress { .. }
+                | Verb::AbortRetry
+                | Verb::AbortShell
+                | Verb::CancelSignIns
+                | Verb::ErrandDone { .. }
+                | Verb::Opine { .. }
+        )
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Open {
     pub which: Which,

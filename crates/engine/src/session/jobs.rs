@@ -132,7 +132,7 @@ impl Session {
 
     /// Gives the mail back where nothing is before it.
     pub(super) fn keep_in_order(&mut self, mail: Mail) -> Option<Mail> {
-        let urgent = matches!(&mail, Mail::Verb { verb, .. } if is_urgent(verb));
+        let urgent = matches!(&mail, Mail::Verb { verb, .. } if verb.is_urgent());
         let behind = sender(&mail).is_some_and(|peer| self.jobs.is_busy_for(peer));
         if urgent || !behind {
             return Some(mail);
@@ -231,18 +231,4 @@ fn sender(mail: &Mail) -> Option<PeerId> {
         Mail::Verb { outbox, .. } | Mail::Say { outbox, .. } => Some(outbox.peer),
         _ => None,
     }
-}
-
-/// What stops, answers or feeds something that runs.
-fn is_urgent(verb: &Verb) -> bool {
-    matches!(
-        verb,
-        Verb::Interrupt { .. }
-            | Verb::Answer { .. }
-            | Verb::Progress { .. }
-            | Verb::AbortRetry
-            | Verb::AbortShell
-            | Verb::ErrandDone { .. }
-            | Verb::Opine { .. }
-    )
 }
