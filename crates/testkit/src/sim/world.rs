@@ -26,6 +26,8 @@ use crate::lossy::LossyStore;
 const PEERS_MAX: usize = 4;
 /// Tries of the last prompt; each waits longer than any stall lasts.
 const LAST_TRIES: u32 = 400;
+/// More than a reader that stopped can have asked for.
+const CATCH_UP_LOOKS: u32 = 200;
 
 pub(super) struct World {
     pub(super) dice: Dice,
@@ -511,6 +513,9 @@ impl World {
         self.store.fail_append(0);
         self.store.fail_read(0);
         self.store.slow_reads(0);
+        if self.weather.stops {
+            self.catch_up(started).await;
+        }
         if last {
             let name = self.name();
             let mut eye = Eye::new(name, engine.connect(Slow::Wait));
@@ -534,6 +539,14 @@ impl World {
         match engine.live().len() {
             0 => Ok(()),
             n => Err(format!("{n} sessions live on after the shutdown")),
+        }
+    }
+
+    /// Whoever had stopped reads again, and what it asked for meanwhile is carried out, one long answer at a time.
+    async fn catch_up(&mut self, started: tokio::time::Instant) {
+        for _ in 0..CATCH_UP_LOOKS {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.look(started).await;
         }
     }
 
