@@ -89,7 +89,6 @@ fn is_costly(verb: &Verb) -> bool {
         Verb::Read { .. }
             | Verb::Recall(_)
             | Verb::Inspect
-            | Verb::Models
             | Verb::Tools
             | Verb::Sessions(_)
             | Verb::Skills

@@ -119,6 +119,7 @@ impl Writer {
             let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
             locked.push((id, found.key, lock));
         }
+        self.mark_unwiped(&family)?;
         let is_gone = immediate(connection, || {
             let mut is_gone = false;
             for (it, key, _) in &locked {
@@ -138,7 +139,7 @@ impl Writer {
         Ok(is_gone)
     }
 
-    fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {
+    pub(super) fn lock(&self, id: &SessionId) -> Result<Option<Lock>, Fault> {
         Lock::take(&self.home, id).map_err(|error| faults::from_io("lock a session in", &self.home, &error))
     }
 

@@ -38,7 +38,7 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Fo
             Ok(Found {
                 summary: summary(row)?,
                 key: row.get(18)?,
-                epoch: from_int(row.get(19)?),
+                epoch: from_int(number(row, 19)?),
                 owner: text(row, 20)?.unwrap_or_default(),
             })
         })
@@ -110,10 +110,19 @@ fn after_prefix(prefix: &str) -> Option<String> {
     None
 }
 
-/// A list must not fail because one row is odd: text is taken as far as it is text.
+/// SQLite keeps what it is given in a column of any type; what is no number counts as none.
+fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<i64> {
+    Ok(match row.get_ref(at)? {
+        ValueRef::Integer(number) => number,
+        ValueRef::Real(number) => number as i64,
+        ValueRef::Text(_) | ValueRef::Blob(_) | ValueRef::Null => 0,
+    })
+}
+
+/// A list must not fail because one row is odd: text is taken as far as it is text, and a number where there is one.
 fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
     let arc = |at| -> rusqlite::Result<Option<Arc<str>>> { Ok(text(row, at)?.map(Into::into)) };
-    let count = |at| -> rusqlite::Result<u64> { Ok(from_int(row.get(at)?)) };
+    let count = |at| -> rusqlite::Result<u64> { Ok(from_int(number(row, at)?)) };
     Ok(Summary {
         id: text(row, 0)?.unwrap_or_default().into(),
         workspace: path(row, 1)?,
@@ -123,8 +132,8 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
         title: arc(4)?,
         thinking: arc(16)?,
         preview: arc(5)?,
-        created_ms: row.get(6)?,
-        updated_ms: row.get(7)?,
+        created_ms: number(row, 6)?,
+        updated_ms: number(row, 7)?,
         messages: count(8)?,
         turns: count(9)?,
         last_seq: count(10)?,
@@ -133,7 +142,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Summary> {
             cache_read: count(12)?,
             cache_write: count(13)?,
             output: count(14)?,
-            estimated: row.get(15)?,
+            estimated: number(row, 15)? != 0,
         },
         child_of: arc(17)?.map(SessionId::new),
     })

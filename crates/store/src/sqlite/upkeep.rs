@@ -10,7 +10,8 @@ use vocab::{Fault, FaultKind, SessionId};
 
 use super::writer::Writer;
 use super::{Attempt, database, log, rows};
-use crate::faults;
+use crate::private::private_write;
+use crate::{beside, faults};
 
 /// The write-ahead log cannot be used anew while some program has an old state of the database open for reading. From
 /// this size on that is said aloud, and again whenever it has doubled.
@@ -21,6 +22,10 @@ const COMMITS_PER_LOOK: u32 = 64;
 const WIPE_WAIT: Duration = Duration::from_secs(2);
 /// Pages that are rebuilt in memory (64 MiB); more of them in a nameless temporary file.
 const PAGES_IN_MEMORY_MAX: i64 = 16 * 1024;
+
+/// Names what is being deleted until nothing of it is left: whoever comes after a crash, or after the program that was in
+/// the way, finishes it.
+const UNWIPED_FILE: &str = "sessions.deleting";
 
 /// What is still to be done for something that was deleted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +69,42 @@ impl Writer {
         }
         if self.unwiped == Some(Unwiped::Wal) && empty_wal(connection)? {
             self.unwiped = None;
+            // Left behind, it costs the next process a look.
+            let _ = fs::remove_file(self.home.join(UNWIPED_FILE));
         }
+        Ok(())
+    }
+
+    /// Before a delete.
+    pub(super) fn mark_unwiped(&self, ids: &[SessionId]) -> Result<(), Fault> {
+        let mut all = self.marked();
+        all.extend(ids.iter().cloned());
+        let text: String = all.iter().map(|id| format!("{id}\n")).collect();
+        private_write(&self.home.join(UNWIPED_FILE), text.as_bytes())
+    }
+
+    fn marked(&self) -> Vec<SessionId> {
+        let text = fs::read_to_string(self.home.join(UNWIPED_FILE)).unwrap_or_default();
+        text.lines().filter(|line| !line.is_empty()).map(SessionId::from).collect()
+    }
+
+    /// Finishes what another process had begun to delete. What cannot be done now is left for the next one.
+    pub(super) fn finish_deleting(&mut self, connection: &Connection) -> Attempt<()> {
+        let marked = self.marked();
+        if marked.is_empty() {
+            return Ok(());
+        }
+        for id in &marked {
+            match rows::find(connection, id)? {
+                // It died before anything was gone; or somebody is at it just now, and sees it through.
+                Some(_) if self.lock(id)?.is_none() => return Ok(()),
+                Some(_) => {}
+                None => beside::remove(&self.home, id)
+                    .map_err(|error| faults::from_io("delete files of a session in", &self.home, &error))?,
+            }
+        }
+        self.unwiped = Some(Unwiped::Database);
+        self.wipe_again(connection);
         Ok(())
     }
 

@@ -102,6 +102,8 @@ impl Writer {
                 }
             }
         }
+        // Whoever wants something now is not kept from it by what another process left.
+        let _ = self.finish_deleting(connection);
         let mut hot = match Hot::prepare(connection) {
             Ok(hot) => hot,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),

@@ -235,3 +235,25 @@ async fn a_gap_is_one_record_however_wide_it_is() {
     }
     assert_eq!(set_aside(home.path()), 1, "the impossible one");
 }
+
+#[tokio::test]
+async fn a_row_with_a_value_of_another_type_is_listed_and_the_session_goes_on() {
+    for column in
+        ["last_seq", "messages", "turns", "created_ms", "updated_ms", "tokens_input", "tokens_estimated", "epoch"]
+    {
+        for value in ["'text'", "1.5", "x'00ff'", "-9223372036854775808", "1e300"] {
+            let home = tempfile::tempdir().unwrap();
+            let id = written(home.path(), 5).await;
+            let set = raw(home.path()).execute(&format!("UPDATE sessions SET {column} = {value}"), []);
+            set.unwrap();
+            let store = SqliteStore::new(home.path().to_owned());
+            let list = store.list(Query::default()).await.unwrap();
+            assert_eq!(list.len(), 1, "{column} = {value}");
+            let acquired = store.acquire(&id).await.unwrap_or_else(|fault| panic!("{column} = {value}: {fault}"));
+            let entries = store.read(&id, 0, usize::MAX).await.unwrap().entries;
+            assert!(entries.len() >= 5, "{column} = {value}");
+            store.release(acquired.lease).await.unwrap();
+            assert!(store.delete(&id).await.unwrap(), "{column} = {value}");
+        }
+    }
+}

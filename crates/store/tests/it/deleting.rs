@@ -157,3 +157,34 @@ async fn a_write_ahead_log_that_cannot_be_used_anew_is_complained_of() {
     let size = fs::metadata(home.path().join("sessions.db-wal")).unwrap().len();
     assert!(size < 8 << 20, "{size} bytes are left");
 }
+
+/// As a process leaves it that dies in the middle of a delete: the rows are gone, what was on their pages is not.
+#[tokio::test]
+async fn a_delete_that_was_cut_short_is_finished_by_whoever_comes_next() {
+    let home = tempfile::tempdir().unwrap();
+    let mut dice = Dice(11);
+    let store = SqliteStore::new(home.path().to_owned());
+    for id in ["s0", "s1"] {
+        let lease = store.create(new_session(id));
+        for seq in 1..40 {
+            let text = format!("SECRET-{id}-{}", "x".repeat(dice.below(2000) as usize));
+            store.append(&lease, vec![said(seq, &text)], true).await.unwrap();
+        }
+        store.release(lease).await.unwrap();
+    }
+    drop(store);
+    let spilled = store::spill_dir(home.path()).join("s1");
+    fs::create_dir_all(&spilled).unwrap();
+    fs::write(spilled.join("output.txt"), "SECRET-s1-output").unwrap();
+    fs::write(home.path().join("sessions.deleting"), "s0\ns1\n").unwrap();
+    // Of the two, one was deleted when the process died.
+    let sql = "PRAGMA secure_delete = OFF;
+        DELETE FROM entries WHERE session = (SELECT key FROM sessions WHERE id = 's1');
+        DELETE FROM sessions WHERE id = 's1'";
+    raw(home.path()).execute_batch(sql).unwrap();
+    assert_eq!(holding(home.path(), "SECRET-s1-").len(), 2, "the database and the output");
+    let store = Arc::new(SqliteStore::new(home.path().to_owned()));
+    assert_eq!(texts(&store, &"s0".into()).await.len(), 39, "the other one is whole");
+    assert_eq!(holding(home.path(), "SECRET-s1-"), [""; 0]);
+    assert!(!home.path().join("sessions.deleting").exists());
+}

@@ -25,7 +25,7 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 
 /// `just now`, `5 min ago`, `3 days ago`; a date when it is long ago.
 pub(super) fn ago(at_ms: i64, now_ms: i64) -> String {
-    let minutes = (now_ms - at_ms).max(0) / 60_000;
+    let minutes = now_ms.saturating_sub(at_ms).max(0) / 60_000;
     let plural = |count: i64, unit: &str| format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" });
     match minutes {
         0 => "just now".to_owned(),
