@@ -3,9 +3,10 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde_json::value::RawValue;
 
 /// How a file ends.
@@ -57,9 +58,22 @@ pub(crate) fn beside(path: &Path, word: &str) -> PathBuf {
     name.into()
 }
 
-/// Adds bytes to the side file; they are on the disk before the cut is made.
+/// Adds bytes to the side file; they are on the disk before the cut is made. What stands there under that name may have
+/// come with the session file, and lead to any other file: only a plain one with no second name is added to.
 pub(crate) fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut side = OpenOptions::new().append(true).create(true).mode(0o600).open(side_file(path))?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let place = side_file(path);
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(flags.bits() as i32);
+    let foreign = || io::Error::other(format!("{} is no plain file; take it away", place.display()));
+    let mut side = options.open(&place).map_err(|error| match std::fs::symlink_metadata(&place) {
+        Ok(there) if !there.is_file() => foreign(),
+        _ => error,
+    })?;
+    let facts = side.metadata()?;
+    if !facts.is_file() || facts.nlink() != 1 {
+        return Err(foreign());
+    }
     side.write_all(bytes)?;
     side.sync_all()
 }

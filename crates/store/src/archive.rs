@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use vocab::{Archive, Body, Border, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary};
+use vocab::{
+    Archive, Body, Border, CallResult, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary,
+};
 
 use crate::private::private_dir;
 use crate::records::{from_record, to_record};
@@ -198,6 +200,11 @@ fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Path) -> Vec<A
                 child_of: child_of.clone(),
             },
             Body::Model { model } => Body::Model { model: judge(model) },
+            // What the file says it changed would be put "back" by an undo, wherever it says.
+            Body::CallEnded { turn, result } if !result.edits.is_empty() => {
+                let result = CallResult { edits: Vec::new(), ..result.clone() };
+                Body::CallEnded { turn: turn.clone(), result }
+            }
             Body::Queued(item) if !settled.contains(&item.id) => {
                 Body::Recovered { text: "a message that waited in the session file was not taken over".into() }
             }

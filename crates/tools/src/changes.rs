@@ -1,13 +1,12 @@
 //! What a session changed in files, taken together: for `/diff` and `/undo`. Works on the edits in the log, not on tools.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
-use vocab::{Fault, FileDiff, FileEdit, Required, Snapshot};
+use vocab::{FileDiff, FileEdit, Required, Snapshot};
 
 use crate::output;
-use crate::workspace::{Access, Guard, Workspace, replace};
+use crate::workspace::{Access, Workspace, replace};
 
 /// One file over a whole session: how it was first found and how it was last left.
 struct Span<'a> {
@@ -60,14 +59,19 @@ pub(crate) fn diff(edits: &[FileEdit]) -> Vec<FileDiff> {
 
 /// Puts each file back to how it was first found, if it is still as it was last left: what somebody did to it since is
 /// worth more than an undo.
-pub(crate) fn restore(workspace: &Path, edits: &[FileEdit]) -> Result<Vec<Arc<str>>, Fault> {
-    let workspace = Workspace::open(workspace, Guard::default())?;
-    let restored = spans(edits).into_iter().filter(|span| restore_one(&workspace, span).unwrap_or(false));
-    Ok(restored.map(|span| span.path.clone()).collect())
+pub(crate) fn restore(workspace: &Workspace, edits: &[FileEdit]) -> Vec<Arc<str>> {
+    let restored = spans(edits).into_iter().filter(|span| restore_one(workspace, span).unwrap_or(false));
+    restored.map(|span| span.path.clone()).collect()
 }
 
 fn restore_one(workspace: &Workspace, span: &Span<'_>) -> Result<bool, String> {
     let (Some(before), Some(after)) = (bytes(span.first), bytes(span.last)) else { return Ok(false) };
+    // An edit is logged by where the file really was. A name that leads elsewhere by now, through a link that was put in
+    // its way, is not that file.
+    let place = workspace.place(span.path)?;
+    if place.shown() != **span.path {
+        return Ok(false);
+    }
     // The edit was allowed when it was made; taking it back needs no more.
     let spot = workspace.spot(span.path, Access::Write, Required::DangerFullAccess)?;
     let (now, facts) = match spot.read_all(vocab::SNAPSHOT_BYTES_MAX as u64 + 1) {

@@ -138,3 +138,33 @@ fn the_end_of_the_last_whole_line_is_found() {
     assert_eq!(at("{}\nx\ny"), (3, false));
     assert_eq!(at("x"), (0, false));
 }
+
+/// Both came with a stranger's directory: a file whose end is no line, and a link in the place where that end is kept.
+#[tokio::test]
+async fn what_is_cut_off_is_kept_in_no_file_that_a_link_leads_to() {
+    for hard in [false, true] {
+        let world = World::new();
+        let process = world.process();
+        let mut talk = Talk::begin(&process, ID);
+        talk.log(vec![opened(), user("a"), says("1")]).await;
+        let path = talk.file();
+        talk.end().await;
+        let mine = path.with_extension("rc");
+        std::fs::write(&mine, "# mine\n").unwrap();
+        match hard {
+            true => std::fs::hard_link(&mine, side_file(&path)).unwrap(),
+            false => std::os::unix::fs::symlink(&mine, side_file(&path)).unwrap(),
+        }
+        let torn = [&std::fs::read(&path).unwrap()[..], b"touch PWNED #"].concat();
+        std::fs::write(&path, &torn).unwrap();
+
+        let later = world.process();
+        assert_eq!(later.import(&path).await.unwrap().as_str(), ID);
+        let mut talk = Talk::resume(&later, ID).await;
+        talk.log(vec![user("b"), says("2")]).await;
+        talk.end().await;
+        assert_eq!(std::fs::read_to_string(&mine).unwrap(), "# mine\n");
+        assert_eq!(std::fs::read(&path).unwrap(), torn, "nothing is cut that cannot be kept");
+        assert!(world.notes().iter().any(|note| note.contains("is no plain file")), "{:?}", world.notes());
+    }
+}

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use store::{FileArchive, MemoryStore};
-use vocab::{Archive, Body, Border, Delivery, Entry, Fault, FaultKind, Item, Mode, NewSession, Part, Store, UserFrom};
+use vocab::{
+    Archive, Body, Border, CallEnd, CallResult, Delivery, Entry, Fault, FaultKind, FileEdit, Item, Mode, NewSession,
+    Part, Snapshot, Store, UserFrom,
+};
 
 /// Takes the model `good`, and directories below `/here`.
 #[derive(Default)]
@@ -83,4 +86,23 @@ async fn what_waits_in_a_file_is_not_said_in_the_users_name() {
     let said = Body::User { turn: None, parts, from: UserFrom::Prompt };
     let (bodies, ..) = carried("/here", vec![said.clone()]).await;
     assert_eq!(bodies[1], said, "what was said is history");
+}
+
+#[tokio::test]
+async fn what_a_file_says_it_changed_is_nothing_to_undo() {
+    let edit = FileEdit { path: "../.bashrc".into(), before: Snapshot::Text("evil".into()), after: Snapshot::Absent };
+    let result = CallResult {
+        call: "c".into(),
+        tool: "write_file".into(),
+        end: CallEnd::Ran,
+        parts: vec![Part::text("wrote it")],
+        is_error: false,
+        duration_ms: 1,
+        mutation: None,
+        edits: vec![edit],
+        details: None,
+    };
+    let (bodies, ..) = carried("/here", vec![Body::CallEnded { turn: "t".into(), result }]).await;
+    let Body::CallEnded { result, .. } = &bodies[1] else { panic!("{bodies:?}") };
+    assert_eq!((result.edits.len(), &*vocab::parts_text(&result.parts)), (0, "wrote it"));
 }

@@ -52,6 +52,18 @@ fn in_a_repl_too() {
 }
 
 #[test]
+fn what_was_typed_before_a_question_is_no_answer_to_it() {
+    let place = Place::new();
+    let script = "turn\nsay \"wait for it\"\npause 700\ncall bash {\"command\":\"touch ALLOWED\"}\n\nsay \"well\"\n";
+    std::fs::write(place.file("model.script"), script).unwrap();
+    let steps = [("> ", "hi\r"), ("wait for it", "y\r"), ("[y]es", "n\r"), ("denied", ""), ("> ", "\u{4}")];
+    let (code, seen) = typed(&place, (100, 40), &["repl", "--model", "script:model.script"], &steps);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(!place.file("ALLOWED").exists(), "{seen}");
+    assert!(seen.contains("denied by the user"), "{seen}");
+}
+
+#[test]
 fn nothing_hides_in_a_command() {
     let command = format!("cargo test{}; rm x\rls \u{1b}[2K l\u{200b}s  ", " ".repeat(200));
     let input = json!({ "command": command, "cwd": "/etc", "pty": true, "run_in_background": true });

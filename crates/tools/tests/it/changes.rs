@@ -43,3 +43,19 @@ fn a_file_that_somebody_changed_since_is_left_alone() {
     assert!(toolbox(dir.path()).restore(dir.path(), &[edit("a", Some("1"), Some("2"))]).is_empty());
     assert_eq!(std::fs::read_to_string(dir.path().join("a")).unwrap(), "mine now");
 }
+
+#[test]
+fn a_name_that_leads_elsewhere_by_now_is_not_the_file_that_was_changed() {
+    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(outside.path().join("x"), "2").unwrap();
+    std::os::unix::fs::symlink(outside.path(), dir.path().join("d")).unwrap();
+    let beside = format!("../{}/x", outside.path().file_name().unwrap().to_string_lossy());
+    for path in ["d/x", "./d/x", &beside] {
+        assert!(toolbox(dir.path()).restore(dir.path(), &[edit(path, Some("1"), Some("2"))]).is_empty(), "{path}");
+    }
+    assert_eq!(std::fs::read_to_string(outside.path().join("x")).unwrap(), "2");
+    // A file outside that a call was allowed to change is named as it is.
+    let named = outside.path().canonicalize().unwrap().join("x");
+    let edits = [edit(named.to_str().unwrap(), Some("1"), Some("2"))];
+    assert_eq!(toolbox(dir.path()).restore(dir.path(), &edits).len(), 1);
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{COMMANDS, Ports};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -118,6 +118,9 @@ pub(super) fn spawn(
 fn next(lines: &mut rustyline::Editor<Words, DefaultHistory>, want: Want, history: Option<&Path>) -> Typed {
     let mut whole = String::new();
     let mut prompt = prompt_of(want);
+    if want != Want::Prompt {
+        forget_typed();
+    }
     loop {
         match lines.readline(prompt) {
             Ok(line) => {
@@ -145,6 +148,13 @@ fn next(lines: &mut rustyline::Editor<Words, DefaultHistory>, want: Want, histor
             }
             Err(_) => return Typed::End,
         }
+    }
+}
+
+/// What was typed before a question was there is no answer to it.
+fn forget_typed() {
+    if let Ok(tty) = File::options().read(true).write(true).open("/dev/tty") {
+        let _ = tcflush(&tty, QueueSelector::IFlush);
     }
 }
 

@@ -11,7 +11,8 @@ const EXTENDED: u16 = 0x4000;
 /// The checksum at the end.
 const TRAILER_BYTES: usize = 20;
 
-/// Paths of all submodules. `None` when the bytes are not fully understood, or when the index goes on in another file.
+/// Paths of all submodules. `None` when the bytes are not fully understood, when the index goes on in another file, or when
+/// an entry names what no checkout holds: git opens whatever an index names, also outside.
 pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let body = bytes.get(..bytes.len().checked_sub(TRAILER_BYTES)?)?;
     if body.get(..4)? != b"DIRC" {
@@ -37,11 +38,20 @@ pub(super) fn gitlinks(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
         name.extend_from_slice(&rest[..length]);
         // Newer versions end a name with one zero byte, older ones fill up to a multiple of eight.
         at = if version == 4 { name_at + length + 1 } else { at + (name_at - at + length + 8) / 8 * 8 };
+        if !stays(&name) {
+            return None;
+        }
         if mode == GITLINK {
             links.push(name.clone());
         }
     }
     extensions_are_optional(body.get(at..)?).then_some(links)
+}
+
+/// Whether a path leads down from the top of the checkout, and not into the repository itself.
+fn stays(name: &[u8]) -> bool {
+    name.split(|byte| *byte == b'/')
+        .all(|part| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git"))
 }
 
 /// Version 4 leaves out what an entry's name has in common with the one before: cuts `name` down to that.
@@ -110,6 +120,26 @@ mod tests {
                 let part = gitlinks(&bytes[..cut]);
                 assert!(part.is_none() || cut > bytes.len() - TRAILER_BYTES, "version {version}, {cut} bytes");
             }
+        }
+    }
+
+    #[test]
+    fn an_entry_that_leads_out_of_the_checkout_is_not_understood() {
+        // As long as `dir/two-and-more`, so that nothing else changes.
+        for name in [
+            "/etc/passwd/x/yz",
+            "../../../secret1",
+            "dir/../../secret",
+            ".git/../../abcde",
+            "dir/.GIT/config1",
+            "dir//two-and-mor",
+        ] {
+            let mut bytes = written("3");
+            let old = b"dir/two-and-more";
+            let at = bytes.windows(old.len()).position(|window| window == old).unwrap();
+            let name = &name.as_bytes()[..name.len().min(old.len())];
+            bytes[at..at + name.len()].copy_from_slice(name);
+            assert_eq!(gitlinks(&bytes), None, "{}", String::from_utf8_lossy(name));
         }
     }
 
