@@ -134,6 +134,12 @@ fn swaps(shown: &str, request: &Request) -> Vec<Fact> {
     for Swap { old, new } in &request.swaps {
         facts.push(Fact::text(if request.all { "replace every" } else { "replace" }, old));
         facts.push(Fact::text("with", new));
+        // Shown as lines, a text with a line break at its end looks like one without.
+        if old.ends_with('\n') != new.ends_with('\n') {
+            let what =
+                if new.ends_with('\n') { "the new text ends its line" } else { "the new text joins the next line" };
+            facts.push(Fact::line("line break", what));
+        }
     }
     facts
 }

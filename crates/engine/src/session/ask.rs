@@ -11,6 +11,9 @@ use vocab::{
 use super::dialog::Dialog;
 use super::{Session, Work};
 
+/// What the model is told when a call was allowed that is not the one the question was about.
+const CHANGED: &str = "not run: what it would do has changed since it was asked about; look again, then try again";
+
 pub(super) struct OpenAsk {
     pub(super) kind: AskKind,
     pub(super) entry: Arc<Entry>,
@@ -63,6 +66,10 @@ impl Session {
             return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to question `{id}`")));
         }
         let open = self.asks.remove(id).expect("it was just found");
+        let answer = match &open.kind {
+            AskKind::Permission(permission) if !self.is_as_asked(permission) => Answer::Deny(Some(CHANGED.into())),
+            _ => answer,
+        };
         self.moved_at = Instant::now();
         let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
         let end = AskEnd::Answered { answer: answer.clone(), by };
@@ -87,6 +94,14 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Whether the call would still do what the question showed. A file, a directory or a link may have been put in its place
+    /// while somebody thought about it. A call that cannot be planned any more says why when it runs.
+    fn is_as_asked(&self, asked: &PermissionAsk) -> bool {
+        let Ok((_, plan)) = self.planned(&asked.tool, &asked.input) else { return true };
+        let facts = plan.preview.map(|facts| self.shared.ports.keyring.scrub_facts(&facts));
+        plan.summary == asked.summary && facts == asked.preview
     }
 
     /// The turn that asked is over. Companions' questions stay: they are not the turn's.

@@ -227,7 +227,7 @@ impl Session {
     }
 
     /// The tool's own name and what the call needs, as the tool says it; a companion has said it beforehand.
-    fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
+    pub(super) fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
         if let Some((member, tool)) = self.companion_tools().find(|(_, tool)| &*tool.name == name) {
             let summary: Arc<str> = format!("{} of the extension {}", tool.name, member.name).into();
             let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());

@@ -63,6 +63,59 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
     assert!(seen.contains("denied by the user"), "{seen}");
 }
 
+/// Somebody puts another file, or a link, in the place of what the question was about.
+#[test]
+fn what_runs_is_what_was_asked_about() {
+    use std::io::{BufRead, BufReader, Write};
+    let cases: [(&str, fn(&Place)); 2] = [
+        (r#"write_file {"path":"a.txt","content":"new\n"}"#, |place| {
+            std::os::unix::fs::symlink("Makefile", place.file("a.txt.tmp")).unwrap();
+            std::fs::rename(place.file("a.txt.tmp"), place.file("a.txt")).unwrap();
+        }),
+        (r#"bash {"command":"touch RAN","cwd":"d"}"#, |place| {
+            std::fs::rename(place.file("d"), place.file("old")).unwrap();
+            std::os::unix::fs::symlink("e", place.file("d")).unwrap();
+        }),
+    ];
+    for (call, swap) in cases {
+        for swapped in [false, true] {
+            let place = Place::new();
+            std::fs::write(place.file("a.txt"), "old\n").unwrap();
+            std::fs::write(place.file("Makefile"), "all:\n").unwrap();
+            std::fs::create_dir(place.file("d")).unwrap();
+            std::fs::create_dir(place.file("e")).unwrap();
+            std::fs::write(place.file("model.script"), format!("call {call}\n\nsay done\n")).unwrap();
+            let mut serve = place.command(&["serve", "--model", "script:model.script", "--permission-mode", "prompt"]);
+            let pipe = std::process::Stdio::piped;
+            let mut serve = serve.stdin(pipe()).stdout(pipe()).spawn().unwrap();
+            let mut input = serve.stdin.take().unwrap();
+            let mut seen = String::new();
+            writeln!(input, "{}", json!({ "type": "prompt", "text": "go" })).unwrap();
+            for line in BufReader::new(serve.stdout.take().unwrap()).lines() {
+                let frame: Value = serde_json::from_str(&line.unwrap()).unwrap();
+                seen.push_str(&format!("{frame}\n"));
+                if frame["type"] == "permission_request" {
+                    if swapped {
+                        swap(&place);
+                    }
+                    let answer = json!({ "type": "permission_response", "request_id": frame["request_id"], "decision": "allow" });
+                    writeln!(input, "{answer}").unwrap();
+                }
+                if frame["type"] == "turn_complete" {
+                    break;
+                }
+            }
+            drop(input);
+            serve.wait().unwrap();
+            let ran = place.file("e/RAN").exists()
+                || place.file("d/RAN").exists()
+                || std::fs::read_to_string(place.file("a.txt")).unwrap() == "new\n";
+            assert_eq!(ran, !swapped, "{seen}");
+            assert_eq!(seen.contains("has changed since it was asked about"), swapped, "{seen}");
+        }
+    }
+}
+
 #[test]
 fn nothing_hides_in_a_command() {
     let command = format!("cargo test{}; rm x\rls \u{1b}[2K l\u{200b}s  ", " ".repeat(200));
