@@ -79,7 +79,8 @@ fn as_text(entry: &Entry) -> Option<String> {
                 CallEnd::Ran if result.is_error => " (error)",
                 CallEnd::Ran => "",
                 CallEnd::Denied => " (denied)",
-                _ => " (did not run)",
+                CallEnd::Lost => " (result not known)",
+                CallEnd::Unknown | CallEnd::Invalid | CallEnd::Interrupted | CallEnd::Skipped => " (did not run)",
             };
             format!("{}{how}\n{}", clean(&result.tool), lines.join("\n"))
         }
