@@ -337,9 +337,7 @@ impl Serve {
         }
         out.close |= ending && self.seats.is_empty();
     }
-}
 
-impl Serve {
     fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
         let seat = &mut self.seats[at];
         let label = seat.label.clone();

@@ -32,7 +32,9 @@ fn a_program_gets_the_result_of_each_call_of_a_lost_turn() {
 fn a_person_sees_the_result_of_a_lost_call_once() {
     let late = result("c1", "bash", CallEnd::Lost, "what the log says later");
     let steps = vec![opened(), Typed("go"), call("c1", "bash", r#"{"command":"make"}"#), lost(), late];
-    in_repl(steps, expect![[r#"
+    in_repl(
+        steps,
+        expect![[r#"
         model: tour (no key, no local server)
         tillerman 0.1.0 · tour · prompt · /help lists what can be typed
         {prompt?}
@@ -44,5 +46,6 @@ fn a_person_sees_the_result_of_a_lost_call_once() {
         0 tokens in, 0 out
         {prompt?}
         -> prompt "go"
-    "#]]);
+    "#]],
+    );
 }
