@@ -16,6 +16,9 @@ use crate::{Acp, content, tools};
 
 impl Acp {
     pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+        for lost in self.seats[at].open_calls.lost_by(event) {
+            self.event(at, &lost, out);
+        }
         let mut pen = Pen { frames: &mut out.frames };
         let seat = &mut self.seats[at];
         match event {
@@ -70,6 +73,7 @@ impl Acp {
 
     fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
         let seat = &mut self.seats[at];
+        seat.open_calls.logged(entry);
         let mut pen = Pen { frames: &mut out.frames };
         match &entry.body {
             Body::TurnStarted { turn } => seat.turn = Some(Turn::new(turn.clone())),
@@ -167,15 +171,6 @@ impl Acp {
         let error = ended(end, true).err().unwrap_or_else(|| invalid("the turn was lost"));
         let seat = &mut self.seats[at];
         let mut pen = Pen { frames: &mut out.frames };
-        for call in seat.turn.iter_mut().flat_map(|turn| std::mem::take(&mut turn.calls)) {
-            let update = json!({
-                "sessionUpdate": "tool_call_update",
-                "toolCallId": call_id(&end.turn, &call.id),
-                "status": "failed",
-                "content": [tools::output(&error.message)],
-            });
-            pen.update(&seat.session, update);
-        }
         for (item, call) in std::mem::take(&mut seat.waiting) {
             pen.refuse(Some(&call), &error);
             seat.lost.push(item);

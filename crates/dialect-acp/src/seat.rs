@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
+use wire::OpenCalls;
 
 use crate::config::Chosen;
 use crate::frames::{self, Chunks, Pen};
@@ -16,6 +17,7 @@ pub(crate) struct Seat {
     pub(crate) state: State,
     pub(crate) title: Option<Arc<str>>,
     pub(crate) turn: Option<Turn>,
+    pub(crate) open_calls: OpenCalls,
     /// Prompts of this client by the turns they became.
     pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
     /// Prompts that wait for the turn before them.
@@ -76,6 +78,7 @@ impl Seat {
             title: state.title.clone(),
             // One that somebody else has begun is watched to its end.
             turn: state.turn.clone().map(Turn::new),
+            open_calls: OpenCalls::default(),
             prompts: Vec::new(),
             waiting: Vec::new(),
             lost: Vec::new(),

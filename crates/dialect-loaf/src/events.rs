@@ -12,6 +12,9 @@ use crate::why::Why;
 
 impl Loaf {
     pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+        for lost in self.seats[at].calls.lost_by(event) {
+            self.event(at, &lost, out);
+        }
         let mut pen = self.pen(out);
         let (seat, mut scene) = self.scene(at);
         match event {
@@ -81,6 +84,7 @@ impl Loaf {
     fn logged(&mut self, at: usize, entry: &Entry, out: &mut Out) {
         let mut pen = self.pen(out);
         let (seat, mut scene) = self.scene(at);
+        seat.calls.logged(entry);
         match &entry.body {
             Body::TurnStarted { turn } => seat.coming = Some(turn.clone()),
             Body::Settled { item, .. } => {

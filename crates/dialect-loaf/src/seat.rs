@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use vocab::{Item, ItemId, Opened, SessionId, State, TurnId, iso8601, parts_text};
+use wire::OpenCalls;
 
 use crate::context::{self, Fixed};
 use crate::frames::{Call, Pen};
@@ -35,6 +36,7 @@ pub(crate) struct Seat {
     pub(crate) fixed: Fixed,
     pub(crate) label: String,
     pub(crate) pending: bool,
+    pub(crate) calls: OpenCalls,
     /// A turn that the engine has begun and that has no name on this wire yet.
     pub(crate) coming: Option<TurnId>,
     pub(crate) turn: Option<Turn>,
@@ -136,6 +138,7 @@ impl Seat {
             fixed: Fixed::default(),
             label: READY.to_owned(),
             pending: false,
+            calls: OpenCalls::default(),
             coming: None,
             turn: None,
             provider: None,

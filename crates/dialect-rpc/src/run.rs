@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vocab::{
     AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, TurnId, UserFrom,
 };
-use wire::FrameBuf;
+use wire::{FrameBuf, OpenCalls};
 
 use crate::frames;
 use crate::messages::{self, Faces};
@@ -43,7 +43,8 @@ pub(crate) struct Run {
     said_bytes: usize,
     /// The assistant message of the open turn, its calls and their results.
     message: Option<Arc<str>>,
-    calls: Vec<OpenCall>,
+    calls: Vec<RoundCall>,
+    open_calls: OpenCalls,
     results: Vec<Arc<str>>,
     /// A retry that came out, to be told where its place is.
     retried: Option<(u32, bool)>,
@@ -62,7 +63,7 @@ struct Fallback {
     answered: bool,
 }
 
-struct OpenCall {
+struct RoundCall {
     id: CallId,
     name: Arc<str>,
     /// As one line of JSON.
@@ -84,6 +85,7 @@ impl Run {
             said_bytes: 0,
             message: None,
             calls: Vec::new(),
+            open_calls: OpenCalls::default(),
             results: Vec::new(),
             retried: None,
             fallback: None,
@@ -113,6 +115,9 @@ impl Run {
 
     /// Writes what an event has to say about the run.
     pub(crate) fn tell(&mut self, event: &Event, known: &Known, frames: &mut FrameBuf) -> Came {
+        for lost in self.open_calls.lost_by(event) {
+            self.tell(&lost, known, frames);
+        }
         match event {
             Event::Text { delta, .. } => self.stream(known, frames).text(delta, frames),
             Event::Thinking { delta, .. } => self.stream(known, frames).thinking(delta, frames),
@@ -156,6 +161,7 @@ impl Run {
     }
 
     fn logged(&mut self, entry: &Entry, known: &Known, frames: &mut FrameBuf) -> Came {
+        self.open_calls.logged(entry);
         let lines = self.projector.take(entry, known);
         let said = lines.into_iter().find_map(|line| match line {
             Line { kind: LineKind::Message(said), .. } => Some(said),
@@ -181,7 +187,7 @@ impl Run {
                     stream.flush(frames);
                 }
                 self.stream = None;
-                self.calls = message.calls().map(OpenCall::new).collect();
+                self.calls = message.calls().map(RoundCall::new).collect();
                 if let Some(said) = said {
                     self.assistant_ended(said.json, frames);
                 }
@@ -433,7 +439,7 @@ fn selector(slug: &str, known: &Known) -> String {
     format!("{}/{}", face.provider, face.id)
 }
 
-impl OpenCall {
+impl RoundCall {
     fn new(call: &vocab::Call) -> Self {
         let mut args = Vec::new();
         messages::object(&mut args, &call.input.json());

@@ -157,7 +157,9 @@ impl Projector {
 
     pub fn take(&mut self, entry: &Entry, faces: &dyn Faces) -> Vec<Line> {
         let mut lines = Vec::new();
-        if self.own.is_empty() {
+        // What could not be logged has a message, and no place among the lines.
+        let in_log = entry.seq > 0;
+        if in_log && self.own.is_empty() {
             self.first = entry.seq;
         }
         self.open(entry, faces, &mut lines);
@@ -169,8 +171,10 @@ impl Projector {
             Some(name) => name,
             None => Print::of(entry.at_ms, kind_word(&entry.body), &entry.body).claim(&mut self.taken),
         });
-        self.own.push(name.clone());
-        self.tail.push(name.clone().or_else(|| parent.clone()));
+        if in_log {
+            self.own.push(name.clone());
+            self.tail.push(name.clone().or_else(|| parent.clone()));
+        }
         if let (Some(mut kind), Some(name)) = (kind, name) {
             if let LineKind::Compaction { first_kept, .. } = &mut kind
                 && first_kept.is_empty()

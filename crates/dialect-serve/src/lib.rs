@@ -337,6 +337,27 @@ impl Serve {
         }
         out.close |= ending && self.seats.is_empty();
     }
+
+    fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
+        let seat = &mut self.seats[at];
+        let label = seat.label.clone();
+        let session = label.as_deref().map(Some);
+        let mut pen = Pen { frames: &mut out.frames, session, deaf: self.deaf };
+        encode::event(event, seat, &mut pen);
+        if let Event::Logged(entry) = event {
+            seat.observe(entry);
+            match &entry.body {
+                Body::AskOpened(ask) => self.asked(at, ask, out),
+                // This wire has no word for it; people find it on stderr.
+                Body::Recovered { text } => out.notes.push(text.to_string()),
+                _ => {}
+            }
+        } else if let Event::TurnLost(end) = event {
+            seat.turns.ended(&end.turn);
+        } else if let Event::Gone { fault } = event {
+            self.gone(at, fault, out);
+        }
+    }
 }
 
 impl Dialect for Serve {
@@ -370,24 +391,10 @@ impl Dialect for Serve {
         if let Event::Reply { tag, result } = &told.event {
             self.replied(*tag, result, out);
         } else if let Some(at) = self.seat_of(&told.session) {
-            let seat = &mut self.seats[at];
-            let label = seat.label.clone();
-            let session = label.as_deref().map(Some);
-            let mut pen = Pen { frames: &mut out.frames, session, deaf: self.deaf };
-            encode::event(&told.event, seat, &mut pen);
-            if let Event::Logged(entry) = &told.event {
-                seat.observe(&entry.body);
-                match &entry.body {
-                    Body::AskOpened(ask) => self.asked(at, ask, out),
-                    // This wire has no word for it; people find it on stderr.
-                    Body::Recovered { text } => out.notes.push(text.to_string()),
-                    _ => {}
-                }
-            } else if let Event::TurnLost(end) = &told.event {
-                seat.turns.ended(&end.turn);
-            } else if let Event::Gone { fault } = &told.event {
-                self.gone(at, fault, out);
+            for lost in self.seats[at].calls.lost_by(&told.event) {
+                self.event(at, &lost, out);
             }
+            self.event(at, &told.event, out);
         } else if let Event::State(state) = &told.event {
             self.stray(&told.session, state);
         }

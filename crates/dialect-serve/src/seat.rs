@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{AskId, Body, CallId, Mode, SessionId, State, Target, TurnId};
+use vocab::{AskId, Body, Entry, Mode, SessionId, State, Target, TurnId};
+use wire::OpenCalls;
 
 use crate::frames::{Say, Session, StateChanged};
 
@@ -25,8 +26,7 @@ pub(crate) struct Seat {
     pub(crate) turns: Turns,
     /// Permission questions that the controller may still answer.
     pub(crate) asks: Vec<AskId>,
-    /// Calls whose start was told and whose result was not.
-    calls: Vec<CallId>,
+    pub(crate) calls: OpenCalls,
     /// Slash commands without a result so far.
     pub(crate) slashes: usize,
     /// Of these, the ones that mean to end the conversation.
@@ -54,7 +54,7 @@ impl Seat {
             shown: None,
             turns: Turns::default(),
             asks: Vec::new(),
-            calls: Vec::new(),
+            calls: OpenCalls::default(),
             slashes: 0,
             exits: 0,
             held: VecDeque::new(),
@@ -97,18 +97,16 @@ impl Seat {
     /// or what a resumed session closes of a turn that died with another process.
     pub(crate) fn missed_start(&self, body: &Body) -> bool {
         match body {
-            Body::CallEnded { result, .. } => !self.calls.contains(&result.call),
+            Body::CallEnded { turn, result } => !self.calls.is_open(turn, &result.call),
             Body::TurnEnded(end) => self.turns.current() != Some(&end.turn),
             _ => false,
         }
     }
 
-    pub(crate) fn observe(&mut self, body: &Body) {
-        if let Body::CallStarted { call, .. } = body {
-            self.calls.push(call.id.clone());
-        } else if let Body::CallEnded { result, .. } = body {
-            self.calls.retain(|call| *call != result.call);
-        } else if let Body::TurnStarted { turn } = body {
+    pub(crate) fn observe(&mut self, entry: &Entry) {
+        self.calls.logged(entry);
+        let body = &entry.body;
+        if let Body::TurnStarted { turn } = body {
             self.turns.started(turn);
         } else if let Body::TurnEnded(end) = body {
             self.turns.ended(&end.turn);

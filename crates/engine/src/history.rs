@@ -11,11 +11,12 @@ use vocab::{
 
 use crate::turn::synthetic;
 
-/// What a result says when the process died before the tool could answer.
-const LOST: &str = "no result: the process ended while this call was running; check what it did before trying again";
+/// What a result says of a call whose own is not in the log: the process died before it, or could not write it.
+const LOST: &str =
+    "no result: what came of this call is not known; it may have run: check what it did before trying again";
 
 /// The same for a command of the user's.
-const LOST_SHELL: &str = "no output: the process ended while this command was running; check what it did";
+const LOST_SHELL: &str = "no output: what came of this command is not known; it may have run: check what it did";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MarkKind {
@@ -413,7 +414,7 @@ impl Branch {
     }
 }
 
-/// What is said of a command that was running when the process ended.
+/// What is said of a command whose end is not in the log.
 pub(crate) fn lost_shell(command: Arc<str>, aside: bool) -> Shell {
     Shell {
         command,
@@ -428,7 +429,7 @@ pub(crate) fn lost_shell(command: Arc<str>, aside: bool) -> Shell {
     }
 }
 
-/// What a call gets that was running when the process ended.
+/// What a call gets whose own result is not in the log.
 pub(crate) fn lost_result(call: &Call) -> CallResult {
     let tool = vocab::names::canonical(&call.name).map_or_else(|| call.name.clone(), Arc::from);
     synthetic(call.id.clone(), tool, CallEnd::Lost, LOST)

@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Event, Fault, FaultKind, Mode, Open, Part, Reply,
-    Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
+    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Entry, Event, Fault, FaultKind, Mode, Open, Part,
+    Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
 use answer::Heard;
 pub(crate) use face::{Face, Want};
@@ -133,6 +133,9 @@ pub(crate) struct Terminal<F> {
     turn: Option<TurnId>,
     /// The turn whose start was seen here. The end of any other was left over by a process that died.
     running: Option<TurnId>,
+    calls: OpenCalls,
+    /// The last turn that could not be written. What the log says later about its calls was said here.
+    lost: Option<TurnId>,
     one_shot: bool,
     session: Option<SessionId>,
     /// The mode the person is working in, which goes with them into another session.
@@ -158,6 +161,8 @@ impl<F: Face> Terminal<F> {
             pending: None,
             turn: None,
             running: None,
+            calls: OpenCalls::default(),
+            lost: None,
             one_shot,
             session: None,
             mode: None,
@@ -441,6 +446,18 @@ impl<F: Face> Terminal<F> {
         }
     }
 
+    fn logged(&mut self, entry: &Entry, out: &mut Out) {
+        self.calls.logged(entry);
+        match &entry.body {
+            Body::AskOpened(ask) => self.asked(ask, out),
+            Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
+            Body::TurnEnded(end) => self.turn_ended(end, out),
+            Body::TurnStarted { turn } => self.running = Some(turn.clone()),
+            Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
+            body => self.face.logged(body, &mut out.frames),
+        }
+    }
+
     fn turn_ended(&mut self, end: &TurnEnd, out: &mut Out) {
         if self.running.take_if(|running| *running == end.turn).is_none() {
             let why = end.fault.as_ref().map_or("it was not finished", |fault| &fault.message);
@@ -491,16 +508,14 @@ impl<F: Face> Dialect for Terminal<F> {
         if self.phase == Phase::Closed {
             return;
         }
+        for lost in self.calls.lost_by(&told.event) {
+            self.tell(&Told { session: told.session.clone(), event: lost }, out);
+        }
         match &told.event {
             Event::Reply { tag, result } => self.replied(*tag, result, out),
-            Event::Logged(entry) => match &entry.body {
-                Body::AskOpened(ask) => self.asked(ask, out),
-                Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
-                Body::TurnEnded(end) => self.turn_ended(end, out),
-                Body::TurnStarted { turn } => self.running = Some(turn.clone()),
-                body => self.face.logged(body, &mut out.frames),
-            },
+            Event::Logged(entry) => self.logged(entry, out),
             Event::TurnLost(end) => {
+                self.lost = Some(end.turn.clone());
                 self.face.notice("the end of this turn could not be saved", &mut out.frames);
                 self.turn_ended(end, out);
             }

@@ -1,12 +1,14 @@
 //! How words are spoken: the [`Dialect`] trait, line framing, strict JSON. Pure: no I/O, no clock, no runtime, and no
 //! knowledge of any one dialect.
 
+mod calls;
 mod frames;
 mod json;
 pub mod jsonrpc;
 mod lines;
 pub mod question;
 
+pub use calls::{OpenCalls, UNTOLD};
 pub use frames::{FrameBuf, escape_into, escape_plain_into};
 pub use json::{DEPTH_MAX, JsonError, check, replace_lone_surrogates};
 pub use lines::{LINE_BYTES_MAX, Line, Lines};

@@ -7,6 +7,7 @@ mod chaos;
 mod costs;
 mod errands;
 mod garbage;
+mod lost;
 mod races;
 mod talk;
 mod tools;

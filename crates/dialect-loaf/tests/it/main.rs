@@ -9,6 +9,7 @@ mod ending;
 mod envelope;
 mod garbage;
 mod history;
+mod lost;
 mod methods;
 mod pictures;
 mod play;

@@ -4,6 +4,7 @@
 mod commands;
 mod garbage;
 mod ids;
+mod lost;
 mod recovered;
 mod sealed;
 mod splits;

@@ -15,7 +15,7 @@ fn the_end_of_a_dead_turn_answers_no_abort_and_ends_no_run() {
     let mut talk = Talk::open();
     let (prompt, _) = talk.hear(r#"{"id":"1","type":"prompt","message":"hi"}"#);
     let (abort, _) = talk.hear(r#"{"id":"2","type":"abort"}"#);
-    let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
+    let fault = Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
     let dead = || ended("dead", Stop::Error, Some(fault.clone()));
     assert_eq!(talk.log(dead()), Vec::<serde_json::Value>::new());
     talk.log(Body::TurnStarted { turn: "t1".into() });

@@ -5,6 +5,7 @@ mod chaos;
 mod ending;
 mod garbage;
 mod inbound;
+mod lost;
 mod multi;
 mod outbound;
 mod page;

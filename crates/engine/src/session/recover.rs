@@ -25,7 +25,7 @@ pub(super) struct Left {
 }
 
 impl Session {
-    /// Reads the branch back when it is not in memory, and closes what a dead process left open: each open call gets
+    /// Reads the branch back when it is not in memory, and closes what a dead process or a failed write left open: each open call gets
     /// a recorded result before the next model request can be made.
     pub(super) async fn load(&mut self) -> Result<(), Fault> {
         if self.history.is_some() {
@@ -156,7 +156,8 @@ impl Session {
             self.ledger.log(Body::CallEnded { turn, result: lost_result(&call) });
         }
         if let Some(turn) = branch.open_turn {
-            let fault = Fault::new(FaultKind::Internal, "the process ended during this turn");
+            let fault =
+                Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
             self.ledger.log(Body::TurnEnded(TurnEnd {
                 turn,
                 stop: Stop::Error,

@@ -589,8 +589,8 @@ fn after_a_crash_in_mid_child_both_logs_are_put_in_order() {
                       user (Prompt): go
                       assistant:  [c1 subagent] (ToolUse)
                       c1 subagent starts
-                      c1 Lost: no result: the process ended while this call was running; check what it did before trying again
-                    t1 ended: Error, 0 rounds, Internal: the process ended during this turn
+                      c1 Lost: no result: what came of this call is not known; it may have run: check what it did before trying again
+                    t1 ended: Error, 0 rounds, Internal: the process ended during this turn, or could not write its end
                     recovered: 1 tool call(s) had no result and were closed with an error
                     t1 started
                       user (Prompt): what happened?
@@ -601,7 +601,7 @@ fn after_a_crash_in_mid_child_both_logs_are_put_in_order() {
                     opened m1 read-only, for c1 of s1
                     t2 started
                       user (Prompt): x
-                    t2 ended: Error, 0 rounds, Internal: the process ended during this turn
+                    t2 ended: Error, 0 rounds, Internal: the process ended during this turn, or could not write its end
                     t2 started
                       user (Prompt): what happened?
                       assistant: ok (Stop)

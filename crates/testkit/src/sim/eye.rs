@@ -375,7 +375,7 @@ impl View<'_> {
     fn check_shell(&self, command: &str, sent: &Sent) -> Result<(), String> {
         let is_it = |entry: &&Arc<Entry>| match &entry.body {
             Body::Shell(shell) => {
-                &*shell.command == command && !shell.output.starts_with("no output: the process ended")
+                &*shell.command == command && !shell.output.starts_with("no output: what came of this command")
             }
             _ => false,
         };

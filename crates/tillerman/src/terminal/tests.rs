@@ -1,6 +1,7 @@
 //! Stories told to the terminal by hand: lines typed and events told go in, what is shown and wanted comes out.
 
 mod dialogs;
+mod lost;
 
 use std::sync::{Arc, Mutex};
 
@@ -100,7 +101,7 @@ fn ended(stop: Stop, fault: Option<Fault>) -> Step {
 
 /// What a session says of a turn that died with another process, before the new one starts.
 fn left_over() -> Step {
-    let fault = Some(Fault::new(FaultKind::Internal, "the process ended during this turn"));
+    let fault = Some(Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end"));
     let end = TurnEnd {
         turn: TurnId::from("t0"),
         stop: Stop::Error,
@@ -737,7 +738,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
         vec![opened(), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
         expect![[r#"
             model: tour (no key, no local server)
-            the turn before this one was cut short: the process ended during this turn
+            the turn before this one was cut short: the process ended during this turn, or could not write its end
 
             Done.
 
@@ -755,7 +756,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
     expect![[r#"
         {"type":"session","session_id":"s1","resumed":false,"model":"tour","mode":"prompt","workspace":"/w"}
         {"type":"notice","text":"model: tour (no key, no local server)"}
-        {"type":"notice","text":"the turn before this one was cut short: the process ended during this turn"}
+        {"type":"notice","text":"the turn before this one was cut short: the process ended during this turn, or could not write its end"}
         {"type":"text","delta":"Done."}
         {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0}
         -> prompt "go"
@@ -768,7 +769,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
             tillerman 0.1.0 · tour · prompt · /help lists what can be typed
             {prompt?}
             <go on>
-            the turn before this one was cut short: the process ended during this turn
+            the turn before this one was cut short: the process ended during this turn, or could not write its end
 
             Done.
 

@@ -1,5 +1,6 @@
 //! Framing and JSON as every dialect relies on them.
 
+mod calls;
 mod frames;
 mod json;
 mod jsonrpc;

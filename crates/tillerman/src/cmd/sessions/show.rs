@@ -79,7 +79,9 @@ fn as_text(entry: &Entry) -> Option<String> {
                 CallEnd::Ran if result.is_error => " (error)",
                 CallEnd::Ran => "",
                 CallEnd::Denied => " (denied)",
-                _ => " (did not run)",
+                CallEnd::Lost => " (result not known)",
+                CallEnd::Interrupted => " (interrupted)",
+                CallEnd::Unknown | CallEnd::Invalid | CallEnd::Skipped => " (did not run)",
             };
             format!("{}{how}\n{}", clean(&result.tool), lines.join("\n"))
         }
@@ -112,4 +114,34 @@ fn as_json(entry: &Entry) -> Option<Value> {
         }),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use vocab::{CallResult, Part};
+
+    use super::*;
+
+    fn shown(end: CallEnd) -> String {
+        let result = CallResult {
+            call: "c1".into(),
+            tool: "bash".into(),
+            end,
+            parts: vec![Part::text("words")],
+            is_error: true,
+            duration_ms: 0,
+            mutation: None,
+            edits: Vec::new(),
+            details: None,
+        };
+        let body = Body::CallEnded { turn: "t1".into(), result };
+        as_text(&Entry { seq: 1, parent: 0, at_ms: 0, body }).unwrap_or_default()
+    }
+
+    #[test]
+    fn only_what_never_began_is_said_not_to_have_run() {
+        assert_eq!(shown(CallEnd::Lost), "bash (result not known)\nwords");
+        assert_eq!(shown(CallEnd::Interrupted), "bash (interrupted)\nwords");
+        assert_eq!(shown(CallEnd::Skipped), "bash (did not run)\nwords");
+    }
 }

@@ -1,0 +1,72 @@
+//! The calls that a peer was told of. Each has one result on every wire, also where the log has none: when what came of it
+//! could not be written, or the session is gone.
+
+use std::sync::Arc;
+
+use vocab::{Body, CallEnd, CallId, CallResult, Entry, Event, Part, TurnId};
+
+/// What a call gets whose result is nowhere. It may have done all of its work.
+pub const UNTOLD: &str =
+    "no result: what came of this call could not be written; it may have run: check what it did before trying again";
+
+/// Calls of one session whose start was told and whose result was not.
+#[derive(Default)]
+pub struct OpenCalls {
+    open: Vec<Open>,
+}
+
+struct Open {
+    turn: TurnId,
+    call: CallId,
+    tool: Arc<str>,
+    started_ms: i64,
+}
+
+impl OpenCalls {
+    pub fn is_open(&self, turn: &TurnId, call: &CallId) -> bool {
+        self.open.iter().any(|open| open.turn == *turn && open.call == *call)
+    }
+
+    /// Takes note of what is told.
+    pub fn logged(&mut self, entry: &Entry) {
+        match &entry.body {
+            Body::CallStarted { turn, call, tool } => {
+                let (turn, call, tool) = (turn.clone(), call.id.clone(), tool.clone());
+                self.open.push(Open { turn, call, tool, started_ms: entry.at_ms });
+            }
+            Body::CallEnded { turn, result } => {
+                self.open.retain(|open| open.turn != *turn || open.call != result.call);
+            }
+            // A session has one turn at a time.
+            Body::TurnStarted { .. } => self.open.clear(),
+            _ => {}
+        }
+    }
+
+    /// What is to be told before this event: when no log will have them any more, the results of all open calls, as entries
+    /// without a place in the log (`seq` 0).
+    pub fn lost_by(&self, event: &Event) -> Vec<Event> {
+        match event {
+            Event::TurnLost(_) | Event::Gone { .. } => self.open.iter().map(Open::untold).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Open {
+    fn untold(&self) -> Event {
+        let result = CallResult {
+            call: self.call.clone(),
+            tool: self.tool.clone(),
+            end: CallEnd::Lost,
+            parts: vec![Part::text(UNTOLD)],
+            is_error: true,
+            duration_ms: 0,
+            mutation: None,
+            edits: Vec::new(),
+            details: None,
+        };
+        let body = Body::CallEnded { turn: self.turn.clone(), result };
+        Event::Logged(Arc::new(Entry { seq: 0, parent: 0, at_ms: self.started_ms, body }))
+    }
+}
