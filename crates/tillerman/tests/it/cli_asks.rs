@@ -1,5 +1,8 @@
 //! A person at a terminal sees all of what they allow, and allows nothing that they have not seen.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::cli::Place;
@@ -63,56 +66,65 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
     assert!(seen.contains("denied by the user"), "{seen}");
 }
 
-/// Somebody puts another file, or a link, in the place of what the question was about.
-#[test]
-fn what_runs_is_what_was_asked_about() {
-    use std::io::{BufRead, BufReader, Write};
-    let cases: [(&str, fn(&Place)); 2] = [
-        (r#"write_file {"path":"a.txt","content":"new\n"}"#, |place| {
-            std::os::unix::fs::symlink("Makefile", place.file("a.txt.tmp")).unwrap();
-            std::fs::rename(place.file("a.txt.tmp"), place.file("a.txt")).unwrap();
-        }),
-        (r#"bash {"command":"touch RAN","cwd":"d"}"#, |place| {
-            std::fs::rename(place.file("d"), place.file("old")).unwrap();
-            std::os::unix::fs::symlink("e", place.file("d")).unwrap();
-        }),
-    ];
-    for (call, swap) in cases {
-        for swapped in [false, true] {
-            let place = Place::new();
-            std::fs::write(place.file("a.txt"), "old\n").unwrap();
-            std::fs::write(place.file("Makefile"), "all:\n").unwrap();
-            std::fs::create_dir(place.file("d")).unwrap();
-            std::fs::create_dir(place.file("e")).unwrap();
-            std::fs::write(place.file("model.script"), format!("call {call}\n\nsay done\n")).unwrap();
-            let mut serve = place.command(&["serve", "--model", "script:model.script", "--permission-mode", "prompt"]);
-            let pipe = std::process::Stdio::piped;
-            let mut serve = serve.stdin(pipe()).stdout(pipe()).spawn().unwrap();
-            let mut input = serve.stdin.take().unwrap();
-            let mut seen = String::new();
-            writeln!(input, "{}", json!({ "type": "prompt", "text": "go" })).unwrap();
-            for line in BufReader::new(serve.stdout.take().unwrap()).lines() {
-                let frame: Value = serde_json::from_str(&line.unwrap()).unwrap();
-                seen.push_str(&format!("{frame}\n"));
-                if frame["type"] == "permission_request" {
-                    if swapped {
-                        swap(&place);
-                    }
-                    let answer = json!({ "type": "permission_response", "request_id": frame["request_id"], "decision": "allow" });
-                    writeln!(input, "{answer}").unwrap();
-                }
-                if frame["type"] == "turn_complete" {
-                    break;
-                }
-            }
-            drop(input);
-            serve.wait().unwrap();
-            let ran = place.file("e/RAN").exists()
-                || place.file("d/RAN").exists()
-                || std::fs::read_to_string(place.file("a.txt")).unwrap() == "new\n";
-            assert_eq!(ran, !swapped, "{seen}");
-            assert_eq!(seen.contains("has changed since it was asked about"), swapped, "{seen}");
+/// `serve` with a model that makes one call; somebody does something between its question and the yes. All that was said.
+fn allowed_after(place: &Place, call: &str, meanwhile: impl Fn()) -> String {
+    std::fs::write(place.file("model.script"), format!("call {call}\n\nsay done\n")).unwrap();
+    let mut serve = place.command(&["serve", "--model", "script:model.script", "--permission-mode", "prompt"]);
+    let mut serve = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = serve.stdin.take().unwrap();
+    let mut seen = String::new();
+    writeln!(input, "{}", json!({ "type": "prompt", "text": "go" })).unwrap();
+    for line in BufReader::new(serve.stdout.take().unwrap()).lines() {
+        let frame: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        seen.push_str(&format!("{frame}\n"));
+        if frame["type"] == "permission_request" {
+            meanwhile();
+            let id = &frame["request_id"];
+            let answer = json!({ "type": "permission_response", "request_id": id, "decision": "allow" });
+            writeln!(input, "{answer}").unwrap();
         }
+        if frame["type"] == "turn_complete" {
+            break;
+        }
+    }
+    drop(input);
+    serve.wait().unwrap();
+    seen
+}
+
+const CHANGED: &str = "has changed since it was asked about";
+
+#[test]
+fn a_file_that_is_another_by_the_time_of_the_yes_is_not_written() {
+    for swapped in [false, true] {
+        let place = Place::new();
+        std::fs::write(place.file("a.txt"), "old\n").unwrap();
+        std::fs::write(place.file("Makefile"), "all:\n").unwrap();
+        let seen = allowed_after(&place, r#"write_file {"path":"a.txt","content":"new\n"}"#, || {
+            if swapped {
+                std::fs::remove_file(place.file("a.txt")).unwrap();
+                std::os::unix::fs::symlink("Makefile", place.file("a.txt")).unwrap();
+            }
+        });
+        assert_eq!(seen.contains(CHANGED), swapped, "{seen}");
+        let text = std::fs::read_to_string(place.file("a.txt")).unwrap();
+        assert_eq!(text, if swapped { "all:\n" } else { "new\n" }, "{seen}");
+    }
+}
+
+#[test]
+fn a_command_runs_in_the_directory_that_was_shown_or_not_at_all() {
+    for swapped in [false, true] {
+        let place = Place::new();
+        ["d", "e"].map(|name| std::fs::create_dir(place.file(name)).unwrap());
+        let seen = allowed_after(&place, r#"bash {"command":"touch RAN","cwd":"d"}"#, || {
+            if swapped {
+                std::fs::rename(place.file("d"), place.file("old")).unwrap();
+                std::os::unix::fs::symlink("e", place.file("d")).unwrap();
+            }
+        });
+        assert_eq!(seen.contains(CHANGED), swapped, "{seen}");
+        assert_eq!(place.file("d/RAN").exists(), !swapped, "{seen}");
     }
 }
 
