@@ -116,7 +116,8 @@ fn a_file_that_is_another_by_the_time_of_the_yes_is_not_written() {
 fn a_command_runs_in_the_directory_that_was_shown_or_not_at_all() {
     for swapped in [false, true] {
         let place = Place::new();
-        ["d", "e"].map(|name| std::fs::create_dir(place.file(name)).unwrap());
+        std::fs::create_dir(place.file("d")).unwrap();
+        std::fs::create_dir(place.file("e")).unwrap();
         let seen = allowed_after(&place, r#"bash {"command":"touch RAN","cwd":"d"}"#, || {
             if swapped {
                 std::fs::rename(place.file("d"), place.file("old")).unwrap();
