@@ -469,3 +469,14 @@ fn what_sub_agents_used_is_counted_with_the_result_of_their_call() {
     let one = without.cost - with(vec![spent("mock/mock-1", 1_000_000)]).cost;
     assert!(one < 0.0 && (both.cost - without.cost + one * 1e-5).abs() < 1e-12, "{both:?}");
 }
+
+#[test]
+fn what_is_not_in_the_log_moves_no_name() {
+    let entry = |seq: u64, body| Entry { seq, parent: seq.saturating_sub(1), at_ms: NOON, body };
+    let mut projector = Projector::new();
+    projector.take(&entry(5, calls("c1", "bash", "{}")), &Known);
+    let told = projector.take(&entry(0, result("c1", "bash", CallEnd::Lost, "no result")), &Known);
+    assert!(matches!(&told[..], [Line { kind: LineKind::Message(said), .. }] if said.role == Role::ToolResult));
+    let line = projector.take(&entry(6, user("again")), &Known).remove(0);
+    assert_eq!((line.parent.as_ref(), projector.name_of(6)), (projector.name_of(5), Some(&line.name)));
+}

@@ -1,3 +1,5 @@
+//! Calls that were told, and the results they get where no log has them.
+
 use std::sync::Arc;
 
 use vocab::{Body, Call, CallInput, Entry, Event, Fault, FaultKind, Json, Stop, TurnEnd, Usage};
