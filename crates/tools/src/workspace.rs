@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::OFlags;
 use tokio::sync::{Mutex, MutexGuard, OwnedMutexGuard};
@@ -82,13 +82,20 @@ pub struct Workspace {
     /// The real path of the root, and the one it was asked for by.
     path: PathBuf,
     asked: PathBuf,
-    protected: Protected,
-    home: Option<PathBuf>,
-    /// Folded, as they really are.
-    secret: Vec<PathBuf>,
-    spill_dir: Option<PathBuf>,
+    guard: Guard,
+    /// Made of `guard` when the first path is asked for: following every name costs a start most of a millisecond.
+    watched: OnceLock<Watched>,
     /// One writer at a time, so that two edits of one file cannot lose each other's work.
     writing: Arc<Mutex<()>>,
+}
+
+/// What is guarded, as it really is.
+#[derive(Debug)]
+struct Watched {
+    home: Option<PathBuf>,
+    protected: Protected,
+    /// Folded.
+    secret: Vec<PathBuf>,
 }
 
 impl Workspace {
@@ -101,11 +108,16 @@ impl Workspace {
         let asked = std::path::absolute(path).map_err(fault)?;
         let real = std::fs::canonicalize(path).map_err(fault)?;
         let root = Arc::new(sys::open_root(&real).map_err(fault)?);
-        let home = guard.home.map(|home| self::real(&home));
-        let protected = Protected::new(&real, home.as_deref(), &guard.protected, self::real);
-        let secret = guard.secret.iter().map(|path| protect::fold(&self::real(path))).collect();
-        let writing = Arc::default();
-        Ok(Self { root, path: real, asked, protected, home, secret, spill_dir: guard.spill_dir, writing })
+        Ok(Self { root, path: real, asked, guard, watched: OnceLock::new(), writing: Arc::default() })
+    }
+
+    fn watched(&self) -> &Watched {
+        self.watched.get_or_init(|| {
+            let home = self.guard.home.as_deref().map(real);
+            let protected = Protected::new(&self.path, home.as_deref(), &self.guard.protected, real);
+            let secret = self.guard.secret.iter().map(|path| protect::fold(&real(path))).collect();
+            Watched { home, protected, secret }
+        })
     }
 
     /// The real path of the workspace, for people and for child processes.
@@ -163,13 +175,13 @@ impl Workspace {
 
     fn is_secret_path(&self, path: &Path) -> bool {
         let folded = protect::fold(path);
-        self.secret.iter().any(|secret| folded.starts_with(secret)) && self.spilled(path).is_none()
+        self.watched().secret.iter().any(|secret| folded.starts_with(secret)) && self.spilled(path).is_none()
     }
 
     /// Whether secrets of ours lie in the workspace: then no command that searches it can count as only reading.
     pub fn holds_secrets(&self) -> bool {
         let root = protect::fold(&self.path);
-        self.secret.iter().any(|secret| secret.starts_with(&root))
+        self.watched().secret.iter().any(|secret| secret.starts_with(&root))
     }
 
     /// Why changing this file is more than writing in the workspace, for the one line that people read; empty where it
@@ -244,7 +256,7 @@ impl Workspace {
 
     /// The spill directory as it really is, and the rest of the path below it.
     fn spilled(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
-        let dir = std::fs::canonicalize(self.spill_dir.as_deref()?).ok()?;
+        let dir = std::fs::canonicalize(self.guard.spill_dir.as_deref()?).ok()?;
         let rel = path.strip_prefix(&dir).ok()?.to_owned();
         Some((dir, rel))
     }
@@ -256,8 +268,8 @@ impl Workspace {
             Ok(Place::Inside(real)) => rel.starts_with(real).then_some(why),
             _ => None,
         };
-        let by_git = || git::steered_by(&self.path.join(rel), self.home.as_deref());
-        self.protected.covers(rel).or_else(|| protect::behind().find_map(behind)).or_else(by_git)
+        let by_git = || git::steered_by(&self.path.join(rel), self.watched().home.as_deref());
+        self.watched().protected.covers(rel).or_else(|| protect::behind().find_map(behind)).or_else(by_git)
     }
 
     /// Follows a relative path through the handle.
