@@ -18,7 +18,7 @@ use crate::setup::Prepared;
 use crate::terminal::{Answers, INTERRUPT_LINE, Talk, Terminal, Want};
 use crate::wiring;
 
-pub(super) use editor::Screen;
+pub(super) use editor::{Screen, forget_typed};
 
 use super::run::{GRACE, Streams, frame_log, prepare};
 

@@ -9,7 +9,7 @@ use client::{
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use super::super::repl::Typed;
+use super::super::repl::{Typed, forget_typed};
 use super::choices::{Choices, Way, What};
 use super::view::{Shown, View};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
@@ -230,6 +230,7 @@ impl Talk {
 
     async fn show_question(&mut self) {
         if let Some(ask) = self.asks.front().cloned() {
+            forget_typed();
             self.show(|view, shown| view.question(&ask, shown)).await;
             self.want(Want::Line).await;
         }

@@ -118,7 +118,8 @@ pub(super) fn spawn(
 fn next(lines: &mut rustyline::Editor<Words, DefaultHistory>, want: Want, history: Option<&Path>) -> Typed {
     let mut whole = String::new();
     let mut prompt = prompt_of(want);
-    if want != Want::Prompt {
+    // The choices are the prompt: nobody has seen them yet.
+    if want == Want::Answer {
         forget_typed();
     }
     loop {
@@ -151,8 +152,8 @@ fn next(lines: &mut rustyline::Editor<Words, DefaultHistory>, want: Want, histor
     }
 }
 
-/// What was typed before a question was there is no answer to it.
-fn forget_typed() {
+/// What was typed before a question was there is no answer to it. To be called before the question is shown.
+pub(crate) fn forget_typed() {
     if let Ok(tty) = File::options().read(true).write(true).open("/dev/tty") {
         let _ = tcflush(&tty, QueueSelector::IFlush);
     }
