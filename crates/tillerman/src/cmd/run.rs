@@ -129,6 +129,7 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;
+    prepared.setup.briefing.skills = true;
     if continues {
         prepared.open.which = Which::Latest;
     }

@@ -25,6 +25,7 @@ mod cli_subagents;
 mod docs;
 mod drive_foreign;
 mod golden;
+mod instructions;
 mod leash_entry;
 mod loaf_limits;
 mod loaf_stage;
