@@ -322,7 +322,7 @@ fn without_a_command_we_drive_ourselves() {
     again.ok();
 }
 
-/// The examples on the page run, and print what it says.
+/// The examples on the page run where the page says, and print what it says.
 #[test]
 fn the_examples_on_the_page_are_what_drive_says() {
     let page = crate::golden::repository().join("docs/client.md");
@@ -333,9 +333,16 @@ fn the_examples_on_the_page_are_what_drive_says() {
     let mut told = Vec::new();
     for part in example.split("\n\n") {
         let command = part.lines().next().unwrap().strip_prefix("$ tillerman ").unwrap();
-        let words: Vec<&str> = command.split(' ').map(|word| word.trim_matches('"')).collect();
-        told.push(format!("$ tillerman {command}\n{}", place.run(&words).ok()));
+        let (exe, typed) = (env!("CARGO_BIN_EXE_tillerman"), place.command(&[]));
+        let mut shell = std::process::Command::new("sh");
+        shell.env_clear().envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.arg("-c").arg(format!("{exe} {command}")).current_dir(crate::golden::repository());
+        let output = shell.stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(!said.is_empty(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        told.push(format!("$ tillerman {command}\n{said}"));
     }
+    assert!(told.len() >= 4, "{told:?}");
     let fresh = format!("{before}<!-- example -->\n```sh\n{}```{after}", told.join("\n"));
     expect_test::expect_file![page].assert_eq(&fresh);
 }
