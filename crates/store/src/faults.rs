@@ -5,11 +5,18 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 use vocab::{Fault, FaultKind, SessionId};
 
+/// One page of the database; where less is free nothing can be written.
+const PAGE_BYTES: u64 = 4096;
+
 /// A database error. `doing` completes "cannot ...".
 pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
     let (cause, hint) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            ("the disk is full".to_owned(), Some("free some space; the next write is tried again"))
+            ("no space left on the disk".to_owned(), Some("free some space; the next write is tried again"))
+        }
+        // Where the log beside the file cannot grow, the database calls it an error of the device.
+        Some(ErrorCode::SystemIoFailure) if is_full(place) => {
+            ("no space left on the disk".to_owned(), Some("free some space; the next write is tried again"))
         }
         Some(ErrorCode::SystemIoFailure) => {
             (format!("input/output error ({error})"), Some("check the disk; the next write is tried again"))
@@ -38,6 +45,13 @@ pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) ->
         Some(hint) => fault.hint(hint),
         None => fault,
     }
+}
+
+/// Nothing more fits where the file is.
+fn is_full(place: &Path) -> bool {
+    let directory = place.parent().filter(|_| !place.is_dir()).unwrap_or(place);
+    rustix::fs::statvfs(directory)
+        .is_ok_and(|it| it.f_blocks > 0 && it.f_bavail.saturating_mul(it.f_frsize) < PAGE_BYTES)
 }
 
 /// True when the connection cannot be trusted any more: what it believes to be on the disk may not be there.
@@ -71,7 +85,7 @@ pub(crate) fn unknown_session(session: &SessionId) -> Fault {
 
 pub(crate) fn busy(session: &SessionId, holder: &str) -> Fault {
     Fault::new(FaultKind::SessionBusy, format!("session {session} is in use by {holder}"))
-        .hint("close it there, or attach to it instead of opening it a second time")
+        .hint(format!("close it there first; it can be read meanwhile: `tillerman sessions show {session}`"))
 }
 
 /// The lease is not the newest one.

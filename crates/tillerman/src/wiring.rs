@@ -48,7 +48,7 @@ pub(crate) use choose::{Suggestion, Wanted};
 pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
-pub(crate) use vendors::{Provided, VENDORS, gather};
+pub(crate) use vendors::{Provided, VENDORS, built_in, gather, vendor};
 
 use crate::config::agent;
 use choose::{Chosen, Grounds, choose};

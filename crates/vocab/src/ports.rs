@@ -387,8 +387,8 @@ pub struct Summary {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Query {
     pub workspace: Option<PathBuf>,
-    /// Only ids that start with this.
-    pub id_prefix: Option<String>,
+    /// Only ids that start or end with this.
+    pub id_part: Option<String>,
     pub non_empty: bool,
     /// Also those that work or worked for a call of another session.
     pub children: bool,

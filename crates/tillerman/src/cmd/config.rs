@@ -1,13 +1,13 @@
 //! `config get|set|path`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use vocab::{Fault, FaultKind, Mode};
 
 use crate::args;
 use crate::config::{self, Config, Home, KEYS, Request, Setting, process_env};
 use crate::print::{say, warning};
+use crate::setup;
 use crate::wiring::VENDORS;
 
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
@@ -29,20 +29,8 @@ pub(super) fn home() -> anyhow::Result<Home> {
     })
 }
 
-/// The directory a command works in, as one absolute path.
-pub(super) fn workspace(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let directory = given.unwrap_or(Path::new("."));
-    let absolute = std::fs::canonicalize(directory).with_context(|| format!("workspace {}", directory.display()))?;
-    if !absolute.is_dir() {
-        return Err(
-            Fault::new(FaultKind::Invalid, format!("workspace {} is not a directory", directory.display())).into()
-        );
-    }
-    Ok(absolute)
-}
-
 fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
-    let workspace = workspace(directory.as_deref())?;
+    let workspace = setup::project(directory.as_deref())?;
     let home = home()?;
     let request =
         Request { env: &process_env, home: Some(&home), workspace: &workspace, file: None, default_mode: Mode::Prompt };

@@ -109,7 +109,7 @@ fn shown(accounts: &Accounts) -> String {
 /// Wired without a real model: whoever has to sign in first may have chosen one that is not there yet.
 fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-    let prepared = setup::prepare(&basics, Mode::Prompt)?;
+    let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let wired = wiring::build(prepared.setup).await?;

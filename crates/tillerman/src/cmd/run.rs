@@ -125,7 +125,7 @@ async fn converse<F: Face>(
 
 /// Settings for a conversation with a person; what is wrong with them is said before anything else.
 pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<Prepared> {
-    let mut prepared = setup::prepare(basics, Mode::Prompt)?;
+    let mut prepared = setup::prepare(&setup::in_project(basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use serde_json::json;
 use vocab::{SessionId, Tool, Toolbox};
 
-use super::config::{home, workspace};
+use super::config::home;
 use super::listing::table;
 use crate::args;
 use crate::print::{exactly, say};
+use crate::setup;
 
 pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
     let toolbox = tools::Builtin::new(tools::Options::new(store::spill_dir(&home()?.data)));
-    let tools = toolbox.open(&SessionId::from("list"), &workspace(None)?)?;
+    let tools = toolbox.open(&SessionId::from("list"), &setup::project(None)?)?;
     match args.json {
         true => print_json(&tools),
         false => {
