@@ -8,6 +8,14 @@ use vocab::{Fault, FaultKind, SessionId};
 /// One page of the database; where less is free nothing can be written.
 const PAGE_BYTES: u64 = 4096;
 
+const RECOVER: &str = "keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it";
+
+/// What a check of the whole file has found.
+pub(crate) fn damaged(place: &Path, what: &str) -> Fault {
+    let text = format!("cannot trust {}: the database is damaged ({})", place.display(), what.trim());
+    Fault::new(FaultKind::Store, text).hint(RECOVER)
+}
+
 /// A database error. `doing` completes "cannot ...".
 pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
     let (cause, hint) = match error.sqlite_error_code() {
@@ -24,10 +32,7 @@ pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) ->
         Some(ErrorCode::ReadOnly) => {
             (format!("it is read-only ({error})"), Some("make it writable, or set TILLERMAN_HOME to another directory"))
         }
-        Some(ErrorCode::DatabaseCorrupt) => (
-            format!("the database is damaged ({error})"),
-            Some("keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it"),
-        ),
+        Some(ErrorCode::DatabaseCorrupt) => (format!("the database is damaged ({error})"), Some(RECOVER)),
         Some(ErrorCode::NotADatabase) => {
             ("it is not a SQLite database".to_owned(), Some("move the file away, or set TILLERMAN_HOME"))
         }

@@ -8,6 +8,7 @@ mod border;
 mod catalogue;
 mod census;
 mod chatgpt;
+mod checkup;
 mod choose;
 mod custom;
 mod guarded;
@@ -44,6 +45,7 @@ use border::{FileBorder, OnlyShown};
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
+pub(crate) use checkup::Reached;
 pub(crate) use choose::{Suggestion, Wanted};
 pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
@@ -146,6 +148,8 @@ pub(crate) struct Wired {
     pub(crate) integrations: Integrations,
     /// Where models come from.
     pub(crate) sources: Vec<Standpoint>,
+    /// All models, for who wants to know whether their servers answer.
+    pub(crate) catalogue: Arc<Catalogue>,
     /// Values that no program we start may find in its environment, and nobody in what is printed.
     pub(crate) keyring: Keyring,
 }
@@ -206,7 +210,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         None => kept,
     };
     let ports = Ports {
-        provider: catalogue,
+        provider: catalogue.clone(),
         toolbox: Arc::new(tools::Builtin::new(tools)),
         archive,
         store,
@@ -234,7 +238,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, keyring })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, catalogue, keyring })
 }
 
 /// A key that stands in a file, if it can be read now: whoever gets it later is told what is wrong.

@@ -10,6 +10,7 @@ mod boundaries;
 mod cli;
 mod cli_asks;
 mod cli_bare;
+mod cli_doctor;
 mod cli_drive;
 mod cli_extensions;
 mod cli_help;
