@@ -81,8 +81,9 @@ pub(crate) enum Command {
     /// Sign in to an account, or give a key.
     #[command(after_help = LOGIN_EXAMPLES)]
     Login(Login),
-    /// Sign out everywhere, and forget every key.
-    Logout,
+    /// Sign out of an account, or forget a key.
+    #[command(after_help = LOGOUT_EXAMPLES)]
+    Logout(Logout),
     /// Show what is signed in.
     Accounts,
     /// Check this machine: directories, configuration, model, and how commands are held.
@@ -156,6 +157,11 @@ Examples:
 
 Tokens and keys are kept for you alone; `tillerman accounts` says what is there. docs/auth.md";
 
+const LOGOUT_EXAMPLES: &str = "\
+Examples:
+  tillerman logout openrouter
+  tillerman logout --all               every token and key that is kept here";
+
 const DRIVE_EXAMPLES: &str = "\
 Examples:
   tillerman drive -- opencode acp
@@ -197,6 +203,8 @@ Examples:
   tillerman config get                   everything, and where it comes from
   tillerman config get model
   tillerman config set mode workspace-write
+  tillerman config set aliases.mine anthropic/claude-haiku-5-5
+  tillerman config unset mode
   tillerman config path
 
 docs/config.md explains every setting. Keys of model servers come from the environment, from a file
@@ -525,6 +533,9 @@ pub(crate) struct Tools {
     /// One JSON object per tool, with the schema of its arguments.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also start the servers of the configuration (MCP), and list theirs.
+    #[arg(long)]
+    pub(crate) servers: bool,
 }
 
 #[derive(Args, Debug)]
@@ -551,6 +562,8 @@ pub(crate) enum ConfigVerb {
     },
     /// Change a setting in your configuration file; comments stay.
     Set { key: String, value: String },
+    /// Take a setting out of your configuration file.
+    Unset { key: String },
     /// Print where your configuration file is.
     Path,
 }
@@ -564,6 +577,16 @@ pub(crate) struct Login {
     pub(crate) device: bool,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct Logout {
+    /// Which one; `tillerman accounts` says what is there.
+    #[arg(conflicts_with = "all")]
+    pub(crate) account: Option<SignInTo>,
+    /// All of them, and every key.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum SignInTo {
     Openai,
@@ -572,6 +595,19 @@ pub(crate) enum SignInTo {
     Openrouter,
     /// A key, for the tool web_search.
     Exa,
+    // Who asks for these is told where their keys go.
+    #[value(hide = true)]
+    Anthropic,
+    #[value(hide = true, alias = "gemini")]
+    Google,
+    #[value(hide = true)]
+    Deepseek,
+    #[value(hide = true)]
+    Xai,
+    #[value(hide = true)]
+    Mistral,
+    #[value(hide = true)]
+    Groq,
 }
 
 #[derive(Args, Debug)]

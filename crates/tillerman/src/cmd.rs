@@ -38,7 +38,7 @@ pub(crate) fn dispatch(line: Line) -> anyhow::Result<u8> {
         Command::Config(args) => config::run(args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Login(args) => login::login(&args),
-        Command::Logout => login::logout(),
+        Command::Logout(args) => login::logout(&args),
         Command::Accounts => login::accounts(),
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),

@@ -229,6 +229,10 @@ pub trait Tool: Send + Sync {
     }
     /// The least this tool ever needs; shown in tool lists. [`Tool::plan`] judges a call.
     fn required(&self) -> Required;
+    /// The most a call of it can need, as far as it is known beforehand; shown beside the least.
+    fn most(&self) -> Required {
+        self.required()
+    }
     /// Checks the arguments and says what the call would need and do, without doing it. The error is written for
     /// the model that reads it.
     fn plan(&self, input: &Json) -> Result<Plan, String>;

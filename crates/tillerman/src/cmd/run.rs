@@ -104,7 +104,11 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
         if answers == Answers::Person { Box::new(input) } else { Box::new(nothing) };
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
     let code = match args.json {
-        true => converse(Terminal::new(talk, JsonLines), wired, input, output, options).await,
+        true => {
+            let provider = wired.ports.provider.clone();
+            let prices = JsonLines::with_prices(Box::new(move |slug| provider.resolve(slug).ok()?.prices));
+            converse(Terminal::new(talk, prices), wired, input, output, options).await
+        }
         false => converse(Terminal::new(talk, streams.people(false)), wired, input, output, options).await,
     };
     beside.shutdown().await;

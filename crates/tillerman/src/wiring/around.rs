@@ -76,6 +76,10 @@ impl Around for UserAround {
         })
     }
 
+    fn sign_out(&self, account: Account) -> Later<'_, Result<(), Fault>> {
+        Box::pin(self.linked.auth().sign_out(account))
+    }
+
     fn limits(&self) -> Later<'_, Result<Limits, Fault>> {
         Box::pin(async {
             let auth = self.linked.auth();
