@@ -9,6 +9,8 @@ mod acp_stage;
 mod boundaries;
 mod cli;
 mod cli_asks;
+mod cli_bare;
+mod cli_doctor;
 mod cli_drive;
 mod cli_extensions;
 mod cli_help;
