@@ -1,6 +1,6 @@
-//! The official clients of the Agent Client Protocol against the real binary: the SDK of the npm registry, the SDK of PyPI in a
-//! new and an old version, and acpx. The checks themselves are in `tests/peers`. Whatever the agent says there is validated
-//! against the official schema.
+//! Clients of the Agent Client Protocol against the real binary: the official SDK of the npm registry in a new version and in
+//! an old, strict one, the SDK of PyPI in a new and an old version, acpx, and acp-client. The checks themselves are in
+//! `tests/peers`. Whatever the agent says there is validated against the official schema.
 //!
 //! Needs `node` and `npm`, or `python3`, and the registries once: without them a test says `SKIP` and why.
 
@@ -13,7 +13,11 @@ const SDK: &str = "@agentclientprotocol/sdk";
 const SDK_VERSION: &str = "2.4.0";
 /// The SDK wants one and does not say which.
 const ZOD: &str = "zod@4";
+/// The last line whose schema takes nothing but what was written down then; editors and web pages are built with it.
+const OLD_SDK_VERSION: &str = "0.5.1";
 const ACPX_VERSION: &str = "0.19.1";
+const ACP_CLIENT: &str = "acp-client==0.1.0";
+const ACP_CLIENT_PYTHON: (u32, u32) = (3, 11);
 /// The newest, and the one that many agents and clients in use were built with.
 const PYTHON_SDKS: [&str; 2] = ["0.12.1", "0.9.0"];
 const JSONSCHEMA: &str = "jsonschema==4.26.0";
@@ -24,6 +28,8 @@ const ADDITIONS: [&str; 2] = ["models", "sessionId"];
 const SDK_CHECKS_MIN: usize = 62;
 const PYTHON_CHECKS_MIN: usize = 23;
 const ACPX_CHECKS_MIN: usize = 12;
+const OLD_SDK_CHECKS_MIN: usize = 14;
+const ACP_CLIENT_CHECKS_MIN: usize = 10;
 
 fn sdk() -> Result<PathBuf, String> {
     node()?;
@@ -63,6 +69,23 @@ fn npm_sdk(strict: bool) -> Result<(), String> {
     validate(logs.path(), strict)
 }
 
+fn old_npm_sdk() -> Result<(), String> {
+    node()?;
+    let sdk = package("acp-sdk", SDK, OLD_SDK_VERSION)?;
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks("node", "acp_sdk_old.mjs", logs.path());
+    run(checks.env("PEER_PACKAGE", sdk), CHECKS_PATIENCE).expect("the checks end").checked(OLD_SDK_CHECKS_MIN);
+    validate(logs.path(), false)
+}
+
+fn acp_client() -> Result<(), String> {
+    let python = newer_python(ACP_CLIENT_PYTHON, "acp-client-0.1.0", &[ACP_CLIENT.to_owned()])?;
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks(python, "acp_asyncio.py", logs.path());
+    run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(ACP_CLIENT_CHECKS_MIN);
+    validate(logs.path(), false)
+}
+
 fn python_sdks() -> Result<(), String> {
     let logs = tempfile::tempdir().unwrap();
     for version in PYTHON_SDKS {
@@ -91,6 +114,16 @@ fn the_npm_sdk_works_with_the_binary() {
 #[test]
 fn the_npm_sdk_works_with_a_strict_binary() {
     npm_sdk(true).unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn the_npm_sdk_of_an_old_line_works_with_the_binary() {
+    old_npm_sdk().unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn acp_client_works_with_the_binary() {
+    acp_client().unwrap_or_else(|why| println!("SKIP {why}"));
 }
 
 #[test]
