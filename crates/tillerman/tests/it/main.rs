@@ -34,6 +34,7 @@ mod loaf_stage;
 mod mcp_peer;
 mod peers;
 mod peers_acp;
+mod peers_install;
 mod peers_models;
 mod peers_requests;
 mod real_model;
