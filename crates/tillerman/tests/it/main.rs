@@ -44,6 +44,7 @@ mod recordings_loaf;
 mod recordings_rpc;
 mod requests;
 mod rpc_blocked;
+mod rpc_hosts;
 mod rpc_state;
 mod schema;
 mod schema_loaf;
