@@ -44,7 +44,7 @@ fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
         ! Prompt { parts: [Text("x")], delivery: Queue }
         > 4 session/close
         ! Interrupt { turn: None }
-        < {"error":{"code":-32603,"message":"it broke"},"id":3}
+        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
         ! Leave
     "#]]);
 }
@@ -84,8 +84,8 @@ fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
         ! Set(Mode(Plan))
         > 4 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < {"error":{"code":-32002,"data":{"sessionId":"c1"},"message":"session not found: c1"},"id":3}
-        < {"error":{"code":-32002,"data":{"sessionId":"c1"},"message":"session not found: c1"},"id":4}
+        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":3}
+        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":4}
     "#]]);
 }
 
@@ -112,7 +112,7 @@ fn a_list_that_was_taken_back_is_answered_once() {
         > 1 session/list
         ! Sessions(Query { workspace: None, id_prefix: None, non_empty: true, children: false, limit: Some(50), offset: 0 })
         > $/cancel_request {"requestId":1}
-        < {"error":{"code":-32800,"message":"request cancelled"},"id":1}
+        < {"error":{"code":-32800,"data":{"details":"request cancelled"},"message":"request cancelled"},"id":1}
     "#]]);
 }
 
@@ -145,8 +145,8 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     talk.logged(Body::TurnStarted { turn: "t2".into() });
     talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Consumed });
     talk.check(expect![[r#"
-        < {"error":{"code":-32603,"message":"it broke"},"id":4}
-        < {"error":{"code":-32603,"message":"it broke"},"id":3}
+        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":4}
+        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
         ! Interrupt { turn: Some("t2") }
     "#]]);
 }
