@@ -26,33 +26,30 @@ fn path(input: &Value) -> Option<&str> {
 
 /// As people say it: `Read src/main.rs`; of a command itself, as code.
 pub(crate) fn title(tool: &str, input: &Value) -> String {
-    let text = |names: &[&str]| headline(word(input, names).unwrap_or_default());
     let file = || path(input).map_or_else(|| "a file".to_owned(), headline);
-    let quoted = |name: &str| code(&text(&[name]));
+    let about = |name: &str| word(input, &[name]).map(headline);
     let within = || path(input).map_or_else(String::new, |path| format!(" in {}", headline(path)));
     let process = || word(input, &["id"]).map_or_else(|| "a command".to_owned(), headline);
-    match names::canonical(tool).unwrap_or(tool) {
-        "bash" if word(input, &["command"]).is_some() => quoted("command"),
-        "read_file" => format!("Read {}", file()),
-        "write_file" => format!("Write {}", file()),
-        "edit_file" => format!("Edit {}", file()),
-        "apply_patch" => format!("Edit {}", files(&patched(input))),
-        "list_dir" => format!("List {}", path(input).map_or_else(|| "the workspace".to_owned(), headline)),
-        "glob" => format!("Find {}{}", quoted("pattern"), within()),
-        "grep" => format!("Search {}{}", quoted("pattern"), within()),
-        "web_search" => format!("Search the web for {}", text(&["query"])),
-        "web_fetch" => format!("Fetch {}", text(&["url"])),
-        "todo" => "Update the plan".to_owned(),
-        "bash_list" => "List what runs in the background".to_owned(),
-        "bash_read" => format!("Read the output of {}", process()),
-        "bash_write" => format!("Type into {}", process()),
-        "bash_resize" => format!("Resize the terminal of {}", process()),
-        "bash_stop" => format!("Stop {}", process()),
-        _ => match word(input, &ABOUT) {
-            Some(about) => format!("{tool} {}", headline(about)),
-            None => tool.to_owned(),
-        },
-    }
+    let said = match names::canonical(tool).unwrap_or(tool) {
+        "bash" => about("command").map(|command| code(&command)),
+        "read_file" => Some(format!("Read {}", file())),
+        "write_file" => Some(format!("Write {}", file())),
+        "edit_file" => Some(format!("Edit {}", file())),
+        "apply_patch" => Some(format!("Edit {}", files(&patched(input)))),
+        "list_dir" => Some(format!("List {}", path(input).map_or_else(|| "the workspace".to_owned(), headline))),
+        "glob" => about("pattern").map(|pattern| format!("Find {}{}", code(&pattern), within())),
+        "grep" => about("pattern").map(|pattern| format!("Search {}{}", code(&pattern), within())),
+        "web_search" => about("query").map(|query| format!("Search the web for {query}")),
+        "web_fetch" => about("url").map(|url| format!("Fetch {url}")),
+        "todo" => Some("Update the plan".to_owned()),
+        "bash_list" => Some("List what runs in the background".to_owned()),
+        "bash_read" => Some(format!("Read the output of {}", process())),
+        "bash_write" => Some(format!("Type into {}", process())),
+        "bash_resize" => Some(format!("Resize the terminal of {}", process())),
+        "bash_stop" => Some(format!("Stop {}", process())),
+        _ => word(input, &ABOUT).map(|about| format!("{tool} {}", headline(about))),
+    };
+    said.unwrap_or_else(|| tool.to_owned())
 }
 
 /// `name: what it is about`, for clients that take what stands before the colon for the name.
@@ -134,6 +131,7 @@ mod tests {
             ("list_dir", json!({}), "List the workspace"),
             ("list_dir", json!({ "path": "src" }), "List src"),
             ("grep", json!({ "pattern": "fn a", "path": "src" }), "Search `fn a` in src"),
+            ("grep", json!({}), "grep"),
             ("glob", json!({ "pattern": "**/*.rs" }), "Find `**/*.rs`"),
             ("edit_file", json!({ "file_path": "a.rs" }), "Edit a.rs"),
             ("todo", json!({ "todos": [] }), "Update the plan"),
