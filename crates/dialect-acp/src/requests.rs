@@ -305,8 +305,8 @@ impl Acp {
     }
 
     fn set_option(&mut self, call: &RawValue, params: &params::SetOption, out: &mut Out) -> Result<(), RpcError> {
-        let at = self.seat_named(&params.session_id)?;
         let value = params.value.as_str().ok_or_else(|| invalid("value must be a string"))?;
+        let at = self.seat_named(&params.session_id)?;
         let change = match &*params.config_id {
             MODE => Change::Mode(mode(value)?),
             MODEL => Change::Model(value.into()),

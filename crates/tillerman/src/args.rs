@@ -186,6 +186,7 @@ Examples:
   tillerman config get                   everything, and where it comes from
   tillerman config get model
   tillerman config set mode workspace-write
+  tillerman config add trusted_workspaces .
   tillerman config path
 
 docs/config.md explains every setting. Keys of model servers come from the environment, from a file
@@ -225,6 +226,9 @@ pub(crate) struct Basics {
     /// Add to the system prompt.
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
+    /// Read no AGENTS.md and no CLAUDE.md.
+    #[arg(long)]
+    pub(crate) no_context_files: bool,
     /// Go on with a session: an id, the start of one, `latest`, or an exported file.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
@@ -523,6 +527,8 @@ pub(crate) enum ConfigVerb {
     },
     /// Change a setting in your configuration file; comments stay.
     Set { key: String, value: String },
+    /// Add to a list in your configuration file; comments stay.
+    Add { key: String, value: String },
     /// Print where your configuration file is.
     Path,
 }

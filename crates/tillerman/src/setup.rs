@@ -11,7 +11,7 @@ use vocab::{
 use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::wiring::{self, AccountSettings, CompactAt, Lookout, Names, Setup, Wanted};
+use crate::wiring::{self, AccountSettings, BriefingSettings, CompactAt, Lookout, Names, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -90,6 +90,11 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         preferences: Arc::new(UserFile(home.config_file())),
         servers: config.servers().to_vec(),
         programs: extensions.clone(),
+        briefing: BriefingSettings {
+            files: !basics.no_context_files,
+            skills: false,
+            trusted: config.trusted_workspaces(),
+        },
     };
     Ok(Prepared { setup, config, home, open, extensions })
 }

@@ -5,6 +5,7 @@ mod antigravity;
 mod around;
 mod auto;
 mod border;
+mod briefing;
 mod catalogue;
 mod census;
 mod chatgpt;
@@ -32,6 +33,7 @@ use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use tools::web_search;
+use tools::workspace::Guard;
 use vocab::{
     Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, Keyring, ModelInfo, Preferences, Provider, Settings,
     Store, ToolServer,
@@ -41,6 +43,8 @@ pub(crate) use accounts::AccountSettings;
 use accounts::UserKey;
 use around::{UserAround, Ways};
 use border::{FileBorder, OnlyShown};
+use briefing::Briefer;
+pub(crate) use briefing::BriefingSettings;
 pub(crate) use catalogue::Standing;
 use catalogue::{Catalogue, is_built_in};
 pub(crate) use census::Standpoint;
@@ -90,6 +94,7 @@ pub(crate) struct Setup {
     pub(crate) servers: Vec<ToolServer>,
     /// Extensions: programs that run beside sessions.
     pub(crate) programs: Vec<PathBuf>,
+    pub(crate) briefing: BriefingSettings,
 }
 
 /// How a server on this machine is looked for, where nothing else is configured.
@@ -192,11 +197,19 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
     let tools = tools::Options {
-        protected: guarded.protected,
-        secret_paths: guarded.secret,
+        protected: guarded.protected.clone(),
+        secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
         search,
         ..tools::Options::new(store::spill_dir(&setup.data))
+    };
+    let briefer = Briefer {
+        settings: setup.briefing,
+        guard: Guard { home: tools.home.clone(), protected: guarded.protected, secret: guarded.secret, spill_dir: None },
+        config: setup.config.clone(),
+        data: setup.data.clone(),
+        secrets: keyring.clone(),
+        clock: Arc::new(WallClock),
     };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
@@ -226,7 +239,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         fit_picture: pictures::fit,
-        around: Arc::new(UserAround::new(ways, stands, &setup.data)),
+        around: Arc::new(UserAround::new(ways, stands, briefer)),
         servers: servers::servers(&keyring, setup.servers),
         keyring: keyring.clone(),
     };

@@ -167,3 +167,24 @@ fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_o
         < {"id":3,"result":{"stopReason":"end_turn","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
     "#]]);
 }
+
+#[test]
+fn a_session_is_opened_when_the_list_of_models_is_there() {
+    let mut talk = Talk::unlisted();
+    talk.ask("initialize", json!({ "protocolVersion": 1 })).log.clear();
+    talk.ask("session/new", json!({ "cwd": "/w" })).ask("session/load", json!({ "sessionId": "c2" }));
+    assert_eq!(talk.open.len(), 1, "nothing but the list is wanted: {}", talk.log);
+    talk.reply(Ok(Reply::Models(vec![])));
+    talk.check(expect![[""]]);
+}
+
+#[test]
+fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
+    let late = Fault::new(FaultKind::Network, "no list of models within 1500 ms");
+    let mut talk = Talk::unlisted();
+    talk.ask("session/new", json!({ "cwd": "/w" })).reply(Err(late));
+    talk.check(expect![[""]]);
+    let mut talk = Talk::unlisted();
+    talk.ask("session/new", json!({ "cwd": "/w" })).part(wire::Parting::Eof);
+    talk.check(expect![[""]]);
+}

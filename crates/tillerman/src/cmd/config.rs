@@ -1,4 +1,4 @@
-//! `config get|set|path`.
+//! `config get|set|add|path`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use crate::wiring::VENDORS;
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
     match args.verb {
         args::ConfigVerb::Get { key, workspace } => get(key.as_deref(), workspace),
-        args::ConfigVerb::Set { key, value } => set(&key, &value),
+        args::ConfigVerb::Set { key, value } => change(&key, &value, config::set),
+        args::ConfigVerb::Add { key, value } => change(&key, &value, config::add),
         args::ConfigVerb::Path => {
             say(&format!("{}\n", home()?.config_file().display()))?;
             Ok(0)
@@ -87,7 +88,9 @@ fn all(config: &Config) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn set(key: &str, value: &str) -> anyhow::Result<u8> {
+type Change = fn(&Path, &str, &str) -> Result<Setting, Fault>;
+
+fn change(key: &str, value: &str, change: Change) -> anyhow::Result<u8> {
     let home = home()?;
     let file = home.config_file();
     if let Some(other) = home.user_files().into_iter().find(|other| *other != file)
@@ -97,7 +100,7 @@ fn set(key: &str, value: &str) -> anyhow::Result<u8> {
             format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
         return Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml").into());
     }
-    let setting: Setting = config::set(&file, key, value)?;
+    let setting = change(&file, key, value)?;
     say(&format!("{} = {}  # {}\n", config::find(key)?.name, setting.show(), file.display()))?;
     Ok(0)
 }

@@ -11,6 +11,57 @@ use super::keys::{self, Kind, Setting};
 
 /// Writes `key = text` into a TOML file, which is made when it is not there.
 pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> {
+    write_setting(file, key, text, |_, setting| Ok(setting))
+}
+
+/// Puts `text` behind what a list has already.
+pub(crate) fn add(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> {
+    write_setting(file, key, text, |old, setting| {
+        let Setting::Texts(more) = setting else {
+            let text = format!("`{}` is no list", keys::snake(key));
+            return Err(Fault::new(FaultKind::Invalid, text).hint(format!("tillerman config set {key} VALUE")));
+        };
+        let mut texts = listed(old, &keys::snake(key));
+        let new: Vec<String> = more.into_iter().filter(|text| !texts.contains(text)).collect();
+        texts.extend(new);
+        Ok(Setting::Texts(texts))
+    })
+}
+
+/// The texts of a list as they stand in a file.
+fn listed(old: &str, name: &str) -> Vec<String> {
+    let Ok(document) = old.parse::<DocumentMut>() else { return Vec::new() };
+    let mut item = document.as_item();
+    for part in name.split('.') {
+        let Some(table) = item.as_table_like() else { return Vec::new() };
+        let Some((_, below)) = table.iter().find(|(key, _)| keys::snake(key) == part) else { return Vec::new() };
+        item = below;
+    }
+    let texts = item.as_array().map(|list| list.iter().filter_map(|it| it.as_str()).map(str::to_owned).collect());
+    texts.unwrap_or_default()
+}
+
+/// A directory is trusted wherever we are started: `.` means the one of this moment.
+fn lasting(name: &str, setting: Setting) -> Setting {
+    match setting {
+        Setting::Texts(paths) if name == "trusted_workspaces" => {
+            let real = |path: &String| {
+                let path = super::trust::expanded(path);
+                let path = std::fs::canonicalize(&path).or_else(|_| std::path::absolute(&path)).unwrap_or(path);
+                path.display().to_string()
+            };
+            Setting::Texts(paths.iter().map(real).collect())
+        }
+        setting => setting,
+    }
+}
+
+fn write_setting(
+    file: &Path,
+    key: &str,
+    text: &str,
+    merged: impl FnOnce(&str, Setting) -> Result<Setting, Fault>,
+) -> Result<Setting, Fault> {
     let name = keys::snake(key);
     if keys::is_secret(&name) {
         return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
@@ -29,6 +80,7 @@ pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> 
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Fault::new(FaultKind::Invalid, format!("cannot read {}: {error}", file.display()))),
     };
+    let setting = merged(&old, lasting(&name, setting))?;
     let new = changed(&old, &name, &setting)
         .map_err(|what| Fault::new(FaultKind::Invalid, format!("{}: {what}", file.display())))?;
     write(file, new.as_bytes())?;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::{
-    Account, Accounts, Around, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret, SignInMode,
+    Account, Accounts, Around, Briefing, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret, SignInMode,
     SignInTold, SignedIn, SkillInfo, Skills,
 };
 
 use super::accounts::UserKey;
+use super::briefing::Briefer;
 use super::catalogue::Catalogue;
 use super::linked::Linked;
 use super::{hide_memory, picture};
@@ -25,7 +26,7 @@ pub(crate) struct UserAround {
     models: Arc<Catalogue>,
     /// The model to start with is built in, and somebody asked for it.
     built_in: bool,
-    data: PathBuf,
+    briefer: Briefer,
     home: Option<PathBuf>,
 }
 
@@ -38,9 +39,9 @@ pub(super) struct Ways {
 }
 
 impl UserAround {
-    pub(super) fn new(ways: Ways, openai_stands: bool, data: &Path) -> Self {
+    pub(super) fn new(ways: Ways, openai_stands: bool, briefer: Briefer) -> Self {
         let Ways { linked, exa, models, built_in } = ways;
-        Self { linked, exa, openai_stands, models, built_in, data: data.to_owned(), home: std::env::home_dir() }
+        Self { linked, exa, openai_stands, models, built_in, briefer, home: std::env::home_dir() }
     }
 }
 
@@ -123,7 +124,7 @@ impl Around for UserAround {
     fn skills(&self, workspace: &Path) -> Later<'static, Skills> {
         let places = skills::Places {
             cwd: workspace.to_owned(),
-            data_dir: Some(self.data.clone()),
+            data_dir: Some(self.briefer.data.clone()),
             home: self.home.clone(),
             // They are only listed, each with its file.
             trusted: Vec::new(),
@@ -146,6 +147,10 @@ impl Around for UserAround {
                 skills: found.skills.into_iter().map(skill).collect(),
             }
         })
+    }
+
+    fn briefing(&self, workspace: &Path) -> Option<Later<'static, Briefing>> {
+        Some(Box::pin(self.briefer.clone().look(workspace.to_owned())))
     }
 
     fn picture(&self, base: &Path, name: &str) -> Later<'static, Result<Picture, Fault>> {

@@ -4,6 +4,7 @@
 mod accounts;
 mod acp_halves;
 mod acp_limits;
+mod acp_clients;
 mod acp_scarf;
 mod acp_stage;
 mod boundaries;
@@ -25,6 +26,7 @@ mod cli_subagents;
 mod docs;
 mod drive_foreign;
 mod golden;
+mod instructions;
 mod leash_entry;
 mod loaf_limits;
 mod loaf_stage;

@@ -135,8 +135,7 @@ fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io:
 
 /// The command line in its shell and its environment, in the directory where we are.
 pub(super) fn shell_command(request: &Request) -> Command {
-    let path = request.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
-    let shell = shell(path);
+    let shell = shell(request);
     let mut command = Command::new(&shell);
     command
         .arg("-c")
@@ -163,7 +162,13 @@ fn closing(shell: &Path) -> String {
 }
 
 /// `bash` from an absolute directory of the command's own `PATH`, else the POSIX shell every system has.
-pub(crate) fn shell(path: Option<&OsStr>) -> PathBuf {
+fn shell(request: &Request) -> PathBuf {
+    let path = request.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    shell_in(path)
+}
+
+/// The same, for this `PATH`.
+pub(crate) fn shell_in(path: Option<&OsStr>) -> PathBuf {
     let dirs = std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin")));
     let mut candidates = dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join("bash"));
     candidates.find(|candidate| candidate.is_file()).unwrap_or_else(|| PathBuf::from("/bin/sh"))

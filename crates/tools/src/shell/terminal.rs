@@ -27,7 +27,7 @@ pub(super) fn of(context: &CallContext) -> Option<Arc<dyn Errands>> {
 /// nobody writes to here, and without functions and start files that the controller's variables may bring along.
 fn command_line(env: &[(Arc<str>, Arc<str>)], command: &str, granted: Required) -> (PathBuf, Vec<Arc<str>>) {
     let fenced = env.iter().find(|(name, _)| &**name == "PATH").map(|(_, path)| OsString::from(&**path));
-    let program = leash::shell(fenced.or_else(|| std::env::var_os("PATH")).as_deref());
+    let program = leash::shell_in(fenced.or_else(|| std::env::var_os("PATH")).as_deref());
     let read_only = granted < Required::DangerFullAccess;
     let (program, first) = match program.ends_with("bash") {
         true if read_only => (program, Some("-p")),
