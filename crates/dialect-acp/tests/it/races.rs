@@ -175,7 +175,12 @@ fn a_session_is_opened_when_the_list_of_models_is_there() {
     talk.ask("session/new", json!({ "cwd": "/w" })).ask("session/load", json!({ "sessionId": "c2" }));
     assert_eq!(talk.open.len(), 1, "nothing but the list is wanted: {}", talk.log);
     talk.reply(Ok(Reply::Models(vec![])));
-    talk.check(expect![[""]]);
+    talk.check(expect![[r#"
+        > 2 session/new
+        > 3 session/load
+        ! Open New
+        ! Open Id("c2")
+    "#]]);
 }
 
 #[test]
@@ -183,8 +188,19 @@ fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
     let late = Fault::new(FaultKind::Network, "no list of models within 1500 ms");
     let mut talk = Talk::unlisted();
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Err(late));
-    talk.check(expect![[""]]);
+    talk.check(expect![[r#"
+        ! ModelsWithin { limit_ms: 1500 }
+        > 1 session/new
+        ! Models
+        ! Open New
+    "#]]);
     let mut talk = Talk::unlisted();
-    talk.ask("session/new", json!({ "cwd": "/w" })).part(wire::Parting::Eof);
-    talk.check(expect![[""]]);
+    talk.ask("session/new", json!({ "cwd": "/w" })).part(Parting::Eof);
+    talk.check(expect![[r#"
+        ! ModelsWithin { limit_ms: 1500 }
+        > 1 session/new
+        - Eof
+        ! CancelSignIns
+        ! Open New
+    "#]]);
 }
