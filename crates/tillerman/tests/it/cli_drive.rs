@@ -307,9 +307,9 @@ fn no_agent_survives_us() {
 fn without_a_command_we_drive_ourselves() {
     let place = Place::new().env("SHELL", "/bin/false");
     let ran = place.run(&["drive", "-p", "list the rust files"]);
-    assert!(ran.err.contains("● glob: **/*.rs"), "{}", ran.err);
+    assert!(ran.err.contains("● Find `**/*.rs`"), "{}", ran.err);
     assert_eq!(ran.ok(), "I'll glob for *.rs.\nFound two: one.rs and two.rs.\n");
-    place.run(&["drive", "-p", "tour"]).fails(3, "denied: write_file: tour.txt");
+    place.run(&["drive", "-p", "tour"]).fails(3, "denied: Write tour.txt");
     assert!(!place.file("tour.txt").exists());
     place.run(&["drive", "--yes", "--files", "-p", "tour"]).ok();
     assert!(place.file("tour.txt").exists());

@@ -4,6 +4,7 @@
 mod accounts;
 mod acp_halves;
 mod acp_limits;
+mod acp_clients;
 mod acp_scarf;
 mod acp_stage;
 mod boundaries;
