@@ -48,6 +48,8 @@ pub(in super::super) struct People {
     cards: HashMap<String, Card>,
     /// Calls whose diff was seen with the question.
     previewed: HashSet<String>,
+    /// Calls whose titles are not written yet: most agents begin with a tool's name and say a moment later what it does.
+    held: Vec<String>,
     /// The call whose title was written last.
     titled: Option<String>,
     /// The session is open; before that, whoever waits tells what went wrong.
@@ -67,6 +69,7 @@ impl People {
             fresh: true,
             cards: HashMap::new(),
             previewed: HashSet::new(),
+            held: Vec::new(),
             titled: None,
             begun: false,
             told_lost: false,
@@ -77,6 +80,7 @@ impl People {
         if words.is_empty() {
             return;
         }
+        self.settle(shown);
         if self.last != Last::Text {
             self.end_flow(shown);
             if self.last == Last::Block && self.inline {
@@ -93,6 +97,7 @@ impl People {
         if !self.inline || words.is_empty() {
             return;
         }
+        self.settle(shown);
         if self.last != Last::Thinking {
             self.end_flow(shown);
             if self.paint.on {
@@ -119,6 +124,7 @@ impl People {
     }
 
     fn block(&mut self, lines: impl IntoIterator<Item = String>, shown: &mut Shown) {
+        self.settle(shown);
         self.titled = None;
         if !self.inline {
             shown.side.extend(lines);
@@ -137,28 +143,29 @@ impl People {
     fn called(&mut self, patch: &ToolCall, shown: &mut Shown) {
         let id = patch.tool_call_id.as_str();
         if !self.cards.contains_key(id) && self.cards.len() >= CARDS_MAX {
+            self.settle(shown);
             self.cards.clear();
         }
         let mut card = self.cards.remove(id).unwrap_or_else(|| Card::new(id));
         let (was_over, old_title) = (card.is_over(), card.call.title.clone());
         card.patch(patch);
-        let renamed = card.call.title.is_some() && card.call.title != old_title;
+        let renamed = card.call.title != old_title;
         if card.is_over() && !was_over {
+            self.held.retain(|held| held != id);
             self.end_card(&card, shown);
-        } else if renamed && !was_over {
-            self.title(&card, shown);
+        } else if old_title.is_none() && renamed && !was_over {
+            self.held.push(id.to_owned());
+        } else if renamed && self.titled.as_deref() == Some(id) {
+            // Its end repeats the title, as it is then.
+            self.titled = None;
         }
         self.cards.insert(id.to_owned(), card);
     }
 
     fn title(&mut self, card: &Card, shown: &mut Shown) {
-        let id = card.call.tool_call_id.as_str();
-        if self.titled.as_deref() == Some(id) && !self.inline {
-            return;
-        }
         let line = format!("{} {}", self.paint.cyan("●"), show::line(card.title()).trim_start());
         self.block([line], shown);
-        self.titled = Some(id.to_owned());
+        self.titled = Some(card.call.tool_call_id.clone());
     }
 
     fn end_card(&mut self, card: &Card, shown: &mut Shown) {
@@ -265,6 +272,8 @@ impl View for People {
         let mut call = self.cards.get(&ask.call.tool_call_id).map(|card| card.call.clone()).unwrap_or_default();
         call.patch(ask.call.clone());
         let title = call.title.clone().unwrap_or_else(|| ask.call.tool_call_id.clone());
+        // The question is its title.
+        self.held.retain(|held| *held != ask.call.tool_call_id);
         if call.content.iter().flatten().any(|it| matches!(it, CallContent::Diff { .. })) {
             self.previewed.insert(ask.call.tool_call_id.clone());
         }
@@ -315,7 +324,20 @@ impl View for People {
         self.notice(&ask.message, shown);
     }
 
+    fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    fn settle(&mut self, shown: &mut Shown) {
+        for id in std::mem::take(&mut self.held) {
+            if let Some(card) = self.cards.get(&id).cloned() {
+                self.title(&card, shown);
+            }
+        }
+    }
+
     fn turn_ended(&mut self, turn: &Result<Turn, Error>, _: u8, shown: &mut Shown) {
+        self.settle(shown);
         self.cards.clear();
         self.previewed.clear();
         match turn {
