@@ -91,6 +91,11 @@ def turn(id, words):
         update("tool_call", toolCallId="c7", title="slow work", kind="execute", status="in_progress")
         while hear().get("method") != "session/cancel": pass
         return {"stopReason": "cancelled"}
+    elif words == "late name":
+        chunk(words, "user_message_chunk")
+        options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+        ask("session/request_permission", toolCall={"toolCallId": "c8", "title": "touch late"}, options=options)
+        update("tool_call_update", toolCallId="c8", status="completed")
     elif words == "strict":
         options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]
         outcome = ask("session/request_permission", toolCall={"toolCallId": "c3", "title": "touch x"}, options=options)["result"]["outcome"]
@@ -546,6 +551,14 @@ fn an_agent_that_does_not_come_can_be_given_up() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("stopped before the agent was there"), "{said}");
+}
+
+#[test]
+fn a_call_that_is_named_in_its_question_alone_has_that_name_and_an_echo_of_the_prompt_is_not_shown() {
+    let ran = drive(&place(), &["--yes", "-p", "late name"]);
+    assert!(ran.err.contains("● touch late") && !ran.err.contains("c8"), "{}", ran.err);
+    assert!(!ran.err.contains("> late name"), "{}", ran.err);
+    ran.ok();
 }
 
 #[test]

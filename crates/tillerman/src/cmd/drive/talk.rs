@@ -172,6 +172,7 @@ impl Talk {
         self.busy = true;
         self.cancelling = false;
         self.denied = false;
+        self.view.prompted();
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
         tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });

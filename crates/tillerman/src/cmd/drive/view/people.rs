@@ -52,6 +52,8 @@ pub(in super::super) struct People {
     held: Vec<String>,
     /// The call whose title was written last.
     titled: Option<String>,
+    /// A prompt is being answered.
+    in_turn: bool,
     /// The session is open; before that, whoever waits tells what went wrong.
     begun: bool,
     /// The end of the connection was told as an error already.
@@ -71,6 +73,7 @@ impl People {
             previewed: HashSet::new(),
             held: Vec::new(),
             titled: None,
+            in_turn: false,
             begun: false,
             told_lost: false,
         }
@@ -140,13 +143,27 @@ impl People {
         self.last = Last::Block;
     }
 
-    fn called(&mut self, patch: &ToolCall, shown: &mut Shown) {
-        let id = patch.tool_call_id.as_str();
-        if !self.cards.contains_key(id) && self.cards.len() >= CARDS_MAX {
-            self.settle(shown);
+    /// Takes a card out, and makes room for one more.
+    fn card(&mut self, id: &str) -> Option<Card> {
+        let card = self.cards.remove(id);
+        if card.is_none() && self.cards.len() >= CARDS_MAX {
             self.cards.clear();
         }
-        let mut card = self.cards.remove(id).unwrap_or_else(|| Card::new(id));
+        card
+    }
+
+    /// A request for permission is a patch of what was told of the call before. Some agents name it there alone.
+    fn learn(&mut self, patch: &ToolCall) -> ToolCall {
+        let mut card = self.card(&patch.tool_call_id).unwrap_or_else(|| Card::new(&patch.tool_call_id));
+        card.patch(patch);
+        let call = card.call.clone();
+        self.cards.insert(patch.tool_call_id.clone(), card);
+        call
+    }
+
+    fn called(&mut self, patch: &ToolCall, shown: &mut Shown) {
+        let id = patch.tool_call_id.as_str();
+        let mut card = self.card(id).unwrap_or_else(|| Card::new(id));
         let (was_over, old_title) = (card.is_over(), card.call.title.clone());
         card.patch(patch);
         let renamed = card.call.title != old_title;
@@ -189,7 +206,8 @@ impl People {
         match update {
             Update::AgentMessageChunk(chunk) => self.text(&chunk.content.shown(), shown),
             Update::AgentThoughtChunk(chunk) => self.thinking(&chunk.content.shown(), shown),
-            // Only a replay tells what we said ourselves.
+            // Some agents repeat what they were just told.
+            Update::UserMessageChunk(_) if self.in_turn => {}
             Update::UserMessageChunk(chunk) => {
                 let words = Block::shown(&chunk.content);
                 let lines: Vec<String> =
@@ -268,9 +286,7 @@ impl View for People {
     }
 
     fn question(&mut self, ask: &PermissionAsk, shown: &mut Shown) {
-        // A request is a patch of what was told of the call before.
-        let mut call = self.cards.get(&ask.call.tool_call_id).map(|card| card.call.clone()).unwrap_or_default();
-        call.patch(ask.call.clone());
+        let call = self.learn(&ask.call);
         let title = call.title.clone().unwrap_or_else(|| ask.call.tool_call_id.clone());
         // The question is its title.
         self.held.retain(|held| *held != ask.call.tool_call_id);
@@ -312,7 +328,8 @@ impl View for People {
     }
 
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut Shown) {
-        let title = headline(ask.call.title.as_deref().unwrap_or(&ask.call.tool_call_id));
+        let call = self.learn(&ask.call);
+        let title = headline(call.title.as_deref().unwrap_or(&call.tool_call_id));
         let text = match option.is_some_and(PermissionOption::allows) {
             true => format!("allowed: {title}"),
             false => format!("denied: {title} (`--yes` would allow it)"),
@@ -322,6 +339,10 @@ impl View for People {
 
     fn form(&mut self, ask: &Elicitation, shown: &mut Shown) {
         self.notice(&ask.message, shown);
+    }
+
+    fn prompted(&mut self) {
+        self.in_turn = true;
     }
 
     fn holds(&self) -> bool {
@@ -338,6 +359,7 @@ impl View for People {
 
     fn turn_ended(&mut self, turn: &Result<Turn, Error>, _: u8, shown: &mut Shown) {
         self.settle(shown);
+        self.in_turn = false;
         self.cards.clear();
         self.previewed.clear();
         match turn {
