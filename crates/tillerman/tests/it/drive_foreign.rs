@@ -102,7 +102,7 @@ impl Driven {
     /// The events of one prompt.
     fn drive(&self, flags: &[&str], prompt: &str) -> Vec<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tillerman"));
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("SHELL", "/bin/false");
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         for name in ["HOME", "TILLERMAN_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"] {
             command.env(name, self.home.path());
         }
