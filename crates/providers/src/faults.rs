@@ -208,9 +208,13 @@ fn is_near(server: &str) -> bool {
     let Some(uri) = server.parse::<hyper::Uri>().ok() else { return true };
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     match host.parse::<std::net::IpAddr>() {
-        Ok(std::net::IpAddr::V4(it)) => it.is_loopback() || it.is_private() || it.is_link_local() || it.is_unspecified(),
+        Ok(std::net::IpAddr::V4(it)) => {
+            it.is_loopback() || it.is_private() || it.is_link_local() || it.is_unspecified()
+        }
         Ok(std::net::IpAddr::V6(it)) => it.is_loopback() || it.is_unique_local() || it.is_unicast_link_local(),
-        Err(_) => !host.contains('.') || [".localhost", ".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end)),
+        Err(_) => {
+            !host.contains('.') || [".localhost", ".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end))
+        }
     }
 }
 

@@ -36,7 +36,10 @@ pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
             let rows: Vec<Vec<String>> = named.iter().map(row).collect();
             say(&table(&["TOOL", "NEEDS", "WHAT IT DOES"], &rows))?;
             if !args.servers && !servers.is_empty() {
-                say(&format!("\nServers bring more: {}; --servers starts them and lists theirs.\n", servers.join(", ")))?;
+                say(&format!(
+                    "\nServers bring more: {}; --servers starts them and lists theirs.\n",
+                    servers.join(", ")
+                ))?;
             }
             Ok(0)
         }

@@ -312,7 +312,10 @@ mod tests {
     async fn a_command_that_fails_says_why_and_shows_no_key() {
         for (command, why) in [
             ("echo sk-canary; exit 3", "failed (exit status: 3)"),
-            ("echo sk-canary; echo for sk-canary: vault is locked >&2; exit 3", "failed (exit status: 3): for *** vault is locked"),
+            (
+                "echo sk-canary; echo for sk-canary: vault is locked >&2; exit 3",
+                "failed (exit status: 3): for *** vault is locked",
+            ),
             ("echo Token=abcd1234canary5678 is refused >&2; exit 1", "failed (exit status: 1): *** is refused"),
             ("echo ' ' # canary", "printed nothing"),
             ("printf '\\377canary'", "printed something that is not text"),

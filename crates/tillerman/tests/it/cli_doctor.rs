@@ -80,7 +80,11 @@ fn keys_that_cannot_be_had_fail_with_the_reason() {
     std::fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     let ran = place.run(&["doctor"]);
     fails(&ran, "provider     file: the file with the API key of file cannot be read", "it has the key");
-    fails(&ran, "provider     command: the command for the API key of command failed (exit status: 4): the vault is locked", "");
+    fails(
+        &ran,
+        "provider     command: the command for the API key of command failed (exit status: 4): the vault is locked",
+        "",
+    );
     fails(&ran, "provider     open: the file with the API key of open can be read by others (mode 644)", "it has");
     assert!(!ran.out.contains("canary"), "{}", ran.out);
 }
@@ -95,7 +99,10 @@ fn model_servers_are_asked_and_one_that_does_not_answer_fails() {
     fails(&up.run(&["doctor"]), "provider     up: 401 who are you", "");
     mock.set_models(Reply::error(404, "no such page"));
     let listless = up.run(&["doctor"]).ok();
-    assert!(listless.contains("warn  provider     up: ") && listless.contains("gives no list of models: 404"), "{listless}");
+    assert!(
+        listless.contains("warn  provider     up: ") && listless.contains("gives no list of models: 404"),
+        "{listless}"
+    );
     // Nobody listens on a port that was just given back.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let down = place(&format!("[providers.down]\nbase_url = 'http://127.0.0.1:{port}/v1'\n"));

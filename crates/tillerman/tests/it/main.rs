@@ -25,6 +25,7 @@ mod cli_sessions;
 mod cli_skills;
 mod cli_subagents;
 mod docs;
+mod docs_typed;
 mod drive_foreign;
 mod golden;
 mod leash_entry;
