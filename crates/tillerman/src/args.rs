@@ -205,6 +205,7 @@ Examples:
   tillerman config get                   everything, and where it comes from
   tillerman config get model
   tillerman config set mode workspace-write
+  tillerman config add trusted_workspaces .
   tillerman config set aliases.mine anthropic/claude-haiku-5-5
   tillerman config unset mode
   tillerman config path
@@ -246,6 +247,9 @@ pub(crate) struct Basics {
     /// Add to the system prompt.
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
+    /// Read no AGENTS.md and no CLAUDE.md.
+    #[arg(long)]
+    pub(crate) no_context_files: bool,
     /// Go on with a session: an id, the start or end of one, `latest`, or an exported file.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
@@ -564,6 +568,8 @@ pub(crate) enum ConfigVerb {
     },
     /// Change a setting in your configuration file; comments stay.
     Set { key: String, value: String },
+    /// Add to a list in your configuration file; comments stay.
+    Add { key: String, value: String },
     /// Take a setting out of your configuration file.
     Unset { key: String },
     /// Print where your configuration file is.

@@ -12,7 +12,7 @@ use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
 use crate::project;
-use crate::wiring::{self, AccountSettings, CompactAt, Lookout, Names, Setup, Wanted};
+use crate::wiring::{self, AccountSettings, BriefingSettings, CompactAt, Lookout, Names, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
 pub(crate) struct Prepared {
@@ -91,6 +91,11 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         preferences: Arc::new(UserFile(home.config_file())),
         servers: config.servers().to_vec(),
         programs: extensions.clone(),
+        briefing: BriefingSettings {
+            files: !basics.no_context_files,
+            skills: false,
+            trusted: config.trusted_workspaces(),
+        },
     };
     Ok(Prepared { setup, config, home, open, extensions })
 }

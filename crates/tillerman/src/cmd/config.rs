@@ -1,6 +1,6 @@
-//! `config get|set|unset|path`.
+//! `config get|set|add|unset|path`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use vocab::{Fault, FaultKind, Mode, Settings};
 
@@ -13,7 +13,8 @@ use crate::wiring::VENDORS;
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
     match args.verb {
         args::ConfigVerb::Get { key, workspace } => get(key.as_deref(), workspace),
-        args::ConfigVerb::Set { key, value } => set(&key, &value),
+        args::ConfigVerb::Set { key, value } => change(&key, &value, config::set),
+        args::ConfigVerb::Add { key, value } => change(&key, &value, config::add),
         args::ConfigVerb::Unset { key } => unset(&key),
         args::ConfigVerb::Path => {
             say(&format!("{}\n", home()?.config_file().display()))?;
@@ -102,9 +103,11 @@ fn all(config: &Config, usual: &Settings) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn set(key: &str, value: &str) -> anyhow::Result<u8> {
+type Change = fn(&Path, &str, &str) -> Result<config::Set, Fault>;
+
+fn change(key: &str, value: &str, change: Change) -> anyhow::Result<u8> {
     let file = editable()?;
-    let set = config::set(&file, key, value)?;
+    let set = change(&file, key, value)?;
     say(&format!("{} = {}  # {}\n", set.name, set.value.show(), file.display()))?;
     Ok(0)
 }

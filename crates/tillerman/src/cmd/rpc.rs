@@ -158,6 +158,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         config: flags.config.clone(),
         system_prompt,
         append_system_prompt,
+        no_context_files: flags.no_context_files,
         no_session: flags.no_session,
         extensions: flags.extensions.iter().map(|path| expand(path)).collect(),
         no_extensions: flags.no_extensions,

@@ -1,4 +1,4 @@
-//! `config set`: one value changed, everything else in the file left as its owner wrote it.
+//! `config set|add|unset`: one value changed, everything else in the file left as its owner wrote it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,6 +11,7 @@ use super::keys::{self, Kind, Setting};
 use super::slugs;
 
 /// What was written.
+#[derive(Debug)]
 pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) value: Setting,
@@ -23,6 +24,30 @@ pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
         rewrite(file, |old| changed(old, key, &value))?;
         return Ok(Set { name: key.to_owned(), value });
     }
+    let (name, value) = checked(file, key, text)?;
+    rewrite(file, |old| changed(old, &name, &value))?;
+    Ok(Set { name, value })
+}
+
+/// Puts `text` behind what a list has already.
+pub(crate) fn add(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
+    let (name, value) = checked(file, key, text)?;
+    let Setting::Texts(more) = value else {
+        let text = format!("`{name}` is no list");
+        return Err(Fault::new(FaultKind::Invalid, text).hint(format!("tillerman config set {key} VALUE")));
+    };
+    let mut texts = Vec::new();
+    rewrite(file, |old| {
+        texts = listed(old, &name);
+        let new: Vec<String> = more.into_iter().filter(|text| !texts.contains(text)).collect();
+        texts.extend(new);
+        changed(old, &name, &Setting::Texts(texts.clone()))
+    })?;
+    Ok(Set { name, value: Setting::Texts(texts) })
+}
+
+/// A key of the manual and what the text means for it.
+fn checked(file: &Path, key: &str, text: &str) -> Result<(String, Setting), Fault> {
     let name = keys::snake(key);
     if keys::is_secret(&name) {
         return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
@@ -36,8 +61,8 @@ pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
     let setting = known.kind.check_text(text).ok_or_else(|| {
         Fault::new(FaultKind::Invalid, format!("`{name}` wants {}, not `{text}`", known.kind.wants()))
     })?;
-    rewrite(file, |old| changed(old, &name, &setting))?;
-    Ok(Set { name, value: setting })
+    let setting = lasting(&name, setting);
+    Ok((name, setting))
 }
 
 /// Takes a key out of the file: its name, as it is spelled in the manual.
@@ -58,6 +83,34 @@ fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, String>) -> 
     };
     let new = change(&old).map_err(|what| Fault::new(FaultKind::Invalid, format!("{}: {what}", file.display())))?;
     write(file, new.as_bytes())
+}
+
+/// The texts of a list as they stand in a file.
+fn listed(old: &str, name: &str) -> Vec<String> {
+    let Ok(document) = old.parse::<DocumentMut>() else { return Vec::new() };
+    let mut item = document.as_item();
+    for part in name.split('.') {
+        let Some(table) = item.as_table_like() else { return Vec::new() };
+        let Some((_, below)) = table.iter().find(|(key, _)| keys::snake(key) == part) else { return Vec::new() };
+        item = below;
+    }
+    let texts = item.as_array().map(|list| list.iter().filter_map(|it| it.as_str()).map(str::to_owned).collect());
+    texts.unwrap_or_default()
+}
+
+/// A directory is trusted wherever we are started: `.` means the one of this moment.
+fn lasting(name: &str, setting: Setting) -> Setting {
+    match setting {
+        Setting::Texts(paths) if name == "trusted_workspaces" => {
+            let real = |path: &String| {
+                let path = super::trust::expanded(path);
+                let path = std::fs::canonicalize(&path).or_else(|_| std::path::absolute(&path)).unwrap_or(path);
+                path.display().to_string()
+            };
+            Setting::Texts(paths.iter().map(real).collect())
+        }
+        setting => setting,
+    }
 }
 
 /// The text without one key.

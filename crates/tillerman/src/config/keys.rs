@@ -143,7 +143,8 @@ pub(crate) const KEYS: &[Key] = &[
     key(
         "trusted_workspaces",
         Kind::Texts,
-        "Directories whose own settings may start extensions and servers, and whose skills apply by themselves.",
+        "Directories whose own settings may start extensions and servers, whose instructions (AGENTS.md) are read, and \
+         whose skills apply by themselves.",
     ),
     account("accounts.openai_issuer", "TILLERMAN_OPENAI_ISSUER", "Where a ChatGPT account is signed in to."),
     account("accounts.openai_url", "TILLERMAN_OPENAI_URL", "Models of a ChatGPT account."),
