@@ -26,6 +26,7 @@ mod cli_sessions;
 mod cli_skills;
 mod cli_subagents;
 mod docs;
+mod docs_typed;
 mod drive_foreign;
 mod golden;
 mod instructions;
