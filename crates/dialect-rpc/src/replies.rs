@@ -195,7 +195,7 @@ impl Rpc {
             }
             (Why::Compacted(call, compaction), Reply::Entries(entries)) => {
                 let transcript = Transcript::new(entries, &self.known);
-                let name = transcript.name_of(compaction.first_kept).map(|name| &**name);
+                let name = transcript.first_kept().map(|name| &**name);
                 let files = answers::Files::before(compaction.first_kept, entries);
                 self.respond(&call, Some(&|out| answers::compaction(&compaction, name, Some(&files), out)), out);
             }

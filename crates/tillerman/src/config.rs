@@ -22,7 +22,7 @@ use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel, To
 
 pub(crate) use edit::{add, set};
 pub(crate) use home::Home;
-pub(crate) use keys::{KEYS, Key, Setting};
+pub(crate) use keys::{KEYS, Key, ROUNDS_USUAL, Setting};
 pub(crate) use models::ModelEntry;
 pub(crate) use providers::ProviderEntry;
 pub(crate) use slugs::TIERS;

@@ -155,7 +155,7 @@ fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: 
     let mut settings = Settings::new(workspace, "");
     settings.mode = config.mode().unwrap_or(default_mode);
     settings.max_tokens = config.max_tokens();
-    settings.max_iterations = config.max_iterations(settings.max_iterations);
+    settings.max_iterations = config.max_iterations(config::ROUNDS_USUAL);
     settings.retry = config.retry(RETRY);
     settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Requested, Tag};
 
 use super::intent::Intent;
+use super::perform::spec_bytes;
 use super::{AfterCompact, Session, Work};
 use crate::compaction::{self, Compacted, Job, Trace};
 use crate::history::History;
@@ -127,7 +128,10 @@ impl Session {
         let at = match reason {
             // The other provider's replies are not put before this one word for word, however few they are.
             CompactReason::Switch => compaction::cut_close(marks),
-            _ => compaction::cut(marks, &self.settings.compaction, self.model.context_window),
+            // Whoever asks for it gets it, however much room there is.
+            CompactReason::Manual => compaction::cut(marks, &self.settings.compaction, self.model.context_window)
+                .or_else(|| compaction::cut_whole(marks)),
+            CompactReason::Threshold | CompactReason::Overflow => compaction::cut(marks, &self.settings.compaction, self.model.context_window),
         };
         let Some(at) = at else {
             return Err(match reason {
@@ -145,7 +149,8 @@ impl Session {
             model: ModelInfo::clone(&self.model),
             reason,
             instructions,
-            first_kept: marks[at].seq,
+            // Behind everything there is where nothing is kept.
+            first_kept: marks.get(at).map_or(self.ledger.last_seq() + 1, |mark| mark.seq),
             upto: self.ledger.last_seq(),
             tokens_before: history.context_tokens(),
             messages_before: history.messages(),
@@ -239,16 +244,18 @@ impl Session {
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
         let Compacted { mut compaction, kept } = compacted;
+        // What every call sends besides its messages was counted before, and is there afterwards.
+        let fixed = self.spec.as_ref().map_or(0, spec_bytes);
         match &mut self.history {
             Some(history) => {
                 history.replace(Some(&compaction), kept.iter());
-                compaction.tokens_after = vocab::estimate_tokens(history.bytes());
+                compaction.tokens_after = vocab::estimate_tokens(fixed + history.bytes());
                 history.set_reported(compaction.tokens_after);
             }
             // The model was switched meanwhile: the next load reads the summary from the log.
             None => {
                 let bytes: usize = kept.iter().map(|said| compaction::size(&said.message)).sum();
-                compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
+                compaction.tokens_after = vocab::estimate_tokens(fixed + compaction.summary.len() + bytes);
             }
         }
         let seq = self.log(Body::Compacted(compaction.clone()));

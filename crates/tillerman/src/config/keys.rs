@@ -77,6 +77,10 @@ const DAY_S: u64 = 86_400;
 const HOUR_MS: u64 = 3_600_000;
 const TOKENS_MAX: u64 = 1_000_000_000;
 
+/// Tool rounds of one turn where nobody says otherwise: no task needs them, and a model that goes round in circles while
+/// nobody watches ends there. A person stops it before that with an interrupt.
+pub(crate) const ROUNDS_USUAL: u32 = 1000;
+
 pub(crate) const KEYS: &[Key] = &[
     Key {
         env: Some("TILLERMAN_MODEL"),
@@ -94,7 +98,7 @@ pub(crate) const KEYS: &[Key] = &[
     },
     // The usual value is the model's and not known here; hardly any model's is less than this.
     tightened(Way::Lower { usual: 4096 }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
-    tightened(Way::Lower { usual: 20 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
+    tightened(Way::Lower { usual: ROUNDS_USUAL as u64 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
     // A window or a price that is not true spends money or hides it.
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
     key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),
