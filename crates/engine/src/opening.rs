@@ -47,7 +47,7 @@ impl Shared {
     ) -> Result<(Handle, bool), Fault> {
         let Acquired { lease, summary, recovered } = acquired;
         let settings = self.settings_for(open, Some(&summary));
-        let past = Past { summary, recovered };
+        let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
         match self.start_with(opening, settings, lease.clone(), Some(past), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
@@ -143,6 +143,7 @@ impl Shared {
         if let Some(mode) = open.mode {
             settings.mode = mode;
         }
+        settings.thinking = open.thinking.clone().or(settings.thinking);
         settings.gate = open.gate.unwrap_or(settings.gate);
         settings.family = open.family.unwrap_or(settings.family);
         settings

@@ -350,6 +350,9 @@ impl Config {
             _ => None,
         }
     }
+    pub(crate) fn thinking(&self) -> Option<&str> {
+        self.text("thinking")
+    }
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         self.count("max_tokens")
     }

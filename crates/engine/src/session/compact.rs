@@ -6,7 +6,6 @@ use tokio::time::Instant;
 use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Requested, Tag};
 
 use super::intent::Intent;
-use super::perform::spec_bytes;
 use super::{AfterCompact, Session, Work};
 use crate::compaction::{self, Compacted, Job, Trace};
 use crate::history::History;
@@ -244,18 +243,18 @@ impl Session {
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
         let Compacted { mut compaction, kept } = compacted;
-        // What every call sends besides its messages was counted before, and is there afterwards.
-        let fixed = self.spec.as_ref().map_or(0, spec_bytes);
         match &mut self.history {
             Some(history) => {
+                // What every call sends besides its messages was counted before, and is there afterwards.
+                let fixed = compaction.tokens_before.saturating_sub(vocab::estimate_tokens(history.bytes()));
                 history.replace(Some(&compaction), kept.iter());
-                compaction.tokens_after = vocab::estimate_tokens(fixed + history.bytes());
+                compaction.tokens_after = fixed + vocab::estimate_tokens(history.bytes());
                 history.set_reported(compaction.tokens_after);
             }
             // The model was switched meanwhile: the next load reads the summary from the log.
             None => {
                 let bytes: usize = kept.iter().map(|said| compaction::size(&said.message)).sum();
-                compaction.tokens_after = vocab::estimate_tokens(fixed + compaction.summary.len() + bytes);
+                compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
             }
         }
         let seq = self.log(Body::Compacted(compaction.clone()));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use vocab::{
     Body, Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
+    thinking,
 };
 
 use super::{Session, guarded};
@@ -30,6 +31,7 @@ impl Session {
                 return None;
             }
             "mode" => self.slash_mode(args),
+            "thinking" => self.slash_thinking(args),
             "context" => self.context().await,
             "compact" => {
                 let wishes = (!args.is_empty()).then(|| Arc::from(args));
@@ -153,6 +155,32 @@ impl Session {
                 map! { "mode" => mode.as_str(), "previous" => previous, "modes" => modes },
             ),
             Err(fault) => from_fault("mode", &fault),
+        }
+    }
+
+    fn slash_thinking(&mut self, args: &str) -> SlashReply {
+        let levels: Vec<Arc<str>> = match &self.model.levels {
+            Some(levels) => levels.to_vec(),
+            None => thinking::LEVELS.map(Arc::from).to_vec(),
+        };
+        let shown = |level: &Option<Arc<str>>| level.clone().unwrap_or_else(|| "the model's own".into());
+        let previous = shown(&self.settings.thinking);
+        let names: Vec<&str> = levels.iter().map(|level| &**level).collect();
+        let known = names.join(", ");
+        if args.is_empty() {
+            let text = format!("thinking: {previous}\navailable: {known}");
+            return ok("thinking", text, map! { "thinking" => previous, "levels" => Data::texts(levels) });
+        }
+        let Some(level) = thinking::clamp(&args.into(), Some(&levels)) else {
+            return failed("thinking", "unknown_level", format!("unknown level: {args} (there is: {known})"));
+        };
+        match self.set(Change::Thinking(Some(level.clone()))) {
+            Ok(()) => ok(
+                "thinking",
+                format!("thinking: {previous} -> {level}"),
+                map! { "thinking" => level, "previous" => previous, "levels" => Data::texts(levels) },
+            ),
+            Err(fault) => from_fault("thinking", &fault),
         }
     }
 
