@@ -12,6 +12,7 @@ mod cli_asks;
 mod cli_drive;
 mod cli_extensions;
 mod cli_help;
+mod cli_live;
 mod cli_loaf;
 mod cli_models;
 mod cli_protect;

@@ -9,9 +9,9 @@ use client::{
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use super::super::repl::{Typed, forget_typed};
 use super::choices::{Choices, Way, What};
 use super::view::{Shown, View};
+use crate::console::{Output, Typed};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
 
 /// Updates kept for a session that is being opened; more than this is a flood.
@@ -31,11 +31,10 @@ pub(super) struct Talk {
     pub(super) session: String,
     pub(super) choices: Choices,
     pub(super) view: Box<dyn View>,
-    pub(super) output: host::Output,
+    pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     /// One prompt and out.
     pub(super) once: bool,
-    pub(super) wish: mpsc::Sender<Want>,
     commands: Vec<CommandEntry>,
     /// What was told of a session before the answer that opens it was dealt with.
     early: Vec<Event>,
@@ -53,15 +52,14 @@ pub(super) struct Talk {
 pub(super) struct Start {
     pub(super) client: Client,
     pub(super) view: Box<dyn View>,
-    pub(super) output: host::Output,
+    pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     pub(super) once: bool,
-    pub(super) wish: mpsc::Sender<Want>,
 }
 
 impl Talk {
     pub(super) fn new(start: Start) -> Self {
-        let Start { client, view, output, answers, once, wish } = start;
+        let Start { client, view, output, answers, once } = start;
         Self {
             client,
             session: String::new(),
@@ -70,7 +68,6 @@ impl Talk {
             output,
             answers,
             once,
-            wish,
             commands: Vec::new(),
             early: Vec::new(),
             asks: VecDeque::new(),
@@ -86,7 +83,7 @@ impl Talk {
     pub(super) async fn show(&mut self, what: impl FnOnce(&mut dyn View, &mut Shown)) {
         what(self.view.as_mut(), &mut self.shown);
         for line in self.shown.side.drain(..) {
-            host::note(&line);
+            self.output.aside(&line);
         }
         let out = std::mem::take(&mut self.shown.out);
         if self.output.write_all(out.as_bytes()).await.is_err() {
@@ -115,7 +112,7 @@ impl Talk {
     ) -> u8 {
         match prompt {
             Some(prompt) => self.prompt(prompt),
-            None => self.want(Want::Prompt).await,
+            None => self.want(Want::Prompt),
         }
         while self.leave.is_none() {
             tokio::select! {
@@ -135,8 +132,8 @@ impl Talk {
         self.leave.unwrap_or(OK)
     }
 
-    async fn want(&mut self, want: Want) {
-        let _ = self.wish.send(want).await;
+    fn want(&mut self, want: Want) {
+        self.output.want(want);
     }
 
     fn prompt(&mut self, text: String) {
@@ -206,7 +203,7 @@ impl Talk {
         if self.once {
             self.leave = Some(code);
         } else {
-            self.want(Want::Prompt).await;
+            self.want(Want::Prompt);
         }
     }
 
@@ -230,9 +227,8 @@ impl Talk {
 
     async fn show_question(&mut self) {
         if let Some(ask) = self.asks.front().cloned() {
-            forget_typed();
             self.show(|view, shown| view.question(&ask, shown)).await;
-            self.want(Want::Line).await;
+            self.want(Want::Line);
         }
     }
 
@@ -249,14 +245,14 @@ impl Talk {
             return;
         }
         match line {
-            "" => self.want(Want::Prompt).await,
+            "" => self.want(Want::Prompt),
             "/exit" | "/quit" => self.leave = Some(OK),
             "/commands" => {
                 let mut lines: Vec<String> =
                     self.commands.iter().map(|it| format!("/{}  {}", it.name, it.description)).collect();
                 lines.extend(OWN.map(str::to_owned));
                 self.show(|view, shown| view.list(&lines, shown)).await;
-                self.want(Want::Prompt).await;
+                self.want(Want::Prompt);
             }
             _ => {
                 let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -268,7 +264,7 @@ impl Talk {
                 match what.filter(|what| self.choices.offered(*what).is_some()) {
                     Some(what) => {
                         self.choose(what, rest.trim(), events).await;
-                        self.want(Want::Prompt).await;
+                        self.want(Want::Prompt);
                     }
                     // Also a command of the agent's: it reads it in the prompt.
                     None => self.prompt(line.to_owned()),
@@ -284,7 +280,7 @@ impl Talk {
             Some(option) if option.may_allow() && !self.view.has_shown_all() => {
                 self.show(|view, shown| view.explain(ask, shown)).await;
                 self.show(|view, shown| view.notice(NOT_TAKEN, shown)).await;
-                self.want(Want::Line).await;
+                self.want(Want::Line);
             }
             Some(option) => {
                 self.asks.pop_front();
@@ -296,7 +292,7 @@ impl Talk {
                     "?" => self.show(|view, shown| view.explain(ask, shown)).await,
                     _ => self.show(|view, shown| view.notice("type one of the numbers, or ? for more", shown)).await,
                 }
-                self.want(Want::Line).await;
+                self.want(Want::Line);
             }
         }
     }
