@@ -27,6 +27,9 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(2);
 /// A person's Ctrl-D or a slow pager must not cut a turn or its output short; Ctrl-C twice does.
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 3600);
 
+/// Values of TERM whose terminals obey no escape sequences: everything is said once there, in lines.
+const PLAIN_TERMINALS: [&str; 4] = ["", "dumb", "cons25", "emacs"];
+
 /// What the streams are, looked at before the host takes them.
 #[derive(Clone)]
 pub(super) struct Streams {
@@ -58,7 +61,7 @@ impl Streams {
             stdin_terminal: std::io::stdin().is_terminal(),
             stdout_terminal: stdout.is_terminal(),
             paint: Paint { on: colours(&stdout) },
-            draws: std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb"),
+            draws: std::env::var("TERM").is_ok_and(|term| !PLAIN_TERMINALS.contains(&term.to_lowercase().as_str())),
             place,
             screen: screen.map(Arc::new),
         }
@@ -136,7 +139,11 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
     console.begins();
     let code = match args.json {
-        true => converse(Terminal::new(talk, JsonLines), wired, reader, output, options).await,
+        true => {
+            let provider = wired.ports.provider.clone();
+            let prices = JsonLines::with_prices(Box::new(move |slug| provider.resolve(slug).ok()?.prices));
+            converse(Terminal::new(talk, prices), wired, reader, output, options).await
+        }
         false => {
             let output = streams.output(output, &console, wishes);
             converse(Terminal::new(talk, streams.people(false)), wired, reader, output, options).await
@@ -182,10 +189,11 @@ async fn converse<F: Face>(
 
 /// Settings for a conversation with a person; what is wrong with them is said before anything else.
 pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<Prepared> {
-    let mut prepared = setup::prepare(basics, Mode::Prompt)?;
+    let mut prepared = setup::prepare(&setup::in_project(basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;
+    prepared.setup.briefing.skills = true;
     if continues {
         prepared.open.which = Which::Latest;
     }

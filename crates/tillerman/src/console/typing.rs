@@ -77,7 +77,7 @@ impl Typing {
                 None if self.ends => Heard::End,
                 None => Heard::Nothing,
             },
-            Want::Answer | Want::Line => Heard::Nothing,
+            Want::Answer | Want::Line | Want::Choice => Heard::Nothing,
         }
     }
 
@@ -89,7 +89,7 @@ impl Typing {
     }
 
     pub(super) fn asked(&self) -> bool {
-        matches!(self.want, Some(Want::Answer | Want::Line))
+        self.want.is_some_and(|want| want != Want::Prompt)
     }
 
     fn said(&mut self, want: Want, text: String) -> Heard {
@@ -115,7 +115,7 @@ impl Typing {
                 Heard::Nothing
             }
             // Whoever stops something does not want the next thing to start by itself.
-            Some(Want::Answer | Want::Line) | None => {
+            Some(Want::Answer | Want::Line | Want::Choice) | None => {
                 let dropped = self.queue.len();
                 self.queue.clear();
                 self.hint = match dropped {

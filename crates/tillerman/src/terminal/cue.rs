@@ -29,7 +29,7 @@ impl Cue {
                 return out.raw(&[match want {
                     Want::Prompt => WANT_PROMPT,
                     Want::Answer => WANT_ANSWER,
-                    Want::Line => WANT_LINE,
+                    Want::Line | Want::Choice => WANT_LINE,
                 }]);
             }
             Cue::Waits(what) => (WAITS, what.as_deref().unwrap_or_default()),

@@ -192,7 +192,7 @@ impl Seen {
                 Piece::Text(text) => self.shown.push_str(&String::from_utf8_lossy(text).replace('\x1b', "^")),
                 Piece::Cue(Cue::Want(Want::Prompt)) => self.shown.push_str("{prompt?}\n"),
                 Piece::Cue(Cue::Want(Want::Answer)) => self.shown.push_str("{answer?}\n"),
-                Piece::Cue(Cue::Want(Want::Line)) => self.shown.push_str("{line?}\n"),
+                Piece::Cue(Cue::Want(Want::Line | Want::Choice)) => self.shown.push_str("{line?}\n"),
                 Piece::Cue(Cue::Waits(what)) => self.waits.push(what),
                 Piece::Cue(Cue::Aside(line)) => self.side.push_str(&format!("{line}\n")),
             }
@@ -772,7 +772,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
     );
     let seen = play(
         run_talk(Answers::Nobody),
-        JsonLines,
+        JsonLines::default(),
         vec![opened(), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
     );
     expect![[r#"
@@ -906,7 +906,7 @@ fn json_lines_tell_the_whole_turn() {
         told(Body::CallEnded { turn: turn(), result: done }),
         ended(Stop::Error, Some(fault)),
     ];
-    let seen = play(run_talk(Answers::AllowAll), JsonLines, steps);
+    let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), steps);
     for line in seen.shown.lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON");
     }
