@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use vocab::names::Family;
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, FaultKind, Gate, Mode, Open, Part, Scope, SessionId,
-    State, Tag, Told, Verb, Which,
+    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, FaultKind, Gate, Mode, Notice, Open, Part, Scope,
+    SessionId, State, Tag, Told, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -352,6 +352,8 @@ impl Serve {
                 Body::Recovered { text } => out.notes.push(text.to_string()),
                 _ => {}
             }
+        } else if let Event::Notice(Notice::Say { text, .. }) = event {
+            out.notes.push(text.to_string());
         } else if let Event::TurnLost(end) = event {
             seat.turns.ended(&end.turn);
         } else if let Event::Gone { fault } = event {

@@ -2,17 +2,21 @@
 
 use std::fmt::Write as _;
 
-use vocab::{Gadget, Mode, Settings};
+use vocab::{Briefing, Gadget, Mode, Settings};
 
 const WHO: &str = "You are a coding agent. You work in the user's workspace with the tools you are given. Look before you \
 change; keep changes small; say briefly what you did. When a tool call is denied, do not repeat it: adapt or ask.";
 
-pub(crate) fn system(settings: &Settings, gadgets: &[Gadget]) -> String {
+/// `briefing`: what is known of the place, once somebody has looked.
+pub(crate) fn system(settings: &Settings, gadgets: &[Gadget], briefing: Option<&Briefing>) -> String {
     let mut text = match &settings.system_prompt {
         Some(own) => own.to_string(),
         None => WHO.to_owned(),
     };
     let _ = write!(text, "\n\nWorkspace: {}", settings.workspace.display());
+    if let Some(about) = briefing.map(|it| it.surroundings.trim_end()).filter(|text| !text.is_empty()) {
+        let _ = write!(text, "\n{about}");
+    }
     match settings.mode {
         Mode::Plan => text.push_str("\nMode: plan. Only read and think. Propose a plan; change nothing."),
         Mode::ReadOnly => text.push_str("\nMode: read-only. Nothing may be changed."),
@@ -23,6 +27,9 @@ pub(crate) fn system(settings: &Settings, gadgets: &[Gadget]) -> String {
     }
     for prompt in gadgets.iter().filter_map(|gadget| gadget.prompt.as_deref()) {
         let _ = write!(text, "\n\n{prompt}");
+    }
+    if let Some(wanted) = briefing.map(|it| it.instructions.trim_end()).filter(|text| !text.is_empty()) {
+        let _ = write!(text, "\n\n{wanted}");
     }
     if let Some(more) = &settings.append_system_prompt {
         let _ = write!(text, "\n\n{more}");

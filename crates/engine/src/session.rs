@@ -2,6 +2,7 @@
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
 mod ask;
+mod briefing;
 mod children;
 mod compact;
 mod companions;
@@ -33,8 +34,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, ModelEvent, ModelFault,
-    ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, ToolServer, TurnId, Verb,
+    AskId, Body, Briefing, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, ModelEvent,
+    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, ToolServer, TurnId, Verb,
 };
 
 use crate::Shared;
@@ -136,6 +137,8 @@ pub(crate) struct Session {
     /// The call this session works for, and whom its calls may ask for errands.
     child_of: Option<(SessionId, CallId)>,
     inherited_errands: Option<Arc<dyn Errands>>,
+    /// What is known of the workspace: looked up once, so that the system prompt stays as it is.
+    briefing: Option<Briefing>,
     /// Rebuilt when tools, gadgets or mode change.
     spec: Option<vocab::CallSpec>,
     /// What the newest request in the log was sent with; the next one is logged by what differs.
@@ -254,6 +257,7 @@ impl Session {
             nursery: Nursery::default(),
             child_of,
             inherited_errands,
+            briefing: None,
             spec: None,
             last_sent: None,
             ledger: seed.ledger,
@@ -388,6 +392,7 @@ impl Session {
             }
             Happening::Served(peer, served) => return self.served(peer, served),
             Happening::ServersDue => self.servers_awaited(),
+            Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
                 let acts = self.lane.tick(self.now_ms());
@@ -461,6 +466,7 @@ impl Session {
             | Work::Load { .. }
             | Work::Retry(_)
             | Work::Servers(_)
+            | Work::Briefing(_)
             | Work::Compact { .. } => {}
         }
         self.withdraw_asks();

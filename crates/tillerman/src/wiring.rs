@@ -5,9 +5,11 @@ mod antigravity;
 mod around;
 mod auto;
 mod border;
+mod briefing;
 mod catalogue;
 mod census;
 mod chatgpt;
+mod checkup;
 mod choose;
 mod custom;
 mod guarded;
@@ -32,6 +34,7 @@ use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use tools::web_search;
+use tools::workspace::Guard;
 use vocab::{
     Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, Keyring, ModelInfo, Preferences, Provider, Settings,
     Store, ToolServer,
@@ -41,14 +44,17 @@ pub(crate) use accounts::AccountSettings;
 use accounts::UserKey;
 use around::UserAround;
 use border::{FileBorder, OnlyShown};
+use briefing::Briefer;
+pub(crate) use briefing::BriefingSettings;
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
+pub(crate) use checkup::Reached;
 pub(crate) use choose::{Suggestion, Wanted};
 pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
-pub(crate) use vendors::{Provided, VENDORS, gather};
+pub(crate) use vendors::{Provided, VENDORS, built_in, gather, vendor};
 
 use crate::config::agent;
 use choose::{Chosen, Grounds, choose};
@@ -90,6 +96,7 @@ pub(crate) struct Setup {
     pub(crate) servers: Vec<ToolServer>,
     /// Extensions: programs that run beside sessions.
     pub(crate) programs: Vec<PathBuf>,
+    pub(crate) briefing: BriefingSettings,
 }
 
 /// How a server on this machine is looked for, where nothing else is configured.
@@ -146,6 +153,8 @@ pub(crate) struct Wired {
     pub(crate) integrations: Integrations,
     /// Where models come from.
     pub(crate) sources: Vec<Standpoint>,
+    /// All models, for who wants to know whether their servers answer.
+    pub(crate) catalogue: Arc<Catalogue>,
     /// Values that no program we start may find in its environment, and nobody in what is printed.
     pub(crate) keyring: Keyring,
 }
@@ -183,11 +192,24 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
     let tools = tools::Options {
-        protected: guarded.protected,
-        secret_paths: guarded.secret,
+        protected: guarded.protected.clone(),
+        secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
         search,
         ..tools::Options::new(store::spill_dir(&setup.data))
+    };
+    let briefer = Briefer {
+        settings: setup.briefing,
+        guard: Guard {
+            home: tools.home.clone(),
+            protected: guarded.protected,
+            secret: guarded.secret,
+            spill_dir: None,
+        },
+        config: setup.config.clone(),
+        data: setup.data.clone(),
+        secrets: keyring.clone(),
+        clock: Arc::new(WallClock),
     };
     let Chosen { catalogue, model, thinking, scope, reason, notes } = chosen;
     let integrations = Integrations::look(&catalogue, &model, &setup.described.unspoken);
@@ -206,7 +228,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         None => kept,
     };
     let ports = Ports {
-        provider: catalogue,
+        provider: catalogue.clone(),
         toolbox: Arc::new(tools::Builtin::new(tools)),
         archive,
         store,
@@ -215,7 +237,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         fit_picture: pictures::fit,
-        around: Arc::new(UserAround::new(linked, exa, stands, &setup.data)),
+        around: Arc::new(UserAround::new(linked, exa, stands, briefer)),
         servers: servers::servers(&keyring, setup.servers),
         keyring: keyring.clone(),
     };
@@ -234,7 +256,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, keyring })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, catalogue, keyring })
 }
 
 /// A key that stands in a file, if it can be read now: whoever gets it later is told what is wrong.

@@ -29,6 +29,7 @@ use std::sync::Arc;
 pub use holder::{Control, Held, LeashError, Spare, read_now};
 pub use pty::{Size, Terminal};
 pub use supervisor::run;
+pub(crate) use supervisor::shell_in;
 pub use talk::{COMMAND_BYTES_MAX, Report, Request};
 
 /// A directory by its ordinary name, for a command to run in.

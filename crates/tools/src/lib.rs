@@ -14,6 +14,7 @@ mod http;
 pub mod leash;
 mod list_dir;
 mod output;
+pub mod project;
 mod read_file;
 mod served_files;
 pub mod shell;

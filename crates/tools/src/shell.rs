@@ -10,13 +10,13 @@ mod background;
 mod bash;
 mod capture;
 mod classify;
-mod environment;
+pub(crate) mod environment;
 mod follow;
 mod ground;
 mod handling;
 mod keys;
 pub(crate) mod own;
-mod repository;
+pub(crate) mod repository;
 mod state;
 mod terminal;
 mod watching;
@@ -29,7 +29,7 @@ use vocab::{Fault, Keyring, Required, Tool};
 
 use background::Registry;
 
-use crate::leash::{Control, Held, LeashError, Request, Spare};
+use crate::leash::{self, Control, Held, LeashError, Request, Spare};
 use crate::workspace::{Guard, Workspace};
 
 /// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
@@ -111,6 +111,11 @@ impl Shell {
 pub fn clean_environment(secrets: &Keyring) -> Vec<(OsString, OsString)> {
     let options = Options { secrets: secrets.clone(), ..Options::new("", "", "") };
     environment::clean(std::env::vars_os(), &options, Required::DangerFullAccess)
+}
+
+/// The shell that commands are given to.
+pub fn program() -> PathBuf {
+    leash::shell_in(std::env::var_os("PATH").as_deref())
 }
 
 /// The shell tools of one session, in a workspace of their own.

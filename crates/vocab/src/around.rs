@@ -204,6 +204,19 @@ pub struct Recalled {
     pub entries: Vec<Arc<Entry>>,
 }
 
+// ---- the place --------------------------------------------------------------------------------------------------
+
+/// What is known of the place that a session works in, for its system prompt.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Briefing {
+    /// The machine and the repository, a line each.
+    pub surroundings: String,
+    /// What the user and the project want of whoever works here.
+    pub instructions: String,
+    /// For people, one line each.
+    pub notes: Vec<String>,
+}
+
 // ---- the port -----------------------------------------------------------------------------------------------------
 
 /// Tells the steps of a sign-in as they come.
@@ -230,6 +243,10 @@ pub trait Around: Send + Sync {
     fn set_key(&self, _key: Key, _value: Option<Secret>) -> Later<'_, Result<KeySet, Fault>> {
         unsupported("keeping keys")
     }
+    /// Forgets what is kept of one account.
+    fn sign_out(&self, _account: Account) -> Later<'_, Result<(), Fault>> {
+        unsupported("signing out")
+    }
     fn limits(&self) -> Later<'_, Result<Limits, Fault>> {
         Box::pin(async { Ok(Limits::default()) })
     }
@@ -245,6 +262,11 @@ pub trait Around: Send + Sync {
     }
     fn skills(&self, _workspace: &Path) -> Later<'static, Skills> {
         Box::pin(async { Skills::default() })
+    }
+    /// What a model is to know of this place before it works there; takes a moment, never long. `None`: nothing is known
+    /// beyond its name.
+    fn briefing(&self, _workspace: &Path) -> Option<Later<'static, Briefing>> {
+        None
     }
     /// Reads a picture that the user named: absolute or below `base`, `~/` and `file://` understood.
     fn picture(&self, _base: &Path, _name: &str) -> Later<'static, Result<Picture, Fault>> {

@@ -48,6 +48,7 @@ impl Session {
             self.load_at_rest().await?;
         }
         self.meet_companions();
+        self.brief_at_rest().await;
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }

@@ -84,7 +84,7 @@ impl Session {
     }
 
     async fn call_model(&mut self) {
-        if self.await_servers() {
+        if self.await_servers() || self.await_briefing() {
             return;
         }
         if self.history.is_none() {
@@ -155,7 +155,7 @@ impl Session {
             description: tool.description.clone(),
             schema: tool.schema.on_one_line(),
         });
-        let mut system = prompt::system(&self.settings, &gadgets);
+        let mut system = prompt::system(&self.settings, &gadgets, self.briefing.as_ref());
         system.push_str(&self.beside.system);
         CallSpec {
             system: system.into(),

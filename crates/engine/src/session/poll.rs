@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{CallId, Fault, FaultKind, Later, ModelEvent, ModelStream, Outcome, Page, PeerId, Served, Tag};
+use vocab::{Briefing, CallId, Fault, FaultKind, Later, ModelEvent, ModelStream, Outcome, Page, PeerId, Served, Tag};
 
 use super::consult::Consulting;
 use super::errands::Order;
@@ -49,6 +49,8 @@ pub(super) enum Work {
     Retry(Pin<Box<Sleep>>),
     /// Servers of tools are starting; so long the first model call waits for them.
     Servers(Pin<Box<Sleep>>),
+    /// Somebody looks around the workspace before the first model call.
+    Briefing(Later<'static, Briefing>),
     Compact {
         job: Later<'static, Result<Compacted, Fault>>,
         reason: vocab::CompactReason,
@@ -95,6 +97,7 @@ pub(super) enum Happening {
     Served(Option<PeerId>, Vec<Served>),
     /// Servers of tools were waited for long enough.
     ServersDue,
+    Briefed(Briefing),
     Progress(String),
     Stalled,
     /// Somebody who catches up got further; look again.
@@ -189,7 +192,12 @@ impl Session {
         is_asking
             || match &self.work {
                 Work::Model(_) | Work::Compact { .. } => self.client_keeps_time,
-                Work::Intent { .. } | Work::Load { .. } | Work::Retry(_) | Work::Servers(_) | Work::Consult(_) => true,
+                Work::Intent { .. }
+                | Work::Load { .. }
+                | Work::Retry(_)
+                | Work::Servers(_)
+                | Work::Briefing(_)
+                | Work::Consult(_) => true,
                 // A program beside us has no clock; a controller has a person.
                 Work::Delegated { .. } => self.is_with_controller(),
                 // A child has a clock of its own, a controller's terminal a person who watches it.
@@ -236,6 +244,11 @@ impl Session {
             Work::Closing(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Work::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
+            // Who fails at looking around has seen nothing.
+            Work::Briefing(look) => match guarded(|| look.as_mut().poll(context)) {
+                Ok(polled) => polled.map(Happening::Briefed),
+                Err(_) => Poll::Ready(Happening::Briefed(Briefing::default())),
+            },
             Work::Compact { job, .. } => match guarded(|| job.as_mut().poll(context)) {
                 Ok(polled) => polled.map(Happening::Compacted),
                 Err(text) => {

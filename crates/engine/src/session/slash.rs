@@ -156,6 +156,7 @@ impl Session {
         if let Err(fault) = self.load_at_rest().await {
             return from_fault("context", &fault);
         }
+        self.brief_at_rest().await;
         let spec = self.spec.take().unwrap_or_else(|| self.make_spec());
         let system = vocab::estimate_tokens(spec.system.len());
         let tools = vocab::estimate_tokens(spec_bytes(&spec) - spec.system.len());

@@ -57,6 +57,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::Prompt)?;
     setup.settings.gate = Gate::Ladder;
     setup.settings.family = Family::Canonical;
+    setup.briefing.skills = true;
     config.warnings.iter().for_each(|warning| host::note(warning));
     let frame_log =
         args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();

@@ -93,6 +93,7 @@ fn ready(args: &args::Loaf) -> Result<Ready, Fault> {
     }
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     settle::settle(&mut setup.settings, &config);
+    setup.briefing.skills = true;
     let (file, kept) = KeptFile::open(&home.data, setup.preferences.clone());
     if let Some(trouble) = &kept.trouble {
         host::note(trouble);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::{
-    Account, Accounts, Around, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret, SignInMode,
-    SignInTold, SignedIn, SkillInfo, Skills,
+    Account, Accounts, Around, Briefing, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret,
+    SignInMode, SignInTold, SignedIn, SkillInfo, Skills,
 };
 
 use super::accounts::UserKey;
+use super::briefing::Briefer;
 use super::linked::Linked;
 use super::{hide_memory, picture};
 
@@ -21,13 +22,13 @@ pub(crate) struct UserAround {
     exa: Arc<UserKey>,
     /// A server or a key of the environment stands for OpenAI.
     openai_stands: bool,
-    data: PathBuf,
+    briefer: Briefer,
     home: Option<PathBuf>,
 }
 
 impl UserAround {
-    pub(super) fn new(linked: Arc<Linked>, exa: Arc<UserKey>, openai_stands: bool, data: &Path) -> Self {
-        Self { linked, exa, openai_stands, data: data.to_owned(), home: std::env::home_dir() }
+    pub(super) fn new(linked: Arc<Linked>, exa: Arc<UserKey>, openai_stands: bool, briefer: Briefer) -> Self {
+        Self { linked, exa, openai_stands, briefer, home: std::env::home_dir() }
     }
 }
 
@@ -76,6 +77,10 @@ impl Around for UserAround {
         })
     }
 
+    fn sign_out(&self, account: Account) -> Later<'_, Result<(), Fault>> {
+        Box::pin(self.linked.auth().sign_out(account))
+    }
+
     fn limits(&self) -> Later<'_, Result<Limits, Fault>> {
         Box::pin(async {
             let auth = self.linked.auth();
@@ -109,7 +114,7 @@ impl Around for UserAround {
     fn skills(&self, workspace: &Path) -> Later<'static, Skills> {
         let places = skills::Places {
             cwd: workspace.to_owned(),
-            data_dir: Some(self.data.clone()),
+            data_dir: Some(self.briefer.data.clone()),
             home: self.home.clone(),
             // They are only listed, each with its file.
             trusted: Vec::new(),
@@ -132,6 +137,10 @@ impl Around for UserAround {
                 skills: found.skills.into_iter().map(skill).collect(),
             }
         })
+    }
+
+    fn briefing(&self, workspace: &Path) -> Option<Later<'static, Briefing>> {
+        Some(Box::pin(self.briefer.clone().look(workspace.to_owned())))
     }
 
     fn picture(&self, base: &Path, name: &str) -> Later<'static, Result<Picture, Fault>> {

@@ -63,6 +63,7 @@ fn setup(wanted: Wanted) -> Setup {
         preferences: Arc::new(Nowhere),
         servers: Vec::new(),
         programs: Vec::new(),
+        briefing: BriefingSettings::default(),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::cli::Place;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that speaks lines of JSON, whichever dialect.
-struct Peer {
+pub(crate) struct Peer {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -23,7 +23,7 @@ struct Peer {
 }
 
 impl Peer {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut child = place.command(args).spawn().unwrap();
         let (line, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -35,12 +35,12 @@ impl Peer {
         Self { stdin: child.stdin.take(), child, lines, heard: String::new() }
     }
 
-    fn say(&mut self, line: &Value) {
+    pub(crate) fn say(&mut self, line: &Value) {
         let _ = writeln!(self.stdin.as_mut().unwrap(), "{line}");
     }
 
     /// The first line that says one of these, or nothing where the process ended before.
-    fn until(&mut self, words: &[&str]) -> Option<Value> {
+    pub(crate) fn until(&mut self, words: &[&str]) -> Option<Value> {
         let by = Instant::now() + PATIENCE;
         loop {
             match self.lines.recv_timeout(by.saturating_duration_since(Instant::now())) {
@@ -58,7 +58,7 @@ impl Peer {
     }
 
     /// What it said on stdout and on stderr.
-    fn end(mut self) -> String {
+    pub(crate) fn end(mut self) -> String {
         drop(self.stdin.take());
         let mut said = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -134,8 +134,8 @@ fn repl(place: &Place, args: &[&str]) -> String {
     format!("{}{}", ran.out, ran.err)
 }
 
-type Way = fn(&Place, &[&str]) -> String;
-const WAYS: [(&str, Way); 6] =
+pub(crate) type Way = fn(&Place, &[&str]) -> String;
+pub(crate) const WAYS: [(&str, Way); 6] =
     [("rpc", rpc), ("loaf", loaf), ("acp", acp), ("serve", serve), ("run", run), ("repl", repl)];
 
 /// A script that leaves a trace when it is played.

@@ -164,6 +164,11 @@ fn closing(shell: &Path) -> String {
 /// `bash` from an absolute directory of the command's own `PATH`, else the POSIX shell every system has.
 fn shell(request: &Request) -> PathBuf {
     let path = request.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+    shell_in(path)
+}
+
+/// The same, for this `PATH`.
+pub(crate) fn shell_in(path: Option<&OsStr>) -> PathBuf {
     let dirs = std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin")));
     let mut candidates = dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join("bash"));
     candidates.find(|candidate| candidate.is_file()).unwrap_or_else(|| PathBuf::from("/bin/sh"))

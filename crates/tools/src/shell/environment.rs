@@ -10,7 +10,7 @@ use vocab::Required;
 
 use super::Options;
 
-type Vars = Vec<(OsString, OsString)>;
+pub(crate) type Vars = Vec<(OsString, OsString)>;
 
 /// A variable whose name contains one of these is not passed on (`SSH_AUTH_SOCK` included: an agent socket is as
 /// good as the key). `Options::keep_env` names exceptions.
@@ -79,7 +79,7 @@ const READ_ONLY_GIT_VARIABLES: [(&str, &str); 3] =
     [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
 /// Builds the environment of one command from our own variables.
-pub(super) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &Options, granted: Required) -> Vars {
+pub(crate) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &Options, granted: Required) -> Vars {
     let read_only = granted < Required::DangerFullAccess;
     let mut vars: Vars = Vec::new();
     for (name, value) in ours {

@@ -49,7 +49,7 @@ const ENTRIES_MAX: usize = 4096;
 const UNSHOWN: [&str; 6] = ["annex", "hooks", "lfs", "modules", "objects", "worktrees"];
 
 /// Whether git, started in this directory of the workspace, only reads.
-pub(super) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
+pub(crate) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
     if STEERING.iter().any(|name| std::env::var_os(name).is_some()) || owns_a_writable_file(workspace) {
         return false;
     }
@@ -58,6 +58,27 @@ pub(super) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
         Found::Nothing => true,
         Found::Unclear => false,
         Found::Top(top) => { look }.repository(&top, 0).is_some(),
+    }
+}
+
+/// Longest name of a branch that is told.
+const BRANCH_BYTES_MAX: usize = 128;
+
+/// What is checked out at this top of a repository, as git's own file says it. That file is the repository's: what is no
+/// name of a branch is not repeated.
+pub(crate) fn head(top: &Path) -> Option<String> {
+    let bytes = read(&git_dir(top)?.0.join("HEAD"), POINTER_BYTES_MAX)??;
+    let text = std::str::from_utf8(&bytes).ok()?.trim_end();
+    let is_name = |name: &str| {
+        let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '+' | '#' | '@');
+        !name.is_empty() && name.len() <= BRANCH_BYTES_MAX && name.chars().all(plain)
+    };
+    match text.strip_prefix("ref: refs/heads/") {
+        Some(branch) => is_name(branch).then(|| branch.to_owned()),
+        None => {
+            let is_commit = text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+            is_commit.then(|| format!("no branch ({})", &text[..8]))
+        }
     }
 }
 

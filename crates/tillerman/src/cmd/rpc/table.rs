@@ -48,7 +48,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["--append-system-prompt"], Value, Means::AppendSystemPrompt),
     flag(&["--prompt-template"], Value, Means::PromptTemplate),
     flag(&["--no-prompt-templates", "-np"], Nothing, Means::NoPromptTemplates),
-    none(&["--no-context-files", "-nc"], Nothing, "no context files"),
+    flag(&["--no-context-files", "-nc"], Nothing, Means::NoContextFiles),
     // ---- sessions
     flag(&["--session-dir"], Value, Means::SessionDir),
     flag(&["--no-session"], Nothing, Means::NoSession),

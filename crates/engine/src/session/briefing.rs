@@ -1,0 +1,64 @@
+//! What the model is told of the place it works in. Somebody looks once, before the session's first model call; what was seen
+//! then holds for as long as the session is open, because a system prompt that changes is read anew by every provider's
+//! cache. A session that is opened again is looked at again.
+
+use vocab::{Briefing, Event, Later, Notice, NoticeLevel};
+
+use super::{Session, Work, guarded};
+use crate::turn::Effect;
+
+impl Session {
+    /// Whether the model call has to wait for a look around. It comes again when that is done.
+    pub(super) fn await_briefing(&mut self) -> bool {
+        if self.briefing.is_some() {
+            return false;
+        }
+        match self.look_around() {
+            Some(look) => {
+                self.work = Work::Briefing(look);
+                true
+            }
+            None => {
+                self.briefing = Some(Briefing::default());
+                false
+            }
+        }
+    }
+
+    pub(super) fn briefed(&mut self, briefing: Briefing) {
+        self.work = Work::Nothing;
+        self.learn(briefing);
+        self.fx.push(Effect::CallModel);
+    }
+
+    /// For whoever asks what the model is told before anything was.
+    pub(super) async fn brief_at_rest(&mut self) {
+        if self.briefing.is_some() || self.turn.is_some() {
+            return;
+        }
+        let briefing = match self.look_around() {
+            Some(look) => look.await,
+            None => Briefing::default(),
+        };
+        self.learn(briefing);
+    }
+
+    fn look_around(&self) -> Option<Later<'static, Briefing>> {
+        guarded(|| self.shared.ports.around.briefing(&self.settings.workspace)).ok().flatten()
+    }
+
+    fn learn(&mut self, briefing: Briefing) {
+        let keyring = &self.shared.ports.keyring;
+        let Briefing { surroundings, instructions, notes } = briefing;
+        self.briefing = Some(Briefing {
+            surroundings: keyring.scrub(&surroundings).into_owned(),
+            instructions: keyring.scrub(&instructions).into_owned(),
+            notes: Vec::new(),
+        });
+        self.spec = None;
+        // A child works where its parent does, and people were told there.
+        for text in notes.into_iter().filter(|_| self.child_of.is_none()) {
+            self.ledger.emit(Event::Notice(Notice::Say { text: text.into(), level: NoticeLevel::Warning }));
+        }
+    }
+}
