@@ -80,7 +80,7 @@ fn refuse(what: &str, code: u8) -> u8 {
 
 async fn start(flags: &Flags) -> Result<u8, Fault> {
     let Ready { setup, mut session, notes, programs } = ready(flags)?;
-    tell(&flags.notes, &notes);
+    tell(&flags.notes.iter().chain(&notes).collect::<Vec<_>>());
     if let Some(search) = &flags.list_models {
         let wired = wiring::build(setup).await?;
         return say(&list::text(&*wired.ports.provider, search.as_deref()).await?);
@@ -93,9 +93,7 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let templates = templates::load(&setup.agent_dir, flags);
     let wired = wiring::build(setup).await?;
-    // Hosts show stderr to people as trouble: a model that was chosen on purpose is none.
-    let unchosen = wired.integrations.model == Standing::NoProvider && flags.model.is_none();
-    tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
+    tell(&wired.warnings(flags.model.is_some()).collect::<Vec<_>>());
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
@@ -316,10 +314,9 @@ fn say(text: &str) -> Result<u8, Fault> {
     Ok(0)
 }
 
-fn tell(first: &[String], then: &[String]) {
-    let count = first.len() + then.len();
-    first.iter().chain(then).take(NOTES_MAX).for_each(|note| host::note(note));
-    if count > NOTES_MAX {
-        host::note(&format!("and {} more", count - NOTES_MAX));
+fn tell(notes: &[&String]) {
+    notes.iter().take(NOTES_MAX).for_each(|note| host::note(note));
+    if notes.len() > NOTES_MAX {
+        host::note(&format!("and {} more", notes.len() - NOTES_MAX));
     }
 }

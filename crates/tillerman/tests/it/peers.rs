@@ -23,9 +23,9 @@ const OMP_VERSION: &str = "18.2.3";
 const BUN_VERSION: &str = "1.4.4";
 
 /// Fewer checks than these mean that some were not run.
-const CHECKS_MIN: usize = 80;
-const SUCCESSOR_CHECKS_MIN: usize = 78;
-const PI_ACP_CHECKS_MIN: usize = 15;
+const CHECKS_MIN: usize = 84;
+const SUCCESSOR_CHECKS_MIN: usize = 83;
+const PI_ACP_CHECKS_MIN: usize = 17;
 const OMP_CHECKS_MIN: usize = 20;
 
 fn checks(program: impl AsRef<std::ffi::OsStr>, name: &str, package: &Path) -> Command {
