@@ -9,6 +9,7 @@ mod briefing;
 mod catalogue;
 mod census;
 mod chatgpt;
+mod checkup;
 mod choose;
 mod custom;
 mod guarded;
@@ -48,11 +49,12 @@ pub(crate) use briefing::BriefingSettings;
 pub(crate) use catalogue::Standing;
 use catalogue::{Catalogue, is_built_in};
 pub(crate) use census::Standpoint;
+pub(crate) use checkup::Reached;
 pub(crate) use choose::{Suggestion, Wanted};
 pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
-pub(crate) use vendors::{Provided, VENDORS, gather};
+pub(crate) use vendors::{Provided, VENDORS, built_in, gather, vendor};
 
 use crate::config::agent;
 use choose::{Chosen, Grounds, choose};
@@ -151,6 +153,8 @@ pub(crate) struct Wired {
     pub(crate) integrations: Integrations,
     /// Where models come from.
     pub(crate) sources: Vec<Standpoint>,
+    /// All models, for who wants to know whether their servers answer.
+    pub(crate) catalogue: Arc<Catalogue>,
     /// Values that no program we start may find in its environment, and nobody in what is printed.
     pub(crate) keyring: Keyring,
 }
@@ -205,7 +209,12 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     };
     let briefer = Briefer {
         settings: setup.briefing,
-        guard: Guard { home: tools.home.clone(), protected: guarded.protected, secret: guarded.secret, spill_dir: None },
+        guard: Guard {
+            home: tools.home.clone(),
+            protected: guarded.protected,
+            secret: guarded.secret,
+            spill_dir: None,
+        },
         config: setup.config.clone(),
         data: setup.data.clone(),
         secrets: keyring.clone(),
@@ -230,7 +239,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let built_in = setup.wanted.model.as_deref().is_some_and(|asked| is_built_in(asked.trim()));
     let ways = Ways { linked, exa, models: catalogue.clone(), built_in };
     let ports = Ports {
-        provider: catalogue,
+        provider: catalogue.clone(),
         toolbox: Arc::new(tools::Builtin::new(tools)),
         archive,
         store,
@@ -258,7 +267,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, keyring })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, catalogue, keyring })
 }
 
 /// A key that stands in a file, if it can be read now: whoever gets it later is told what is wrong.

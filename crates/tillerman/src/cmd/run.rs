@@ -114,7 +114,11 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
         if answers == Answers::Person { Box::new(input) } else { Box::new(nothing) };
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
     let code = match args.json {
-        true => converse(Terminal::new(talk, JsonLines), wired, input, output, options).await,
+        true => {
+            let provider = wired.ports.provider.clone();
+            let prices = JsonLines::with_prices(Box::new(move |slug| provider.resolve(slug).ok()?.prices));
+            converse(Terminal::new(talk, prices), wired, input, output, options).await
+        }
         false => converse(Terminal::new(talk, streams.people(false)), wired, input, output, options).await,
     };
     beside.shutdown().await;
@@ -135,7 +139,7 @@ async fn converse<F: Face>(
 
 /// Settings for a conversation with a person; what is wrong with them is said before anything else.
 pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<Prepared> {
-    let mut prepared = setup::prepare(basics, Mode::Prompt)?;
+    let mut prepared = setup::prepare(&setup::in_project(basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;

@@ -16,7 +16,8 @@ const SKILLS_MAX: usize = 64;
 
 const HEADING: &str = "Instructions of the user and of this project, each under the file it is from. Those further down are \
 nearer to the workspace and count more; what the user says in the conversation counts most.";
-const SKILLS: &str = "Skills are instructions for special tasks. When a task is what a skill is for, read its file first.";
+const SKILLS: &str =
+    "Skills are instructions for special tasks. When a task is what a skill is for, read its file first.";
 
 /// What is told besides day, machine and repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

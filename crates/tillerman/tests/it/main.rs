@@ -2,14 +2,16 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
+mod acp_clients;
 mod acp_halves;
 mod acp_limits;
-mod acp_clients;
 mod acp_scarf;
 mod acp_stage;
 mod boundaries;
 mod cli;
 mod cli_asks;
+mod cli_bare;
+mod cli_doctor;
 mod cli_drive;
 mod cli_extensions;
 mod cli_help;
@@ -33,6 +35,7 @@ mod loaf_stage;
 mod mcp_peer;
 mod peers;
 mod peers_acp;
+mod peers_install;
 mod peers_models;
 mod peers_requests;
 mod real_model;
@@ -42,6 +45,7 @@ mod recordings_loaf;
 mod recordings_rpc;
 mod requests;
 mod rpc_blocked;
+mod rpc_hosts;
 mod rpc_state;
 mod schema;
 mod schema_loaf;
