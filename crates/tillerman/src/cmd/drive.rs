@@ -19,12 +19,14 @@ use client::{
 };
 
 use tools::workspace::Guard;
+use vocab::visible::headline;
 
 use super::USAGE;
-use super::repl::{Screen, lines_of};
+use super::repl::Seat;
 use super::run::Streams;
 use crate::args;
 use crate::config::{self, Home};
+use crate::console::Keys;
 use crate::terminal::INTERRUPTED;
 use crate::wiring::Guarded;
 
@@ -48,17 +50,14 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     let channel = channel(&args, &cwd)?;
     let options = options(&args, &cwd)?;
     let interactive = args.prompt.is_none();
-    let edited = interactive && streams.edits();
-    // Without an editor nobody else shows what a line is wanted for.
-    let prompts = streams.stdin_terminal && streams.stdout_terminal && !edited && !args.json;
-    let screen = edited.then(Screen::save).flatten();
-    if edited {
-        // The editor opens the terminal itself; a second reader would take every other line from it.
-        rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-    }
-    let (input, output) = host::take().context("cannot use stdin and stdout")?;
-    let history = Home::find(&config::process_env).map(|home| home.history_file());
-    let (wish, lines) = lines_of(input, edited, history)?;
+    let keys = match interactive {
+        true => Keys::All { history: Home::find(&config::process_env).map(|home| home.history_file()) },
+        false if args.yes || args.deny || args.json => Keys::Nothing,
+        false => Keys::Answers,
+    };
+    let seat = Seat::take(&streams, keys)?;
+    seat.begins();
+    let (_held, output, lines) = seat.parts();
     let view: Box<dyn View> = match args.json {
         true => Box::new(JsonLines),
         false => Box::new(People::new(streams.paint, streams.stdout_terminal, streams.window())),
@@ -70,7 +69,7 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     };
     let (client, events) = client::connect(channel, options);
     let mut inputs = Inputs { events, lines };
-    let start = Start { client: client.clone(), view, output, answers, once: !interactive, wish, prompts };
+    let start = Start { client: client.clone(), view, output, answers, once: !interactive, signs: !args.json };
     let mut talk = Talk::new(start);
     let code = match open(&args, &cwd, &client, &mut talk, &mut inputs).await {
         Ok(Opening::Ready) => talk.run(args.prompt, &mut inputs).await,
@@ -87,9 +86,6 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
         }
     };
     client.stop().await;
-    if let Some(screen) = screen {
-        screen.restore();
-    }
     Ok(code)
 }
 
@@ -110,11 +106,15 @@ async fn open(
     talk: &mut Talk,
     inputs: &mut Inputs,
 ) -> Result<Opening, Error> {
-    let Some(agent) = talk.meanwhile(inputs, client.initialize()).await.transpose()? else {
+    let starting = match args.command.first() {
+        Some(name) => format!("starting {}", headline(&name.to_string_lossy())),
+        None => "starting our own agent".to_owned(),
+    };
+    let Some(agent) = talk.meanwhile(inputs, &starting, client.initialize()).await.transpose()? else {
         return Ok(Opening::GivenUp);
     };
     if let Some(method) = &args.auth
-        && talk.meanwhile(inputs, client.authenticate(method)).await.transpose()?.is_none()
+        && talk.meanwhile(inputs, "signing in", client.authenticate(method)).await.transpose()?.is_none()
     {
         return Ok(Opening::GivenUp);
     }
@@ -125,13 +125,16 @@ async fn open(
             Some(id) => client.reopen_only(id, cwd, args.prompt.is_none()).await,
         }
     };
-    let Some(opened) = talk.meanwhile(inputs, opening).await.transpose()? else { return Ok(Opening::GivenUp) };
+    let Some(opened) = talk.meanwhile(inputs, "opening a session", opening).await.transpose()? else {
+        return Ok(Opening::GivenUp);
+    };
     let Some(opened) = opened else {
         let id = args.resume.as_deref().unwrap_or_default();
         let text = format!("the agent cannot go on with session {id}: it does not know it, or resumes none");
         talk.show(|view, shown| view.notice(&text, shown)).await;
         return Ok(Opening::Missing);
     };
+    talk.agent = headline(&agent.name());
     talk.session = opened.info.session_id.clone().unwrap_or_default();
     talk.choices = Choices::new(opened.info);
     let how = match opened.how {

@@ -509,8 +509,10 @@ fn many_options_leave_the_question_on_the_screen_and_are_not_chosen_unseen() {
     let place = place();
     let steps = [
         ("> ", "many\n"),
-        ("61. Deny [deny always]", "40\n"),
-        ("nothing is allowed yet", "40\n"),
+        ("61. Deny [deny always]", ""),
+        ("your choice", "40\n"),
+        ("nothing is allowed yet", ""),
+        ("your choice", "40\n"),
         ("the answer was o40", ""),
         ("> ", "/exit\n"),
     ];
@@ -570,4 +572,28 @@ fn one_call_is_one_line_however_often_it_is_renamed() {
     assert_eq!(code, Some(0), "{seen}");
     let titles: Vec<&str> = seen.lines().filter(|line| line.starts_with("● ")).collect();
     assert_eq!(titles, ["● touch zz", "● touch yy", "● slow work"], "{seen}");
+}
+
+#[test]
+fn whoever_waits_sees_for_what_and_how_to_stop_and_nothing_of_it_stays() {
+    let place = place();
+    let args = ["drive", "--", "python3", "agent.py"];
+    let steps =
+        [("> ", "wait\n"), ("waiting for fake 1 · 0 s · Ctrl-C stops", "\x03"), ("cancelled", ""), ("> ", "/exit\n")];
+    let (code, seen) = typed(&place, LARGE, &args, &steps);
+    assert_eq!(code, Some(0), "{seen}");
+    let steps = [("starting python3 · 0 s · Ctrl-C stops", "\x03"), ("stopped before the agent was there", "")];
+    let (code, seen) = typed(&place, LARGE, &["drive", "--", "python3", "agent.py", "slow"], &steps);
+    assert_eq!(code, Some(130), "{seen}");
+    let last = seen.rsplit("\x1b[J").next().unwrap();
+    assert!(!last.contains("starting python3"), "{seen:?}");
+    // A program that reads the events gets nothing else, on whatever stream.
+    let (code, seen) = typed(
+        &place,
+        LARGE,
+        &["drive", "--json", "-p", "rename", "--yes", "--", "python3", "agent.py"],
+        &[("slow work", "\x03")],
+    );
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(!seen.contains("Ctrl-C stops"), "{seen}");
 }

@@ -11,11 +11,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::super::repl::{Typed, forget_typed, prompt_of};
 use super::choices::{Choices, Way, What};
 use super::reply::{self, Reply, pick};
 use super::slash::{self, Slash};
 use super::view::{Shown, View};
+use crate::console::{Output, Typed};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
 
 /// How long a view may keep something back.
@@ -34,16 +34,17 @@ pub(super) enum Answers {
 /// The session is open; from here on it is talked to.
 pub(super) struct Talk {
     pub(super) client: Client,
+    /// What it calls itself.
+    pub(super) agent: String,
     pub(super) session: String,
     pub(super) choices: Choices,
     pub(super) view: Box<dyn View>,
-    pub(super) output: host::Output,
+    pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     /// One prompt and out.
     pub(super) once: bool,
-    wish: mpsc::Sender<Want>,
-    /// Nobody else shows what a line is wanted for.
-    prompts: bool,
+    /// A sign of life is shown while something is waited for.
+    signs: bool,
     /// `None` until the agent says which it has.
     commands: Option<Vec<CommandEntry>>,
     /// What was told of a session before the answer that opens it was dealt with.
@@ -56,6 +57,8 @@ pub(super) struct Talk {
     /// Said behind a no: the next prompt.
     reason: Option<String>,
     shown: Shown,
+    /// What is shown as being waited for.
+    waited_for: Option<String>,
     /// When the view shows what it keeps back.
     settles_at: Option<Instant>,
     /// The code to leave with.
@@ -66,11 +69,10 @@ pub(super) struct Talk {
 pub(super) struct Start {
     pub(super) client: Client,
     pub(super) view: Box<dyn View>,
-    pub(super) output: host::Output,
+    pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     pub(super) once: bool,
-    pub(super) wish: mpsc::Sender<Want>,
-    pub(super) prompts: bool,
+    pub(super) signs: bool,
 }
 
 /// What comes in: from the agent, and from the keyboard.
@@ -81,17 +83,17 @@ pub(super) struct Inputs {
 
 impl Talk {
     pub(super) fn new(start: Start) -> Self {
-        let Start { client, view, output, answers, once, wish, prompts } = start;
+        let Start { client, view, output, answers, once, signs } = start;
         Self {
             client,
+            agent: String::new(),
             session: String::new(),
             choices: Choices::default(),
             view,
             output,
             answers,
             once,
-            wish,
-            prompts,
+            signs,
             commands: None,
             early: Vec::new(),
             asks: VecDeque::new(),
@@ -100,6 +102,7 @@ impl Talk {
             denied: false,
             reason: None,
             shown: Shown::default(),
+            waited_for: None,
             settles_at: None,
             leave: None,
         }
@@ -111,7 +114,7 @@ impl Talk {
         let settles_at = self.settles_at.unwrap_or_else(|| Instant::now() + HOLD);
         self.settles_at = self.view.holds().then_some(settles_at);
         for line in self.shown.side.drain(..) {
-            host::note(&line);
+            self.output.aside(&line);
         }
         let out = std::mem::take(&mut self.shown.out);
         if self.output.write_all(out.as_bytes()).await.is_err() {
@@ -121,25 +124,35 @@ impl Talk {
     }
 
     /// What comes while a request is under way: a replay, the commands. `None`: the person waits no longer.
-    pub(super) async fn meanwhile<T>(&mut self, inputs: &mut Inputs, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn meanwhile<T>(
+        &mut self,
+        inputs: &mut Inputs,
+        what: &str,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        loop {
+        self.waits(Some(what.to_owned()));
+        let done = loop {
             tokio::select! {
                 biased;
                 Some(event) = inputs.events.next() => self.event(event).await,
-                done = &mut work => return Some(done),
+                done = &mut work => break Some(done),
                 // No line is wanted now, so this is a signal.
-                _ = inputs.lines.recv() => return None,
+                _ = inputs.lines.recv() => break None,
             }
-        }
+        };
+        self.waits(None);
+        done
     }
 
     pub(super) async fn run(mut self, prompt: Option<String>, inputs: &mut Inputs) -> u8 {
         match prompt {
             Some(prompt) => self.prompt(prompt),
-            None => self.want(Want::Prompt).await,
+            None => self.want(Want::Prompt),
         }
         while self.leave.is_none() {
+            let doing = self.doing();
+            self.waits(doing);
             let settles_at = self.settles_at;
             tokio::select! {
                 biased;
@@ -161,11 +174,27 @@ impl Talk {
         self.leave.unwrap_or(OK)
     }
 
-    async fn want(&mut self, want: Want) {
-        if self.prompts {
-            self.show(|_, shown| shown.out.push_str(prompt_of(want))).await;
+    fn want(&mut self, want: Want) {
+        self.output.want(want);
+        // Whoever is asked for something is not waiting.
+        self.waited_for = None;
+    }
+
+    /// Shows what is waited for, where it is something else than before.
+    fn waits(&mut self, what: Option<String>) {
+        if self.signs && self.waited_for != what {
+            self.output.waits(what.as_deref());
+            self.waited_for = what;
         }
-        let _ = self.wish.send(want).await;
+    }
+
+    /// What a turn is at, in words.
+    fn doing(&self) -> Option<String> {
+        match () {
+            () if !self.busy || !self.asks.is_empty() => None,
+            () if self.cancelling => Some("stopping".to_owned()),
+            () => Some(self.view.running().unwrap_or_else(|| format!("waiting for {}", self.agent))),
+        }
     }
 
     fn prompt(&mut self, text: String) {
@@ -242,7 +271,7 @@ impl Talk {
                 self.prompt(reason);
             }
             None if self.once => self.leave = Some(code),
-            None => self.want(Want::Prompt).await,
+            None => self.want(Want::Prompt),
         }
     }
 
@@ -266,9 +295,8 @@ impl Talk {
 
     async fn show_question(&mut self) {
         if let Some(ask) = self.asks.front().cloned() {
-            forget_typed();
             self.show(|view, shown| view.question(&ask, shown)).await;
-            self.want(Want::Choice).await;
+            self.want(Want::Choice);
         }
     }
 
@@ -285,7 +313,7 @@ impl Talk {
             return;
         }
         if line.is_empty() {
-            return self.want(Want::Prompt).await;
+            return self.want(Want::Prompt);
         }
         match slash::read(line, self.commands.as_deref(), &self.choices) {
             Slash::Prompt(text) => return self.prompt(text.to_owned()),
@@ -298,7 +326,7 @@ impl Talk {
                 self.list_commands().await;
             }
         }
-        self.want(Want::Prompt).await;
+        self.want(Want::Prompt);
     }
 
     async fn list_commands(&mut self) {
@@ -330,7 +358,7 @@ impl Talk {
         if let Some(notice) = notice {
             self.show(|view, shown| view.notice(notice, shown)).await;
         }
-        self.want(Want::Choice).await;
+        self.want(Want::Choice);
     }
 
     /// Shows what there is, or chooses. False: there is no such thing.
@@ -359,7 +387,7 @@ impl Talk {
                 (Way::Older, What::Mode) => client.set_mode(&session, &sent).await.map(|()| Vec::new()),
             }
         };
-        match self.meanwhile(inputs, setting).await {
+        match self.meanwhile(inputs, &format!("choosing the {}", what.word()), setting).await {
             None => {
                 self.show(|view, shown| view.notice("not waited for any longer", shown)).await;
                 false
@@ -389,7 +417,7 @@ impl Talk {
             }
             (true, true) => self.leave = Some(INTERRUPTED),
             (false, _) if self.once => self.leave = Some(INTERRUPTED),
-            // The line editor clears its line by itself.
+            // The console clears its line by itself.
             (false, _) => {}
         }
     }
