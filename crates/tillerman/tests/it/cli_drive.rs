@@ -323,9 +323,9 @@ fn no_agent_survives_us() {
 fn without_a_command_we_drive_ourselves() {
     let place = Place::new().env("SHELL", "/bin/false");
     let ran = place.run(&["drive", "-p", "list the rust files"]);
-    assert!(ran.err.contains("● glob: **/*.rs"), "{}", ran.err);
+    assert!(ran.err.contains("● Find `**/*.rs`"), "{}", ran.err);
     assert_eq!(ran.ok(), "I'll glob for *.rs.\nFound two: one.rs and two.rs.\n");
-    place.run(&["drive", "-p", "tour"]).fails(3, "denied: write_file: tour.txt");
+    place.run(&["drive", "-p", "tour"]).fails(3, "denied: Write tour.txt");
     assert!(!place.file("tour.txt").exists());
     place.run(&["drive", "--yes", "--files", "-p", "tour"]).ok();
     assert!(place.file("tour.txt").exists());
@@ -368,13 +368,16 @@ fn in_a_terminal_a_permission_is_a_menu_and_ctrl_c_cancels() {
     let place = place();
     let steps = [
         ("> ", "edit\n"),
-        ("3. Deny", "?\n"),
-        ("3. Deny", "7\n"),
-        ("numbers", "2\n"),
+        // What is typed before a question asks for it is no answer.
+        ("your choice", "?\n"),
+        ("up to the agent", ""),
+        ("your choice", "7\n"),
+        ("numbers", ""),
+        ("your choice", "2\n"),
+        ("the answer was once", ""),
         ("> ", "wait\n"),
         ("waiting", "\x03"),
     ];
-    // What is typed ahead in one breath with a line is the line editor's to lose; a person waits for the answer.
     let more = [("cancelled", "think\n"), ("tokens in", ""), ("> ", "/exit\n")];
     let args = ["drive", "--", "python3", "agent.py"];
     let (code, seen) = typed(&place, LARGE, &args, &[&steps[..], &more[..]].concat());
@@ -390,8 +393,10 @@ fn what_an_agent_hides_is_shown_before_it_can_be_allowed_and_options_say_what_th
     let place = place();
     let steps = [
         ("> ", "sneak\n"),
-        ("2. Stop [deny once]", "1\n"),
-        ("nothing is allowed yet", "2\n"),
+        ("2. Stop [deny once]", ""),
+        ("your choice", "1\n"),
+        ("nothing is allowed yet", ""),
+        ("your choice", "2\n"),
         ("the answer was r", ""),
         ("> ", "/exit\n"),
     ];
