@@ -4,6 +4,7 @@
 mod accounts;
 mod acp_halves;
 mod acp_limits;
+mod acp_clients;
 mod acp_scarf;
 mod acp_stage;
 mod boundaries;
@@ -45,6 +46,7 @@ mod recordings_loaf;
 mod recordings_rpc;
 mod requests;
 mod rpc_blocked;
+mod rpc_hosts;
 mod rpc_state;
 mod schema;
 mod schema_loaf;

@@ -1,6 +1,7 @@
 //! The conversation of `drive`: events and typed lines meet here, in one loop.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use client::{
     Block, Client, CommandEntry, Elicited, Error, Event, Events, PermissionAsk, PermissionOption, StopReason, Turn,
@@ -8,6 +9,7 @@ use client::{
 };
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
 use super::super::repl::{Typed, forget_typed, prompt_of};
 use super::choices::{Choices, Way, What};
@@ -16,6 +18,8 @@ use super::slash::{self, Slash};
 use super::view::{Shown, View};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
 
+/// How long a view may keep something back.
+const HOLD: Duration = Duration::from_secs(1);
 /// Updates kept for a session that is being opened; more than this is a flood.
 const EARLY_MAX: usize = 256;
 
@@ -52,6 +56,8 @@ pub(super) struct Talk {
     /// Said behind a no: the next prompt.
     reason: Option<String>,
     shown: Shown,
+    /// When the view shows what it keeps back.
+    settles_at: Option<Instant>,
     /// The code to leave with.
     leave: Option<u8>,
 }
@@ -94,6 +100,7 @@ impl Talk {
             denied: false,
             reason: None,
             shown: Shown::default(),
+            settles_at: None,
             leave: None,
         }
     }
@@ -101,6 +108,8 @@ impl Talk {
     /// Shows something through the view and writes it.
     pub(super) async fn show(&mut self, what: impl FnOnce(&mut dyn View, &mut Shown)) {
         what(self.view.as_mut(), &mut self.shown);
+        let settles_at = self.settles_at.unwrap_or_else(|| Instant::now() + HOLD);
+        self.settles_at = self.view.holds().then_some(settles_at);
         for line in self.shown.side.drain(..) {
             host::note(&line);
         }
@@ -131,8 +140,12 @@ impl Talk {
             None => self.want(Want::Prompt).await,
         }
         while self.leave.is_none() {
+            let settles_at = self.settles_at;
             tokio::select! {
                 biased;
+                () = sleep_until(settles_at.unwrap_or_else(Instant::now)), if settles_at.is_some() => {
+                    self.show(|view, shown| view.settle(shown)).await;
+                }
                 event = inputs.events.next() => match event {
                     Some(event) => self.event(event).await,
                     None => self.leave = Some(FAILED),
@@ -159,6 +172,7 @@ impl Talk {
         self.busy = true;
         self.cancelling = false;
         self.denied = false;
+        self.view.prompted();
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
         tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });
