@@ -221,7 +221,7 @@ impl Rpc {
             }
             (Why::Compacted(call, compaction), Reply::Entries(entries)) => {
                 let transcript = Transcript::new(entries, &self.known);
-                let name = transcript.name_of(compaction.first_kept).map(|name| &**name);
+                let name = transcript.first_kept().map(|name| &**name);
                 let files = answers::Files::before(compaction.first_kept, entries);
                 let mut data = Vec::new();
                 answers::compaction(&compaction, name, Some(&files), &mut data);

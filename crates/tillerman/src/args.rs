@@ -236,6 +236,9 @@ pub(crate) struct Basics {
     /// Read this configuration file instead of your own (.toml, .json, .yaml).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
+    /// How much the model thinks before it answers: off, minimal, low, medium, high, xhigh.
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    pub(crate) thinking: Option<&'static str>,
     /// Most tokens of one answer.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
@@ -266,6 +269,11 @@ pub(crate) struct Basics {
     /// Start only the extensions given with -e, none from the configuration.
     #[arg(long)]
     pub(crate) no_extensions: bool,
+}
+
+fn level(text: &str) -> Result<&'static str, String> {
+    let known = vocab::thinking::LEVELS;
+    known.into_iter().find(|level| *level == text).ok_or_else(|| format!("there is: {}", known.join(", ")))
 }
 
 /// Reads a mode in any spelling, and lets a shell complete its names.

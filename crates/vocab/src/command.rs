@@ -188,6 +188,8 @@ pub struct Open {
     pub workspace: Option<PathBuf>,
     pub model: Option<Arc<str>>,
     pub mode: Option<Mode>,
+    /// See [`crate::thinking`].
+    pub thinking: Option<Arc<str>>,
     pub gate: Option<Gate>,
     pub family: Option<Family>,
     /// What the log calls this controller: a word that means something to who reads it later.
@@ -209,6 +211,7 @@ impl Open {
             workspace: None,
             model: None,
             mode: None,
+            thinking: None,
             gate: None,
             family: None,
             controller: None,

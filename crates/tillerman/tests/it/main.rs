@@ -15,6 +15,7 @@ mod cli_doctor;
 mod cli_drive;
 mod cli_extensions;
 mod cli_help;
+mod cli_live;
 mod cli_loaf;
 mod cli_models;
 mod cli_protect;
