@@ -194,6 +194,7 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;
     prepared.setup.briefing.skills = true;
+    prepared.setup.briefing.here = std::env::current_dir().ok().and_then(|here| std::fs::canonicalize(here).ok());
     if continues {
         prepared.open.which = Which::Latest;
     }

@@ -780,7 +780,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
         {"type":"notice","text":"model: tour (no key, no local server)"}
         {"type":"notice","text":"the turn before this one was cut short: the process ended during this turn, or could not write its end"}
         {"type":"text","delta":"Done."}
-        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0}
+        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0,"result":"","session_id":"s1","cost_usd":null}
         -> prompt "go"
         -- exit 0
     "#]].assert_eq(&show(&seen));
@@ -917,7 +917,7 @@ fn json_lines_tell_the_whole_turn() {
         {"type":"tool_call","id":"c1","name":"write_file","input":{"path":"n"}}
         {"type":"permission","call":"c1","tool":"write_file","summary":"write src/x.rs (+1 -1)","required":"workspace-write","decision":"allow","reason":null}
         {"type":"tool_result","id":"c1","name":"write_file","outcome":"ran","is_error":false,"text":"wrote","duration_ms":3,"edits":[{"added":1,"patch":"@@ -0,0 +1 @@\n+x\n","path":"n","removed":0}]}
-        {"type":"turn_end","stop":"error","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":{"hints":["try again"],"kind":"stream_cut","message":"cut"},"exit_code":1}
+        {"type":"turn_end","stop":"error","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":{"hints":["try again"],"kind":"stream_cut","message":"cut"},"exit_code":1,"result":null,"session_id":"s1","cost_usd":null}
         -> prompt "go"
         -> answer ask1 Allow(Once)
         -- exit 1
