@@ -3,6 +3,7 @@
 //! [`Face`]'s affair. No I/O here: bytes go through the host like those of any other dialect.
 
 mod answer;
+mod bill;
 mod cue;
 mod doing;
 mod face;
@@ -10,6 +11,7 @@ mod json;
 mod paint;
 mod people;
 mod reading;
+mod recall;
 mod running;
 mod sheet;
 pub(crate) mod show;
@@ -20,12 +22,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Entry, Event, Fault, FaultKind, Mode, Open, Part,
-    Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
+    Answer, Ask, AskId, AskKind, Body, Change, Command, Data, Delivery, Entry, Event, Fault, FaultKind, Mode, Open,
+    Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
+use crate::nearest::nearest;
+
 use answer::Heard;
+pub(crate) use bill::PriceOf;
 pub(crate) use cue::{Cue, Piece, first as first_piece};
 pub(crate) use face::{Face, Sent, Want};
 pub(crate) use json::{JsonLines, stop_name};
@@ -51,6 +56,20 @@ pub(crate) const INTERRUPTED: u8 = 130;
 fn calls_for_a_skill(rest: &str) -> bool {
     const CALL: &str = "skill:";
     rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
+}
+
+/// How others call what we have under another name.
+const OTHER_NAMES: [(&str, &str); 3] = [("q", "exit"), ("new", "clear"), ("reset", "clear")];
+/// The code of a reply to a command that nobody knows.
+const UNKNOWN_COMMAND: &str = "unknown_command";
+
+/// What somebody may have meant.
+fn instead_of(name: &str) -> String {
+    let known = engine::COMMANDS.iter().flat_map(|it| std::iter::once(it.name).chain(it.aliases.iter().copied()));
+    match nearest(name, known) {
+        Some(near) => format!("did you mean /{near}? /help lists what there is"),
+        None => "/help lists what there is".to_owned(),
+    }
 }
 
 /// What the model is told when the person has gone.
@@ -85,6 +104,8 @@ pub(crate) struct Talk {
     /// The one prompt of `run`; `None` means that lines are prompts.
     pub(crate) once: Option<Vec<Part>>,
     pub(crate) answers: Answers,
+    /// The session can be taken up again later.
+    pub(crate) kept: bool,
     /// The mode that a flag names. `--yes` is a yes to what it allows: beside `workspace-write` it does not reach out of
     /// the workspace.
     pub(crate) bound: Option<Mode>,
@@ -147,6 +168,10 @@ pub(crate) struct Terminal<F> {
     draft: Vec<String>,
     /// A command that nobody may know: name and arguments as typed.
     trying: Option<(String, String)>,
+    /// Asks what was said last in a session that is taken up again.
+    recalling: Option<Tag>,
+    /// Something was said in this session.
+    spoken: bool,
 }
 
 impl<F: Face> Terminal<F> {
@@ -171,6 +196,8 @@ impl<F: Face> Terminal<F> {
             mode: None,
             draft: Vec::new(),
             trying: None,
+            recalling: None,
+            spoken: false,
         }
     }
 
@@ -196,12 +223,16 @@ impl<F: Face> Terminal<F> {
     }
 
     fn prompt(&mut self, parts: Vec<Part>, out: &mut Out) {
+        self.spoken = true;
         self.busy_with(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }, out);
     }
 
     fn close(&mut self, code: u8, out: &mut Out) {
         self.phase = Phase::Closed;
         self.face.closing(&mut out.frames);
+        if let Some(session) = self.session.as_ref().filter(|_| self.spoken && self.talk.kept && !self.one_shot) {
+            self.face.left(session, &mut out.frames);
+        }
         out.exit_code = code;
         out.close = true;
     }
@@ -384,6 +415,12 @@ impl<F: Face> Terminal<F> {
     // ---- events -------------------------------------------------------------------------------------------------
 
     fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
+        if self.recalling.take_if(|it| *it == tag).is_some() {
+            if let Ok(Reply::Entries(entries)) = result {
+                self.face.recalled(&recall::last_exchange(entries), &mut out.frames);
+            }
+            return self.idle(OK, out);
+        }
         if self.phase == Phase::Opening {
             return self.opened(result, out);
         }
@@ -395,6 +432,9 @@ impl<F: Face> Terminal<F> {
                 self.face.slash(reply, &mut out.frames);
                 if reply.exit {
                     return self.close(OK, out);
+                }
+                if reply.data.get("error") == Some(&Data::from(UNKNOWN_COMMAND)) {
+                    self.face.notice(&instead_of(&reply.command), &mut out.frames);
                 }
                 if let Some(session) = &reply.moved_to {
                     self.moved(session, out);
@@ -414,6 +454,8 @@ impl<F: Face> Terminal<F> {
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
+                    let name =
+                        OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| (*ours).into());
                     self.busy_with(Verb::Slash { name, args }, out);
                 }
             }
@@ -442,6 +484,7 @@ impl<F: Face> Terminal<F> {
                 self.running = opened.state.turn.clone();
                 match self.talk.once.take() {
                     Some(parts) => self.prompt(parts, out),
+                    None if opened.resumed => self.recall(opened.state.last_seq, out),
                     None => self.idle(OK, out),
                 }
             }
@@ -453,13 +496,24 @@ impl<F: Face> Terminal<F> {
         }
     }
 
+    /// What was said last is shown before anything else is asked.
+    fn recall(&mut self, last_seq: u64, out: &mut Out) {
+        self.phase = Phase::Busy;
+        self.spoken = true;
+        let after = last_seq.saturating_sub(recall::ENTRIES_MAX);
+        self.recalling = Some(self.command(Verb::Read { after }, out));
+    }
+
     fn logged(&mut self, entry: &Entry, out: &mut Out) {
         self.calls.logged(entry);
         match &entry.body {
             Body::AskOpened(ask) => self.asked(ask, out),
             Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
             Body::TurnEnded(end) => self.turn_ended(end, out),
-            Body::TurnStarted { turn } => self.running = Some(turn.clone()),
+            Body::TurnStarted { turn } => {
+                self.running = Some(turn.clone());
+                self.face.logged(&entry.body, &mut out.frames);
+            }
             Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
             body => self.face.logged(body, &mut out.frames),
         }

@@ -17,7 +17,7 @@ use crate::setup::Prepared;
 use crate::terminal::{Answers, Talk, Terminal};
 use crate::wiring;
 
-use super::run::{FEED_BYTES, GRACE, LOOKING, Streams, feed_lines, frame_log, prepare};
+use super::run::{FEED_BYTES, GRACE, LOOKING, Streams, feed_lines, frame_log, prepare, price_of};
 use words::Words;
 
 pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
@@ -49,7 +49,8 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
         () if streams.stdin_terminal && !streams.stdout_terminal => Answers::Nobody,
         () => Answers::Person,
     };
-    let terminal = Terminal::new(Talk { open, once: None, answers, bound: args.basics.mode }, streams.people(true));
+    let talk = Talk { open, once: None, answers, kept: !args.basics.no_session, bound: args.basics.mode };
+    let terminal = Terminal::new(talk, streams.people(true).with_prices(price_of(&wired)));
     let options = host::Options { grace: GRACE, frame_log, ..host::Options::default() };
     seat.begins();
     let (_held, output, lines) = seat.parts();

@@ -3,25 +3,42 @@
 
 use std::collections::{HashMap, HashSet};
 
+use unicode_width::UnicodeWidthStr;
 use vocab::{
     Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, FactForm, Fault, Notice, NoticeLevel, Opened,
-    PermissionAsk, SlashReply, Stop, TurnEnd, visible,
+    PermissionAsk, SessionId, SlashReply, Stop, TurnEnd, short_id, visible,
 };
 use wire::FrameBuf;
 use wire::question::of_input;
 
 use super::Denial;
+use super::bill::{Bill, PriceOf};
 use super::cue::Cue;
 use super::doing::Doing;
 use super::face::{Face, Sent, Want};
 use super::paint::{Paint, clean};
 use super::reading::Reading;
+use super::recall::Exchange;
 use super::running::Running;
 use super::sheet::Size;
 use super::show::{self, DIFF_LINES_MAX};
 
 /// What can be typed at a permission question.
 pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
+
+/// Lines of the last prompt and of the last answer that are shown to somebody who comes back.
+const RECALLED_PROMPT_LINES: usize = 3;
+const RECALLED_ANSWER_LINES: usize = 12;
+
+/// What keys do, below the commands.
+const KEYS: [&str; 6] = [
+    "",
+    "Esc, Ctrl-C        Stop what runs. At an empty line, Ctrl-C twice leaves; so does Ctrl-D.",
+    "Enter while it works  The line waits and runs when it is done; stopping runs none that wait.",
+    "Up                 Take back the line that waits last; else go through the history (Ctrl-R searches).",
+    "Alt-Enter, \\ Enter Go on in the next row.",
+    "Tab                Complete a command.",
+];
 
 /// How large the screen is now; `None` where there is none.
 pub(crate) type Window = Box<dyn Fn() -> Option<Size> + Send>;
@@ -43,6 +60,11 @@ pub(crate) struct People {
     reading: Option<Reading>,
     /// Lines are prompts: it is a conversation and not one turn.
     talks: bool,
+    /// Only the last message of a turn, and what went wrong.
+    quiet: bool,
+    /// That message, as far as it is known.
+    answer: String,
+    bill: Bill,
     model: String,
     doing: Doing,
     /// What was last said to be waited for.
@@ -81,6 +103,9 @@ impl People {
             window,
             reading: None,
             talks,
+            quiet: false,
+            answer: String::new(),
+            bill: Bill::default(),
             model: String::new(),
             doing: Doing::Nothing,
             told: None,
@@ -92,6 +117,16 @@ impl People {
             running: HashMap::new(),
             told_denied: HashSet::new(),
         }
+    }
+
+    /// Tells what a turn cost.
+    pub(crate) fn with_prices(self, prices: PriceOf) -> Self {
+        Self { bill: Bill::new(prices), ..self }
+    }
+
+    /// The answer alone goes to stdout; beside it only what is asked and what went wrong is said.
+    pub(crate) fn quiet(self) -> Self {
+        Self { quiet: true, side: Side::Lines, rounds_shown: false, ..self }
     }
 
     fn inline(&self) -> bool {
@@ -106,7 +141,7 @@ impl People {
 
     /// Streams words of the answer.
     fn text(&mut self, delta: &str, out: &mut FrameBuf) {
-        if delta.is_empty() {
+        if delta.is_empty() || self.quiet {
             return;
         }
         if self.last != Last::Text {
@@ -175,9 +210,19 @@ impl People {
         }
     }
 
+    /// Lines that nobody misses who wants the answer alone.
+    fn remark(&mut self, lines: &[String], out: &mut FrameBuf) {
+        if !self.quiet {
+            self.block(lines, out);
+        }
+    }
+
     /// Says what is waited for, where it is not what was said last.
     fn does(&mut self, doing: Doing, out: &mut FrameBuf) {
         self.doing = doing;
+        if self.quiet {
+            return;
+        }
         let words = self.doing.words(&self.model, &self.headlines);
         if words != self.told {
             Cue::Waits(words.clone()).write(out);
@@ -188,7 +233,7 @@ impl People {
     fn call_started(&mut self, call: &Call, tool: &str, out: &mut FrameBuf) {
         let about = show::about(&call.input.json());
         let line = format!("● {} {about}", clean(tool)).trim_end().to_owned();
-        self.block(&[self.paint.dim(&line)], out);
+        self.remark(&[self.paint.dim(&line)], out);
         self.headlines.insert(call.id.clone(), line);
         self.shown_call = Some(call.id.clone());
         self.does(self.doing.clone(), out);
@@ -196,7 +241,7 @@ impl People {
 
     fn call_ended(&mut self, result: &CallResult, out: &mut FrameBuf) {
         let headline = self.headlines.remove(&result.call);
-        if self.doing == Doing::Answering {
+        if matches!(self.doing, Doing::Starting | Doing::Answering) {
             self.doing = Doing::Asking;
         }
         self.does(self.doing.clone(), out);
@@ -233,12 +278,15 @@ impl People {
             // Beside a pipe one line per call is enough, unless something is wrong with it.
             lines.truncate(if result.is_error || result.end != CallEnd::Ran { 3 } else { 0 });
         }
-        self.block(&lines, out);
+        if let Some(took) = show::took(result.duration_ms).filter(|_| self.inline() && result.end == CallEnd::Ran) {
+            lines.push(self.paint.dim(&format!("  took {took}")));
+        }
+        self.remark(&lines, out);
     }
 
     /// Words come: whoever was asked answers.
     fn answers(&mut self, out: &mut FrameBuf) {
-        if matches!(self.doing, Doing::Asking | Doing::Pausing) {
+        if matches!(self.doing, Doing::Starting | Doing::Asking | Doing::Pausing) {
             self.does(Doing::Answering, out);
         }
     }
@@ -329,7 +377,7 @@ impl People {
             // What goes away was lines that have scrolled by, and the title is the terminal's own.
             Notice::Status { text: None, .. } | Notice::Widget { lines: None, .. } | Notice::Title { .. } => return,
         };
-        self.block(&lines, out);
+        self.remark(&lines, out);
     }
 
     fn stopped(&self, end: &TurnEnd) -> Option<String> {
@@ -342,6 +390,22 @@ impl People {
         };
         Some(self.paint.yellow(why))
     }
+}
+
+/// A notice that is longer says where the rest of it is.
+fn in_one_row(notice: &str, cols: usize) -> String {
+    const MORE: &str = " (`tillerman models` says more)";
+    if notice.width() < cols {
+        return notice.to_owned();
+    }
+    let first = notice.split("; ").next().unwrap_or(notice);
+    let line = format!("{first}{MORE}");
+    let mut row = if line.width() < cols { line } else { first.to_owned() };
+    if row.width() >= cols {
+        while row.width() + 1 >= cols && row.pop().is_some() {}
+        row.push('…');
+    }
+    row
 }
 
 fn may_it(ask: &PermissionAsk) -> String {
@@ -361,7 +425,9 @@ fn always(ask: &PermissionAsk) -> String {
 
 impl Face for People {
     fn opened(&mut self, opened: &Opened, out: &mut FrameBuf) {
-        let mut lines: Vec<String> = opened.notices.iter().map(|notice| self.paint.dim(&clean(notice))).collect();
+        let cols = (self.window)().map_or(usize::MAX, |size| size.cols);
+        let notices = opened.notices.iter().map(|notice| self.paint.dim(&in_one_row(&clean(notice), cols)));
+        let mut lines: Vec<String> = notices.collect();
         let state = &opened.state;
         self.model = state.model.to_string();
         if self.talks && self.inline() {
@@ -374,18 +440,23 @@ impl Face for People {
             lines.push(self.paint.dim(&clean(&line)));
         }
         if opened.resumed {
-            lines.push(self.paint.dim(&format!("resumed {} ({} messages)", opened.session, state.messages)));
+            let id = short_id(opened.session.as_str(), &[]);
+            lines.push(self.paint.dim(&format!("resumed {id} ({} messages)", state.messages)));
         }
         if !lines.is_empty() {
-            self.block(&lines, out);
+            self.remark(&lines, out);
         }
     }
 
     fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
+        self.bill.logged(body);
         match body {
             Body::CallStarted { call, tool, .. } => self.call_started(call, tool, out),
             Body::CallEnded { result, .. } => self.call_ended(result, out),
-            Body::Assistant { .. } => {
+            Body::Assistant { message, .. } => {
+                if self.quiet {
+                    self.answer = message.text().to_string();
+                }
                 self.end_thinking(out);
                 self.fresh_line(out);
             }
@@ -456,7 +527,7 @@ impl Face for People {
                 self.summarised(out);
             }
             Event::ModelCalled { .. } | Event::RetryStarted { .. } => {
-                if matches!(self.doing, Doing::Answering | Doing::Pausing | Doing::Summarising) {
+                if matches!(self.doing, Doing::Starting | Doing::Answering | Doing::Pausing | Doing::Summarising) {
                     self.does(Doing::Asking, out);
                 }
             }
@@ -546,9 +617,14 @@ impl Face for People {
 
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {
         self.fresh_line(out);
-        let text = clean(reply.text.trim_end());
-        if !text.is_empty() {
-            out.raw(text.as_bytes());
+        let mut lines: Vec<String> = clean(reply.text.trim_end()).lines().map(str::to_owned).collect();
+        match reply.command.as_str() {
+            "diff" => lines.iter_mut().for_each(|line| *line = show::coloured(line, self.paint)),
+            "help" if self.talks && self.inline() => lines.extend(KEYS.map(str::to_owned)),
+            _ => {}
+        }
+        for line in lines {
+            out.raw(line.as_bytes());
             out.raw(b"\n");
         }
         self.last = Last::Block;
@@ -561,7 +637,7 @@ impl Face for People {
     }
 
     fn notice(&mut self, text: &str, out: &mut FrameBuf) {
-        self.block(&[self.paint.dim(&clean(text))], out);
+        self.remark(&[self.paint.dim(&clean(text))], out);
     }
 
     fn turn_ended(&mut self, end: &TurnEnd, _exit_code: u8, out: &mut FrameBuf) {
@@ -572,17 +648,24 @@ impl Face for People {
         self.running.clear();
         self.told_denied.clear();
         self.does(Doing::Nothing, out);
+        if !self.answer.trim().is_empty() {
+            out.raw(clean(self.answer.trim_end()).as_bytes());
+            out.raw(b"\n");
+        }
+        self.answer.clear();
         if let Some(fault) = &end.fault {
             self.fault(fault, out);
         }
         let mut lines: Vec<String> = self.stopped(end).into_iter().collect();
-        if self.rounds_shown {
+        if self.rounds_shown && end.usage.context() > 0 {
             let rounds = match end.iterations {
                 0 => String::new(),
                 1 => ", 1 tool round".to_owned(),
                 many => format!(", {many} tool rounds"),
             };
-            lines.push(self.paint.dim(&format!("{}{rounds}", show::usage(&end.usage))));
+            let cost = self.bill.cost(end).filter(|cost| *cost > 0.0).map(|cost| format!(", ${cost:.4}"));
+            let cost = cost.unwrap_or_default();
+            lines.push(self.paint.dim(&format!("{}{cost}{rounds}", show::usage(&end.usage))));
         }
         if !lines.is_empty() {
             self.block(&lines, out);
@@ -597,9 +680,36 @@ impl Face for People {
         Cue::Want(want).write(out);
     }
 
+    fn recalled(&mut self, last: &Exchange, out: &mut FrameBuf) {
+        let mut lines = Vec::new();
+        if let Some(prompt) = &last.prompt {
+            lines.extend(
+                show::shortened(prompt, RECALLED_PROMPT_LINES)
+                    .iter()
+                    .map(|line| self.paint.dim(&format!("> {}", line.trim_start()))),
+            );
+        }
+        if let Some(answer) = &last.answer {
+            let answer = clean(answer);
+            let skipped = answer.lines().count().saturating_sub(RECALLED_ANSWER_LINES);
+            if skipped > 0 {
+                lines.push(self.paint.dim(&format!("… {skipped} lines above")));
+            }
+            lines.extend(answer.lines().skip(skipped).map(|line| self.paint.dim(line)));
+        }
+        self.remark(&lines, out);
+    }
+
+    fn left(&mut self, session: &SessionId, out: &mut FrameBuf) {
+        let line = format!("resume with: tillerman repl --resume {}", short_id(session.as_str(), &[]));
+        if self.inline() {
+            self.block(&[self.paint.dim(&line)], out);
+        }
+    }
+
     fn sent(&mut self, sent: Sent<'_>, out: &mut FrameBuf) {
         let doing = match sent {
-            Sent::Prompt => Doing::Asking,
+            Sent::Prompt => Doing::Starting,
             Sent::Command(name) => Doing::Command(clean(name).into_owned()),
             Sent::Interrupt => Doing::Stopping,
         };

@@ -209,7 +209,8 @@ pub(crate) fn newer_python(least: (u32, u32), name: &str, packages: &[String]) -
     }
     let new = |it: &PathBuf| version(it, "Python ").is_ok_and(|version| version >= least);
     let found = candidates.into_iter().find(new);
-    let found = found.ok_or_else(|| format!("no python {}.{} or newer for {}", least.0, least.1, packages.join(" ")))?;
+    let found =
+        found.ok_or_else(|| format!("no python {}.{} or newer for {}", least.0, least.1, packages.join(" ")))?;
     python_of(&found, name, &["--ignore-requires-python"], packages)
 }
 

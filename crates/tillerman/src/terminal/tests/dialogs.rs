@@ -195,7 +195,7 @@ fn what_extensions_show_and_where_they_fail_are_lines() {
         expect![[r#"
             model: tour (no key, no local server)
             · hello
-            · [31mworld
+            · world
             · guard on
             · Notes:
             · - a
