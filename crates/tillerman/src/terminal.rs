@@ -42,6 +42,9 @@ pub(crate) use sheet::Size;
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
 
+/// In front of a line that was typed as a prompt: whatever is asked by now, it is no answer to that.
+pub(crate) const PROMPT_MARK: &str = "\x05";
+
 /// Stands for a line break inside one typed line, because LF ends a frame.
 pub(crate) const LINE_JOIN: char = '\x1e';
 
@@ -259,7 +262,8 @@ impl<F: Face> Terminal<F> {
 
     fn line(&mut self, line: &str, out: &mut Out) {
         self.face.heard_line();
-        if let Some(ask) = self.asks.front().cloned() {
+        let (line, is_prompt) = line.strip_prefix(PROMPT_MARK).map_or((line, false), |line| (line, true));
+        if let Some(ask) = self.asks.front().cloned().filter(|_| !is_prompt) {
             return self.answered(&ask, line, out);
         }
         let line = line.trim();

@@ -18,7 +18,7 @@ use crate::console::{Console, Held, Keys, Look, Output, Place, TYPED_MAX, Typed,
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
 use crate::terminal::{
-    Answers, Face, INTERRUPT_LINE, JsonLines, Paint, People, PriceOf, Side, Talk, Terminal, Want, Window,
+    Answers, Face, INTERRUPT_LINE, JsonLines, PROMPT_MARK, Paint, People, PriceOf, Side, Talk, Terminal, Want, Window,
 };
 use crate::wiring::{self, Lookout, Wired};
 
@@ -125,6 +125,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let wired = wiring::build(setup).await?;
     console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
+    console.waits(sign.map(|_| STARTING));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home, &config);
@@ -140,6 +141,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
+    console.waits(None);
     console.begins();
     let code = match args.json {
         true => {
@@ -159,6 +161,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
 
 /// Waited for before there is a conversation.
 pub(super) const LOOKING: &str = "looking for models";
+pub(super) const STARTING: &str = "starting extensions";
 
 /// Bytes between the feeder and the pump.
 pub(super) const FEED_BYTES: usize = 64 * 1024;
@@ -166,12 +169,13 @@ pub(super) const FEED_BYTES: usize = 64 * 1024;
 /// Puts what is typed into the conversation as frames; its end is the end of input.
 pub(super) async fn feed_lines(mut lines: mpsc::Receiver<Typed>, mut feed: tokio::io::DuplexStream) {
     while let Some(typed) = lines.recv().await {
-        let line = match &typed {
-            Typed::Line(line) => line.as_bytes(),
-            Typed::Interrupt => INTERRUPT_LINE,
+        let (mark, line) = match &typed {
+            Typed::Prompt(line) => (PROMPT_MARK, line.as_bytes()),
+            Typed::Line(line) => ("", line.as_bytes()),
+            Typed::Interrupt => ("", INTERRUPT_LINE),
             Typed::End => return,
         };
-        if feed.write_all(&[line, b"\n"].concat()).await.is_err() {
+        if feed.write_all(&[mark.as_bytes(), line, b"\n"].concat()).await.is_err() {
             return;
         }
     }

@@ -30,14 +30,16 @@ pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
 const RECALLED_PROMPT_LINES: usize = 3;
 const RECALLED_ANSWER_LINES: usize = 12;
 
-/// What keys do, below the commands.
-const KEYS: [&str; 6] = [
+/// What keys do, below the commands and in line with them.
+const KEYS: [&str; 8] = [
     "",
-    "Esc, Ctrl-C        Stop what runs. At an empty line, Ctrl-C twice leaves; so does Ctrl-D.",
-    "Enter while it works  The line waits and runs when it is done; stopping runs none that wait.",
-    "Up                 Take back the line that waits last; else go through the history (Ctrl-R searches).",
-    "Alt-Enter, \\ Enter Go on in the next row.",
-    "Tab                Complete a command.",
+    "Esc, Ctrl-C              Stop what runs; lines that wait are not run then.",
+    "Ctrl-C twice, Ctrl-D     Leave, at an empty line.",
+    "Enter while it works     Let the line wait; it runs when its turn comes.",
+    "Up                       Take back the line that waits last, or an older one.",
+    "Ctrl-R                   Search older lines.",
+    "Alt-Enter                Go on in the next row; so does a backslash at the end.",
+    "Tab                      Complete a command.",
 ];
 
 /// How large the screen is now; `None` where there is none.

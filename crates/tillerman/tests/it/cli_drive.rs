@@ -139,7 +139,7 @@ fn a_prompt_gives_the_answer_on_stdout_and_the_rest_beside_it() {
     assert_eq!(ran.ok(), "you said hello there\n");
     let ran = drive(&place, &["-p", "think"]);
     assert!(ran.err.contains("[x] first") && ran.err.contains("[ ] then"), "{}", ran.err);
-    assert_eq!(ran.ok(), "done [31mred\n", "an agent's escape sequences do not reach a terminal");
+    assert_eq!(ran.ok(), "done red\n", "an agent's escape sequences do not reach a terminal");
 }
 
 #[test]
@@ -352,13 +352,16 @@ fn in_a_terminal_a_permission_is_a_menu_and_ctrl_c_cancels() {
     let place = place();
     let steps = [
         ("> ", "edit\n"),
-        ("3. Deny", "?\n"),
-        ("3. Deny", "7\n"),
-        ("numbers", "2\n"),
+        // A person waits for the question; what is typed before it is no answer.
+        ("your choice", "?\n"),
+        ("3. Deny", ""),
+        ("your choice", "7\n"),
+        ("numbers", ""),
+        ("your choice", "2\n"),
+        ("the answer was once", ""),
         ("> ", "wait\n"),
         ("waiting", "\x03"),
     ];
-    // What is typed ahead in one breath with a line is the line editor's to lose; a person waits for the answer.
     let more = [("cancelled", "think\n"), ("tokens in", ""), ("> ", "/exit\n")];
     let args = ["drive", "--", "python3", "agent.py"];
     let (code, seen) = typed(&place, LARGE, &args, &[&steps[..], &more[..]].concat());

@@ -194,13 +194,12 @@ fn lines_of_both_streams_do_not_run_into_each_other() {
 #[test]
 fn who_comes_back_sees_what_was_said_last() {
     let place = Place::new();
-    let (_, left) = typed(&place, SCREEN, &["repl"], &[("> ", "say hello there\r"), ("tokens in", "\u{4}")]);
+    let (_, left) = typed(&place, SCREEN, &["repl"], &[("> ", "say HELLO\r"), ("tokens in", "\u{4}")]);
     let line =
         left.lines().find(|line| line.contains("resume with: tillerman repl --resume ")).expect("how to come back");
     let id = line.trim().rsplit(' ').next().unwrap();
-    let (code, seen) =
-        typed(&place, SCREEN, &["repl", "--resume", id], &[("> say hello there", ""), ("> ", "/exit\r")]);
-    assert!(code == Some(0) && seen.contains("> say hello there\nhello there\n"), "{code:?} {seen}");
+    let (code, seen) = typed(&place, SCREEN, &["repl", "--resume", id], &[("> say HELLO", ""), ("> ", "/exit\r")]);
+    assert!(code == Some(0) && seen.contains("> say HELLO\nHELLO\n"), "{code:?} {seen}");
 }
 
 #[test]

@@ -230,3 +230,11 @@ fn programs_get_notices_and_trouble_as_objects() {
     assert_eq!(lines[1], r#"{"type":"notice","text":"hello"}"#);
     assert_eq!(lines[0], r#"{"type":"trouble","source":"/e/x.py","during":"crash","text":"bye"}"#);
 }
+
+#[test]
+fn a_prompt_that_crossed_a_question_is_no_answer_to_it() {
+    let seen = play(repl_talk(), inline(false, true), vec![opened(), permission("a1"), Typed("\x05y"), Typed("n")]);
+    let wanted = show(&seen);
+    assert!(wanted.contains("-> prompt \"y\"") && wanted.contains("-> answer a1 Deny"), "{wanted}");
+    assert!(!wanted.contains("Allow("), "{wanted}");
+}
