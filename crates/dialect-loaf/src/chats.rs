@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Inspection, Item, Opened, SessionId, Target, Verb, Which};
+use vocab::{Entry, Inspection, Item, Opened, SessionId, Target, Verb, Which};
 use wire::Out;
 
 use crate::Loaf;
 use crate::context::Fixed;
 use crate::frames::Call;
-use crate::messages::Said;
+use crate::messages::{gist, said};
 use crate::models::{self, Thinking};
 use crate::seat::Seat;
 use crate::why::{Resume, Swap, Why};
@@ -48,7 +48,7 @@ impl Loaf {
         let id = self.seats[at].id.clone();
         self.state_changed("session_created", Some(&id), out);
         let mut pen = self.pen(out);
-        let state = self.seats[at].show(&[], &[], &self.choice);
+        let state = self.seats[at].show(&[], None, &[], &self.choice);
         pen.result(call, json!({ "session_id": id, "state": state }));
         self.release(at, out);
     }
@@ -59,10 +59,11 @@ impl Loaf {
         }
     }
 
-    pub(crate) fn show(&mut self, call: &Call, seat: u64, said: &[Said], waiting: &[Item], out: &mut Out) {
+    pub(crate) fn show(&mut self, call: &Call, seat: u64, log: &[Arc<Entry>], waiting: &[Item], out: &mut Out) {
         let Some(at) = self.seat_at(seat) else { return };
         let mut pen = self.pen(out);
-        pen.result(call, self.seats[at].show(said, waiting, &self.choice));
+        let (said, gist) = (said(log), gist(log));
+        pen.result(call, self.seats[at].show(&said, gist.as_ref(), waiting, &self.choice));
     }
 
     /// The chat is there: this session's own, another's, or nobody's.

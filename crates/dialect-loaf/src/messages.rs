@@ -136,10 +136,35 @@ pub(crate) struct ChatMessage<'a> {
 }
 
 pub(crate) fn chat(said: &[Said]) -> Vec<ChatMessage<'_>> {
-    fn one(said: &Said) -> ChatMessage<'_> {
-        ChatMessage { role: said.kind, text: &said.text, images: said.images.iter().map(Loaded::shown).collect() }
+    said.iter().filter(|said| !said.lost).map(Said::in_chat).collect()
+}
+
+impl Said {
+    fn in_chat(&self) -> ChatMessage<'_> {
+        ChatMessage { role: self.kind, text: &self.text, images: self.images.iter().map(Loaded::shown).collect() }
     }
-    said.iter().filter(|said| !said.lost).map(one).collect()
+}
+
+/// What stands for everything before it since the context was made smaller.
+#[derive(Debug)]
+pub(crate) struct Gist {
+    text: Arc<str>,
+    /// The first entry that is still told word for word.
+    first_kept: u64,
+}
+
+pub(crate) fn gist(entries: &[Arc<Entry>]) -> Option<Gist> {
+    entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::Compacted(done) => Some(Gist { text: done.summary.clone(), first_kept: done.first_kept }),
+        _ => None,
+    })
+}
+
+/// The conversation as the model is told it.
+pub(crate) fn told<'a>(said: &'a [Said], gist: Option<&'a Gist>) -> Vec<ChatMessage<'a>> {
+    let Some(Gist { text, first_kept }) = gist else { return chat(said) };
+    let kept = said.iter().filter(|said| !said.lost && said.seq >= *first_kept).map(Said::in_chat);
+    std::iter::once(ChatMessage { role: Kind::User, text, images: Vec::new() }).chain(kept).collect()
 }
 
 /// A message's text with the pictures behind it.

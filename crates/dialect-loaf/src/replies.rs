@@ -38,8 +38,7 @@ impl Loaf {
                     // Read before the controller was told more; it would miss what it has seen already.
                     return self.read_log_again(call, seat, waiting, out);
                 }
-                let said = said(&recalled.entries);
-                self.show(&call, seat, &said, &waiting, out);
+                self.show(&call, seat, &recalled.entries, &waiting, out);
             }
             (Why::Log { call, seat, waiting, .. }, Err(fault)) if fault.kind == FaultKind::NotFound => {
                 self.show(&call, seat, &[], &waiting, out);

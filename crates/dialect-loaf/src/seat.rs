@@ -12,7 +12,7 @@ use wire::OpenCalls;
 use crate::context::{self, Fixed};
 use crate::frames::{Call, Pen};
 use crate::images::{self, Loaded};
-use crate::messages::{ChatMessage, Kind, Said, UiMessage, chat};
+use crate::messages::{ChatMessage, Gist, Kind, Said, UiMessage, told};
 use crate::models::Choice;
 use crate::params::Params;
 use crate::turn::Turn;
@@ -267,8 +267,14 @@ impl Seat {
         self.state.last_seq > 0
     }
 
-    /// Everything; `said` is what the log has.
-    pub(crate) fn show<'a>(&'a self, said: &'a [Said], waiting: &[Item], choice: &Choice) -> SessionState<'a> {
+    /// Everything; `said` is what the log has, `gist` what stands for the older part of it.
+    pub(crate) fn show<'a>(
+        &'a self,
+        said: &'a [Said],
+        gist: Option<&'a Gist>,
+        waiting: &[Item],
+        choice: &Choice,
+    ) -> SessionState<'a> {
         let (total, breakdown) = context::estimate(&self.state, self.fixed);
         SessionState {
             id: &self.id,
@@ -277,7 +283,7 @@ impl Seat {
             pending: self.pending,
             status_label: &self.label,
             messages: self.messages(said),
-            history: chat(said),
+            history: told(said, gist),
             queue: self.queue(waiting),
             pending_steer_count: self.steers.len(),
             conversation_provider: self.provider,

@@ -34,6 +34,7 @@ pub const COMMANDS: &[SlashCommand] = &[
     command("status", &[], "", "Show session, model, mode and workspace.", Scope::Session),
     command("model", &[], "[slug]", "Show or change the model.", Scope::Session),
     command("mode", &["permissions"], "[mode]", "Show or change the permission mode.", Scope::Session),
+    command("thinking", &[], "[level]", "Show or change how much the model thinks.", Scope::Session),
     command("context", &[], "", "Show how full the context window is.", Scope::Session),
     command("compact", &[], "[what to keep]", "Summarise older messages to make room.", Scope::Session),
     command("clear", &[], "", "Start over in a new session.", Scope::Desk),

@@ -60,6 +60,13 @@ pub(crate) fn cut_close(marks: &[Mark]) -> Option<usize> {
     at.filter(|index| marks[..*index].iter().any(|mark| mark.kind == MarkKind::Assistant))
 }
 
+/// As [`cut`], for somebody who asks for it where everything would fit: all that was answered goes. `marks.len()` where
+/// nothing is left to keep, `None` where nothing was answered yet.
+pub(crate) fn cut_whole(marks: &[Mark]) -> Option<usize> {
+    let is_reply = |mark: &Mark| matches!(mark.kind, MarkKind::Assistant | MarkKind::Result);
+    marks.iter().rposition(is_reply).map(|replied| replied + 1)
+}
+
 /// What the summary call needs; owns everything, so that the session goes on listening meanwhile.
 pub(crate) struct Job {
     pub(crate) session: SessionId,
@@ -275,6 +282,15 @@ mod tests {
         assert_eq!(cut_close(&marks("uauar")), Some(2), "a call's result does not stand alone");
         for nothing in ["", "u", "uar", "su", "sua"] {
             assert_eq!(cut_close(&marks(nothing)), None, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_whole_cut_keeps_only_what_nobody_answered() {
+        assert_eq!(cut_whole(&marks("ua")), Some(2), "that is behind everything");
+        assert_eq!(cut_whole(&marks("uaruau")), Some(5));
+        for nothing in ["", "u", "s", "su"] {
+            assert_eq!(cut_whole(&marks(nothing)), None, "{nothing}");
         }
     }
 

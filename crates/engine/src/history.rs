@@ -208,7 +208,8 @@ impl History {
     }
     /// Nothing was said since the newest compaction.
     pub(crate) fn is_compacted(&self) -> bool {
-        self.compacted_at > 0 && self.marks.iter().all(|mark| mark.seq < self.compacted_at) && self.held.is_empty()
+        let is_old = |mark: &Mark| mark.kind == MarkKind::Summary || mark.seq < self.compacted_at;
+        self.compacted_at > 0 && self.marks.iter().all(is_old) && self.held.is_empty()
     }
 
     /// After a compaction nothing was counted yet: the estimate stands in.

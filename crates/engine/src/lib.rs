@@ -1,6 +1,7 @@
 //! The engine: sessions, turns, lanes, questions, permissions, compaction. It speaks only [`vocab`]'s words: no JSON, no
 //! dialect, and no I/O except through the ports it is given.
 
+mod beyond;
 mod bill;
 mod children;
 mod commands;

@@ -48,7 +48,7 @@ impl Shared {
         let Acquired { lease, summary, recovered } = acquired;
         let settings = self.settings_for(open, Some(&summary));
         let (chosen, left) = (open.model.is_some(), settings.model.clone());
-        let past = Past { summary, recovered };
+        let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
         match self.start_with(opening, settings, lease.clone(), Some(past), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
@@ -133,6 +133,7 @@ impl Shared {
         if let Some(mode) = open.mode {
             settings.mode = mode;
         }
+        settings.thinking = open.thinking.clone().or(settings.thinking);
         settings.gate = open.gate.unwrap_or(settings.gate);
         settings.family = open.family.unwrap_or(settings.family);
         settings

@@ -121,6 +121,8 @@ pub(crate) struct Session {
     client_keeps_time: bool,
     /// Set while that is not the chosen one.
     fallen: Option<Fallen>,
+    /// Whoever opened the session named a thinking level: the log's does not count.
+    thinking_asked: bool,
     /// Of the settings, as far as they are not written yet.
     changes: Changes,
     /// The file that follows the log, where there is one.
@@ -199,6 +201,8 @@ pub(crate) struct Past {
     pub(crate) summary: vocab::Summary,
     /// What had to be repaired when it was taken over.
     pub(crate) recovered: Option<String>,
+    /// Whoever opens it has named another thinking level.
+    pub(crate) thinking_asked: bool,
 }
 
 /// What a session is made from.
@@ -224,6 +228,7 @@ impl Session {
             }
             None => (None, None),
         };
+        let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
         seed.ledger.found(Logged {
@@ -244,6 +249,7 @@ impl Session {
             lane: Lane::new(seed.settings.lane),
             shared,
             settings: seed.settings,
+            thinking_asked,
             changes: Changes::default(),
             model: Arc::new(seed.model),
             client_keeps_time: false,

@@ -20,8 +20,8 @@ use crate::reply::{ReadObject, ReplyBuilder};
 use crate::retry;
 pub use words::{Effect, SafePoint, Said, Verdict};
 
-/// Text given to the model for a call that nobody allowed and nobody explained.
-pub const DENIED: &str = "denied by remote controller";
+/// Text given to the model for a call that somebody refused without a word why.
+pub const DENIED: &str = "denied by the user";
 pub const INTERRUPTED: &str = "interrupted";
 pub const SKIPPED: &str = "Skipped due to queued user message.";
 

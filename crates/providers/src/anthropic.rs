@@ -88,7 +88,7 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.get().map_or(0, |(bytes, _)| bytes.len())
+        self.transcript.bytes()
     }
     fn messages(&mut self) -> Vec<Bytes> {
         let (pieces, seams) = self.transcript.list();

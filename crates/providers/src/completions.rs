@@ -77,7 +77,7 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.get().map_or(0, |(tools, instructions)| tools.len() + instructions.len())
+        self.transcript.bytes()
     }
     fn messages(&mut self) -> Vec<Bytes> {
         self.transcript.list()

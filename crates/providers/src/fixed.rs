@@ -20,11 +20,6 @@ impl<T> Default for Fixed<T> {
 }
 
 impl<T> Fixed<T> {
-    /// What there is; nothing before the first call.
-    pub(crate) fn get(&self) -> Option<&T> {
-        self.0.as_ref().map(|it| &it.made)
-    }
-
     /// For this call: what there is where it fits, else what `make` makes.
     pub(crate) fn of(&mut self, spec: &CallSpec, make: impl FnOnce() -> T) -> &T {
         let same = |it: &Made<T>| Arc::ptr_eq(&it.system, &spec.system) && Arc::ptr_eq(&it.tools, &spec.tools);
@@ -42,12 +37,10 @@ mod tests {
     fn it_is_made_once_for_as_long_as_both_are_the_same() {
         let mut spec = CallSpec { system: "a".into(), tools: Arc::from([]), max_tokens: 1, thinking: None };
         let mut fixed = Fixed::default();
-        assert_eq!(fixed.get(), None);
         assert_eq!(fixed.of(&spec, || 1), &1);
         spec.max_tokens = 2;
         assert_eq!(fixed.of(&spec, || 2), &1, "a limit is not part of it");
         spec.system = "b".into();
         assert_eq!(fixed.of(&spec, || 3), &3);
-        assert_eq!(fixed.get(), Some(&3));
     }
 }

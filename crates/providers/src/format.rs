@@ -14,7 +14,7 @@ pub(crate) trait Encoder: Send {
     fn push(&mut self, message: &Message);
     /// Forgets all messages.
     fn clear(&mut self);
-    /// Encoded size so far.
+    /// Encoded size of the messages so far.
     fn bytes(&self) -> usize;
     /// Everything pushed so far as it stands in a body, between [`Written::head`] and [`Written::tail`].
     fn messages(&mut self) -> Vec<Bytes>;

@@ -74,7 +74,7 @@ impl Encoder for Conversation {
         self.transcript.clear();
     }
     fn bytes(&self) -> usize {
-        self.transcript.bytes() + self.fixed.as_ref().map_or(0, |fixed| fixed.bytes.len())
+        self.transcript.bytes()
     }
     fn messages(&mut self) -> Vec<Bytes> {
         self.transcript.list()

@@ -22,7 +22,7 @@ use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel, To
 
 pub(crate) use edit::{Set, add, set, unset};
 pub(crate) use home::Home;
-pub(crate) use keys::{KEYS, Key, Setting};
+pub(crate) use keys::{KEYS, Key, ROUNDS_USUAL, Setting};
 pub(crate) use models::ModelEntry;
 pub(crate) use providers::ProviderEntry;
 pub(crate) use slugs::TIERS;
@@ -349,6 +349,9 @@ impl Config {
             Some(Setting::Sync(level)) => Some(*level),
             _ => None,
         }
+    }
+    pub(crate) fn thinking(&self) -> Option<&str> {
+        self.text("thinking")
     }
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         self.count("max_tokens")

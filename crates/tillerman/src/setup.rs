@@ -39,6 +39,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
     })?;
     config.flag("model", basics.model.clone().map(Setting::Text));
     config.flag("mode", basics.mode.map(Setting::Mode));
+    config.flag("thinking", basics.thinking.map(|level| Setting::Text(level.to_owned())));
     config.flag("max_tokens", basics.max_tokens.map(Setting::Count));
     config.flag("max_iterations", basics.max_iterations.map(|count| Setting::Count(count.into())));
     let which = match &basics.resume {
@@ -49,6 +50,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         workspace: Some(workspace.clone()),
         model: basics.model.as_deref().map(Arc::from),
         mode: basics.mode,
+        thinking: basics.thinking.map(Arc::from),
         controller: Some("terminal".into()),
         ..Open::new(which)
     };
@@ -199,8 +201,9 @@ const RETRY: RetryPolicy =
 fn settings(config: &Config, basics: &Basics, workspace: PathBuf, default_mode: Mode) -> Settings {
     let mut settings = Settings::new(workspace, "");
     settings.mode = config.mode().unwrap_or(default_mode);
+    settings.thinking = config.thinking().map(Arc::from);
     settings.max_tokens = config.max_tokens();
-    settings.max_iterations = config.max_iterations(settings.max_iterations);
+    settings.max_iterations = config.max_iterations(config::ROUNDS_USUAL);
     settings.retry = config.retry(RETRY);
     settings.compaction = config.compaction(CompactionPolicy::default());
     settings.sync = config.sync().unwrap_or_default();

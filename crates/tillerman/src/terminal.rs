@@ -154,6 +154,8 @@ pub(crate) struct Terminal<F> {
     eof: bool,
     /// A call was denied because nobody could be asked.
     denied_unasked: bool,
+    /// The model said something in this turn, or called a tool.
+    answered: bool,
     tag: u64,
     pending: Option<Tag>,
     /// The turn that the last prompt became: its end ends the wait, no other's does.
@@ -188,6 +190,7 @@ impl<F: Face> Terminal<F> {
             interrupting: false,
             eof: false,
             denied_unasked: false,
+            answered: false,
             tag: 0,
             pending: None,
             turn: None,
@@ -516,10 +519,16 @@ impl<F: Face> Terminal<F> {
             Body::TurnEnded(end) => self.turn_ended(end, out),
             Body::TurnStarted { turn } => {
                 self.running = Some(turn.clone());
+                self.answered = false;
                 self.face.logged(&entry.body, &mut out.frames);
             }
             Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
-            body => self.face.logged(body, &mut out.frames),
+            body => {
+                if let Body::Assistant { message, .. } = body {
+                    self.answered |= message.calls().next().is_some() || !message.text().trim().is_empty();
+                }
+                self.face.logged(body, &mut out.frames);
+            }
         }
     }
 
@@ -529,6 +538,10 @@ impl<F: Face> Terminal<F> {
             return self.face.notice(&format!("the turn before this one was cut short: {why}"), &mut out.frames);
         }
         let code = match end.stop {
+            Stop::EndTurn if !self.answered => {
+                self.face.notice("the model sent an empty answer", &mut out.frames);
+                FAILED
+            }
             Stop::EndTurn if self.denied_unasked => UNFINISHED,
             Stop::EndTurn => OK,
             Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => UNFINISHED,

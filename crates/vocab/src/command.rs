@@ -95,6 +95,10 @@ pub enum Verb {
     Inspect,
     /// Everything that can be offered as a model.
     Models,
+    /// The same for somebody who waits: what takes longer is a fault.
+    ModelsWithin {
+        limit_ms: u64,
+    },
     /// Tools as every session has them, without being on one.
     Tools,
     /// Saved sessions, newest first.
@@ -184,6 +188,8 @@ pub struct Open {
     pub workspace: Option<PathBuf>,
     pub model: Option<Arc<str>>,
     pub mode: Option<Mode>,
+    /// See [`crate::thinking`].
+    pub thinking: Option<Arc<str>>,
     pub gate: Option<Gate>,
     pub family: Option<Family>,
     /// What the log calls this controller: a word that means something to who reads it later.
@@ -205,6 +211,7 @@ impl Open {
             workspace: None,
             model: None,
             mode: None,
+            thinking: None,
             gate: None,
             family: None,
             controller: None,

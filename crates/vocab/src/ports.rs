@@ -81,7 +81,7 @@ pub trait Chat: Send {
     fn push(&mut self, message: &Message);
     /// Forget all messages (compaction, undo); the engine pushes the new ones.
     fn clear(&mut self);
-    /// Encoded size, for estimates.
+    /// Encoded size of the messages alone, for estimates.
     fn bytes(&self) -> usize;
     /// Dropping the stream closes the connection.
     fn call(&mut self, spec: &CallSpec) -> ModelStream;

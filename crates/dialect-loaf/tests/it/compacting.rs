@@ -56,8 +56,8 @@ fn a_context_is_compressed_on_demand() {
                   #6 assistant: w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21 w22 w23 w24 w25 w26 w27 w...
                   #7 system: context compressed: N -> N tokens.
                 history
-                  user: say 900 words
-                  assistant: w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21 w22 w23 w24 w25 w26 w27 w...
+                  user: Summary: the user wrote 1 message:
+            - say 900 words
                   user: say 900 words
                   assistant: w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17 w18 w19 w20 w21 w22 w23 w24 w25 w26 w27 w...
                   user: say 400 words
@@ -182,10 +182,9 @@ fn another_provider_starts_on_a_summary() {
                   #6 user: say three
                   #7 assistant: three
                 history
-                  user: say one
-                  assistant: one
-                  user: say two
-                  assistant: two
+                  user: Summary: the user wrote 2 messages:
+            - say one
+            - say two
                   user: say three
                   assistant: three
                 queue
@@ -236,9 +235,13 @@ fn a_model_can_be_selected_with_a_compression_at_once() {
             s1 session.completed {"answer_length":4,"turn_id":"t4"}
             s1 [ready]
             s1 [compressing context...]
-            s1 #11 system: there is nothing to compress yet.
+            s1 compaction.started {"anchor_event_index_before":8,"context_window_tokens":4000,"event_count":22,"reason":"manual"}
+            s1 compaction.anchor_selected {"anchor_event_index_after":23,"anchor_event_index_before":8}
+            s1 compaction.summary_merged {"summary_length":170}
+            s1 compaction.completed {"anchor_event_index_after":23,"anchor_event_index_before":8,"compressed":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","high_watermark_limit":6000,"model_context_window":4000,"reason":"manual","target_limit":6000}
+            s1 #11 system: context compressed: N -> N tokens.
             s1 [ready]
-            8 = {"compression":{"anchor_event_index_after":8,"anchor_event_index_before":8,"applied":false,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"none","requested":true,"target_limit":6000},"selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
+            8 = {"compression":{"anchor_event_index_after":23,"anchor_event_index_before":8,"applied":true,"estimated_tokens_after":"N","estimated_tokens_before":"N","model_context_window":4000,"reason":"auto","requested":true,"target_limit":6000},"selected_model":"beta","selected_openrouter_provider":"any","selected_provider":"openai","selected_thinking":"LOW"}
         "#]]);
         play.watch.at_rest();
     });

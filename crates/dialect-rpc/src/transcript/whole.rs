@@ -71,6 +71,14 @@ impl Transcript {
         self.projector.tail_of(seq)
     }
 
+    /// The name that the newest compaction gives as the first line that it kept.
+    pub fn first_kept(&self) -> Option<&Name> {
+        self.path().into_iter().rev().find_map(|line| match &line.kind {
+            LineKind::Compaction { first_kept, .. } => Some(first_kept),
+            _ => None,
+        })
+    }
+
     /// Lines from the first to the leaf.
     pub fn path(&self) -> Vec<&Line> {
         let mut path = Vec::new();

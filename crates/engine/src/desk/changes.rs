@@ -252,6 +252,7 @@ impl Visit {
             let state = from.state().await;
             open.model = state.as_ref().map(|state| state.model.clone());
             open.mode = state.as_ref().map(|state| state.mode);
+            open.thinking = state.as_ref().and_then(|state| state.thinking.clone());
         }
         open.gate = Some(from.gate);
         open.family = Some(from.family);

@@ -127,7 +127,12 @@ impl Session {
         let at = match reason {
             // The other provider's replies are not put before this one word for word, however few they are.
             CompactReason::Switch => compaction::cut_close(marks),
-            _ => compaction::cut(marks, &self.settings.compaction, self.model.context_window),
+            // Whoever asks for it gets it, however much room there is.
+            CompactReason::Manual => compaction::cut(marks, &self.settings.compaction, self.model.context_window)
+                .or_else(|| compaction::cut_whole(marks)),
+            CompactReason::Threshold | CompactReason::Overflow => {
+                compaction::cut(marks, &self.settings.compaction, self.model.context_window)
+            }
         };
         let Some(at) = at else {
             return Err(match reason {
@@ -145,7 +150,8 @@ impl Session {
             model: ModelInfo::clone(&self.model),
             reason,
             instructions,
-            first_kept: marks[at].seq,
+            // Behind everything there is where nothing is kept.
+            first_kept: marks.get(at).map_or(self.ledger.last_seq() + 1, |mark| mark.seq),
             upto: self.ledger.last_seq(),
             tokens_before: history.context_tokens(),
             messages_before: history.messages(),
@@ -241,8 +247,10 @@ impl Session {
         let Compacted { mut compaction, kept } = compacted;
         match &mut self.history {
             Some(history) => {
+                // What every call sends besides its messages was counted before, and is there afterwards.
+                let fixed = compaction.tokens_before.saturating_sub(vocab::estimate_tokens(history.bytes()));
                 history.replace(Some(&compaction), kept.iter());
-                compaction.tokens_after = vocab::estimate_tokens(history.bytes());
+                compaction.tokens_after = fixed + vocab::estimate_tokens(history.bytes());
                 history.set_reported(compaction.tokens_after);
             }
             // The model was switched meanwhile: the next load reads the summary from the log.

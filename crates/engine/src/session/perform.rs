@@ -18,7 +18,7 @@ use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
 use crate::prompt;
-use crate::turn::{DENIED, Effect, Rules, SafePoint, Turn, Verdict};
+use crate::turn::{Effect, Rules, SafePoint, Turn, Verdict};
 
 impl Session {
     /// Performs effects until the turn waits for something.
@@ -244,7 +244,7 @@ impl Session {
     /// Why a call is denied that nobody can be asked about.
     fn unasked(&self, required: Required) -> String {
         if self.ledger.peers().is_empty() && self.catchers.is_empty() {
-            return DENIED.to_owned();
+            return "denied: nobody is here who could be asked".to_owned();
         }
         let mode = self.settings.mode;
         let why = permission::reason(mode, required).map_or_else(String::new, |reason| format!(": {reason}"));

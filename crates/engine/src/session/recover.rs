@@ -80,6 +80,7 @@ impl Session {
                 news = true;
             }
             if let Some(level) = &branch.thinking
+                && !self.thinking_asked
                 && self.settings.thinking != *level
             {
                 self.settings.thinking = level.clone();

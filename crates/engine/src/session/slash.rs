@@ -3,16 +3,21 @@
 use std::sync::Arc;
 
 use vocab::{
-    Body, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
+    Body, Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
+    thinking,
 };
 
-use super::Session;
 use super::jobs::Finish;
 use super::perform::spec_bytes;
+use super::{Session, guarded};
+use crate::beyond;
 use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};
 use crate::history::{self, History, MarkKind};
 use crate::outbox::Outbox;
+
+/// The tool whose calls are commands.
+const COMMANDS: &str = "bash";
 
 impl Session {
     /// `None`: the reply comes later.
@@ -26,6 +31,7 @@ impl Session {
                 return None;
             }
             "mode" => self.slash_mode(args),
+            "thinking" => self.slash_thinking(args),
             "context" => self.context().await,
             "compact" => {
                 let wishes = (!args.is_empty()).then(|| Arc::from(args));
@@ -152,6 +158,32 @@ impl Session {
         }
     }
 
+    fn slash_thinking(&mut self, args: &str) -> SlashReply {
+        let levels: Vec<Arc<str>> = match &self.model.levels {
+            Some(levels) => levels.to_vec(),
+            None => thinking::LEVELS.map(Arc::from).to_vec(),
+        };
+        let shown = |level: &Option<Arc<str>>| level.clone().unwrap_or_else(|| "the model's own".into());
+        let previous = shown(&self.settings.thinking);
+        let names: Vec<&str> = levels.iter().map(|level| &**level).collect();
+        let known = names.join(", ");
+        if args.is_empty() {
+            let text = format!("thinking: {previous}\navailable: {known}");
+            return ok("thinking", text, map! { "thinking" => previous, "levels" => Data::texts(levels) });
+        }
+        let Some(level) = thinking::clamp(&args.into(), Some(&levels)) else {
+            return failed("thinking", "unknown_level", format!("unknown level: {args} (there is: {known})"));
+        };
+        match self.set(Change::Thinking(Some(level.clone()))) {
+            Ok(()) => ok(
+                "thinking",
+                format!("thinking: {previous} -> {level}"),
+                map! { "thinking" => level, "previous" => previous, "levels" => Data::texts(levels) },
+            ),
+            Err(fault) => from_fault("thinking", &fault),
+        }
+    }
+
     async fn context(&mut self) -> SlashReply {
         if let Err(fault) = self.load_at_rest().await {
             return from_fault("context", &fault);
@@ -163,9 +195,15 @@ impl Session {
         self.spec = Some(spec);
         let history = self.history.as_ref().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
         let state = self.state();
-        let used = state.context_tokens;
+        // Nobody has counted before the first call.
+        let used = match state.context_tokens {
+            0 => system + tools + history,
+            counted => counted,
+        };
+        let [system, tools, history] = shares(used, [system, tools, history]);
+        let state = State { context_tokens: used, ..state };
         let text = format!(
-            "context: {used} of {} tokens ({:.1} %)\nsystem {system}, tools {tools}, history {history} (estimates)",
+            "context: {used} of {} tokens ({:.1} %)\nsystem about {system}, tools {tools}, history {history}",
             state.context_window,
             state.context_pct(),
         );
@@ -259,14 +297,13 @@ impl Session {
             return failed("undo", "turn_in_progress", "a turn is running; interrupt it first");
         }
         match self.take_back(count).await {
-            Ok((0, _)) => failed("undo", "not_found", "there is nothing to undo"),
-            Ok((removed, files)) => {
+            Ok(None) => failed("undo", "not_found", "there is nothing to undo"),
+            Ok(Some(TakenBack { messages, files, told })) => {
                 self.tell_state();
-                let list = files.iter().map(|file| format!("\n  restored {file}")).collect::<String>();
                 ok(
                     "undo",
-                    format!("took back {removed} message(s){list}"),
-                    map! { "removed_messages" => removed, "restored_files" => Data::texts(files) },
+                    format!("took back {messages} message(s){told}"),
+                    map! { "removed_messages" => messages, "restored_files" => Data::texts(files) },
                 )
             }
             Err(fault) => from_fault("undo", &fault),
@@ -275,14 +312,14 @@ impl Session {
 
     /// The move is in the log before a file is touched, and that the files are back is said behind it: whatever ends us in
     /// between, the log does not say less than was done.
-    async fn take_back(&mut self, count: usize) -> Result<(u64, Vec<Arc<str>>), Fault> {
+    async fn take_back(&mut self, count: usize) -> Result<Option<TakenBack>, Fault> {
         self.load().await?;
         let history = self.history.as_ref().expect("just loaded");
         let prompts: Vec<u64> =
             history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
         let Some(first) = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied()
         else {
-            return Ok((0, Vec::new()));
+            return Ok(None);
         };
         let before = history.messages();
         // The branch goes on from what stood before the turn of that prompt.
@@ -293,6 +330,7 @@ impl Session {
         let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
         let to = to.map_or(0, |entry| entry.seq);
         let edits = history::edits_after(&entries, to);
+        let commands = beyond::commands_after(&entries, to, |call| self.would_change(call));
         self.ledger.log(Body::Moved { to });
         self.await_commits().await?;
         let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
@@ -302,7 +340,19 @@ impl Session {
         self.history = None;
         self.load().await?;
         let after = self.history.as_ref().map_or(0, History::messages);
-        Ok((before.saturating_sub(after), files))
+        let mut told = beyond::undone(&edits, &files);
+        let beyond = beyond::told(&commands, "; what they changed is not taken back");
+        if !beyond.is_empty() {
+            told.push('\n');
+            told.push_str(&beyond);
+        }
+        Ok(Some(TakenBack { messages: before.saturating_sub(after), files, told }))
+    }
+
+    /// What a command changes beyond the files that are kept; other tools keep what they change.
+    fn would_change(&self, call: &Call) -> Option<Arc<str>> {
+        let tool = self.find_tool(&call.name).filter(|tool| &*tool.spec().name == COMMANDS)?;
+        guarded(|| tool.plan(&call.input.json())).ok()?.ok()?.mutation
     }
 
     fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
@@ -324,7 +374,14 @@ impl Session {
         let rows = diffs
             .iter()
             .map(|diff| map! { "path" => diff.path.clone(), "added" => diff.added, "removed" => diff.removed });
-        let text = if patch.is_empty() { "no changes".to_owned() } else { patch.clone() };
+        let commands = beyond::commands_after(entries, 0, |call| self.would_change(call));
+        let beyond = beyond::told(&commands, "; what they changed is not in here");
+        let text = match (patch.is_empty(), beyond.is_empty()) {
+            (true, true) => "no changes".to_owned(),
+            (true, false) => format!("no changes by the tools that edit files\n{beyond}"),
+            (false, true) => patch.clone(),
+            (false, false) => format!("{patch}\n{beyond}"),
+        };
         ok("diff", text, map! { "files" => rows.collect::<Vec<Data>>(), "patch" => patch })
     }
 
@@ -345,8 +402,26 @@ impl Session {
     }
 }
 
+/// What an undo did.
+struct TakenBack {
+    messages: u64,
+    /// Files that are as they were before.
+    files: Vec<Arc<str>>,
+    /// What became of the files, and what it could not reach; lines behind a first one.
+    told: String,
+}
+
 fn opens_turn(body: &Body) -> bool {
     matches!(body, Body::TurnStarted { .. } | Body::User { .. } | Body::Settled { .. })
+}
+
+/// What of a whole falls to each of three estimates: they add up to it. What rounding leaves over goes to the last.
+fn shares(whole: u64, [first, second, third]: [u64; 3]) -> [u64; 3] {
+    let all = (u128::from(first) + u128::from(second) + u128::from(third)).max(1);
+    // No more than the whole, so it fits.
+    let share = |part: u64| (u128::from(whole) * u128::from(part) / all) as u64;
+    let (first, second) = (share(first), share(second));
+    [first, second, whole - first - second]
 }
 
 /// How a compaction is answered.

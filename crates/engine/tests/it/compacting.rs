@@ -131,15 +131,39 @@ async fn an_interrupt_while_it_runs_cancels_it_and_the_lane_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn where_there_is_nothing_to_compact_that_is_said_and_the_lane_goes_on() {
-    let stage = stage(&Player::new([slow_words()]));
+    let stage = stage(&Player::new([vec![Step::Wait(1000), text("x"), done(Finish::Stop)]]));
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    text_of(&mut actor, "w").await;
     actor.deliver("next", Delivery::Enqueue).await;
     let tag = actor.send(later()).await;
-    assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::NothingToDo);
+    actor.send(Verb::Interrupt { turn: None }).await;
+    let nothing = actor.reply(tag).await.unwrap_err();
+    assert_eq!((nothing.kind, &*nothing.message), (FaultKind::NothingToDo, "Nothing to compact (session too small)"));
     settled(&mut actor).await;
     assert!(order(&actor).contains(&"user next".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_conversation_is_compacted_whole_when_somebody_asks() {
+    let stage = stage(&Player::new([say("one"), say("the gist"), say("two")]));
+    let mut actor = stage.open().await;
+    let now = Verb::Compact { instructions: None, wait: false };
+    let nothing = ask_for(&mut actor, now.clone()).await.unwrap_err();
+    assert_eq!(nothing.kind, FaultKind::NothingToDo, "nothing was said yet");
+    actor.prompt("go").await;
+    settled(&mut actor).await;
+    let Ok(Reply::Compacted(done)) = ask_for(&mut actor, now.clone()).await else { panic!("it was not compacted") };
+    assert_eq!((done.messages_before, done.messages_after, &*done.summary), (2, 1, "the gist"));
+    // Also once it is read back: the summary alone is what the next turn begins with.
+    ask_for(&mut actor, Verb::Set(vocab::Change::Model("m2".into()))).await.unwrap();
+    assert_eq!(&*ask_for(&mut actor, now).await.unwrap_err().message, "Already compacted");
+    actor.forget();
+    actor.prompt("more").await;
+    settled(&mut actor).await;
+    let Ok(Reply::Slash(undone)) = ask_for(&mut actor, slash("undo", "5")).await else { panic!("no undo") };
+    assert!(undone.text.starts_with("took back 2 message(s)"), "{}", undone.text);
+    let Ok(Reply::Slash(context)) = ask_for(&mut actor, slash("status", "")).await else { panic!("no status") };
+    assert!(context.text.contains("messages  1"), "{}", context.text);
 }
 
 #[tokio::test(start_paused = true)]

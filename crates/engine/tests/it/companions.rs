@@ -585,7 +585,7 @@ async fn where_only_companions_are_left_nobody_is_there() {
     assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Dismissed)));
     // The permission that would have to be asked is denied, and then the session retires.
     fake.until(|event| matches!(event, Event::Gone { .. }).then_some(())).await;
-    assert!(log(&stage).await.contains("c2 Denied: denied by remote controller"));
+    assert!(log(&stage).await.contains("c2 Denied: denied: nobody is here who could be asked"));
     assert!(stage.engine.live().is_empty());
 }
 

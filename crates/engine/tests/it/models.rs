@@ -326,7 +326,7 @@ async fn an_undo_takes_back_messages_and_files() {
     let Reply::Slash(reply) = ask_for(&mut actor, slash("undo", "")).await.unwrap() else { panic!() };
     expect![[r#"
         took back 3 message(s)
-          restored file
+          removed file
         Map([("ok", Bool(true)), ("removed_messages", Int(3)), ("restored_files", List([Text("file")]))])
     "#]]
     .assert_eq(&format!("{}\n{:?}\n", reply.text, reply.data));

@@ -324,6 +324,5 @@ async fn a_compaction_alone_settles_nothing() {
     let again = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
     assert_eq!(&*again.message, "Already compacted");
     ask_for(&mut actor, Verb::Shell { command: "ls".into(), aside: false }).await.unwrap();
-    let small = ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.unwrap_err();
-    assert_eq!((small.kind, &*small.message), (FaultKind::NothingToDo, "Nothing to compact (session too small)"));
+    assert!(ask_for(&mut actor, Verb::Compact { instructions: None, wait: false }).await.is_ok());
 }

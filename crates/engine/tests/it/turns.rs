@@ -112,17 +112,17 @@ async fn a_denial_without_a_reason_has_a_fixed_text() {
         plays,
         Some(Answer::Deny(None)),
         expect![[r#"
-        opened m1 prompt
-        t1 started
-          user (Prompt): go
-          assistant:  [c1 change] (ToolUse)
-          c1 change starts
-          ask1 may change run?
-          ask1 answered Deny(None) by a tester
-          c1 Denied: denied by remote controller
-          assistant: then not (Stop)
-        t1 ended: EndTurn, 1 rounds
-    "#]],
+            opened m1 prompt
+            t1 started
+              user (Prompt): go
+              assistant:  [c1 change] (ToolUse)
+              c1 change starts
+              ask1 may change run?
+              ask1 answered Deny(None) by a tester
+              c1 Denied: denied by the user
+              assistant: then not (Stop)
+            t1 ended: EndTurn, 1 rounds
+        "#]],
     )
     .await;
 }
@@ -338,7 +338,7 @@ async fn a_remembered_allow_is_not_asked_again_and_covers_one_command_only() {
           c1_3 danger starts
           ask2 may danger run?
           ask2 answered Deny(None) by a tester
-          c1_3 Denied: denied by remote controller
+          c1_3 Denied: denied by the user
           assistant: ok (Stop)
         t1 ended: EndTurn, 3 rounds
     "#]]

@@ -22,8 +22,8 @@ const LINE_BYTES_MAX: usize = 48 * 1024 * 1024;
 /// Clients wait two seconds after they close the pipe, then they send a signal. The dialect ends by itself as soon as
 /// everything has stopped; this is for when that does not come about.
 const GRACE: Duration = Duration::from_secs(1);
-/// Commands that would put the client on another session behind its back.
-const MOVING: [&str; 4] = ["clear", "resume", "sessions", "exit"];
+/// Commands that would put the client on another session behind its back, and one that it has a choice of its own for.
+const UNOFFERED: [&str; 5] = ["clear", "resume", "sessions", "exit", "thinking"];
 
 pub(crate) fn run(args: &args::Acp) -> anyhow::Result<u8> {
     if let Some(args::AcpInstead::Login(login)) = &args.instead {
@@ -64,8 +64,9 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let by_flag = args.basics.model.is_some();
+    let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
-    wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
+    wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
     let dialect = Acp::new(Options {
         mode: Some(wired.settings.mode),
@@ -86,7 +87,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
 }
 
 fn commands() -> Vec<SlashInfo> {
-    let stays = engine::COMMANDS.iter().filter(|command| !MOVING.contains(&command.name));
+    let stays = engine::COMMANDS.iter().filter(|command| !UNOFFERED.contains(&command.name));
     let info = |command: &engine::SlashCommand| SlashInfo {
         name: command.name.into(),
         description: command.summary.into(),

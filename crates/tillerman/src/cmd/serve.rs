@@ -12,6 +12,8 @@ use crate::beside;
 use crate::setup::{self, Prepared};
 use crate::wiring;
 
+/// Tool rounds of one turn, unless somebody says otherwise: controllers of this family count on them.
+const ROUNDS: u32 = 20;
 /// Longest wait that a model server may ask for in this dialect.
 const SERVER_WAIT_MS_MAX: u64 = 30_000;
 
@@ -29,6 +31,7 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
     let Prepared { mut setup, config, open, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     // Three retries at fixed times: controllers of this family count on them.
     setup.settings.retry = config.retry(RetryPolicy::default());
+    setup.settings.max_iterations = config.max_iterations(ROUNDS);
     setup.settings.retry.server_wait_ms_max = setup.settings.retry.server_wait_ms_max.min(SERVER_WAIT_MS_MAX);
     for warning in &config.warnings {
         host::note(warning);
@@ -37,8 +40,9 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
+    let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
-    wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
+    wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {
         which: open.which,

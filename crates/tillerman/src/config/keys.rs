@@ -1,6 +1,6 @@
 //! The one table of settings: reading, `config get`, `config set` and the manual follow it.
 
-use vocab::{Mode, SyncLevel, ToolServer};
+use vocab::{Mode, SyncLevel, ToolServer, thinking};
 
 use super::slugs::Slugs;
 use super::tighten::Way;
@@ -12,6 +12,8 @@ use crate::nearest;
 pub(super) enum Kind {
     Text,
     Mode,
+    /// Of [`vocab::thinking`].
+    Level,
     Sync,
     /// A whole number in these bounds.
     Count {
@@ -78,6 +80,10 @@ const DAY_S: u64 = 86_400;
 const HOUR_MS: u64 = 3_600_000;
 const TOKENS_MAX: u64 = 1_000_000_000;
 
+/// Tool rounds of one turn where nobody says otherwise: no task needs them, and a model that goes round in circles while
+/// nobody watches ends there. A person stops it before that with an interrupt.
+pub(crate) const ROUNDS_USUAL: u32 = 1000;
+
 pub(crate) const KEYS: &[Key] = &[
     Key {
         env: Some("TILLERMAN_MODEL"),
@@ -95,7 +101,11 @@ pub(crate) const KEYS: &[Key] = &[
     },
     // The usual value is the model's and not known here; hardly any model's is less than this.
     tightened(Way::Lower { usual: 4096 }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
-    tightened(Way::Lower { usual: 20 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
+    key("thinking", Kind::Level, "How much the model thinks before it answers."),
+    tightened(
+        Way::Lower { usual: ROUNDS_USUAL as u64 },
+        count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
+    ),
     // A window or a price that is not true spends money or hides it.
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
     key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),
@@ -221,6 +231,7 @@ impl Kind {
         match self {
             Kind::Text => "text".into(),
             Kind::Mode => "one of plan, read-only, prompt, workspace-write, danger-full-access".into(),
+            Kind::Level => format!("one of {}", thinking::LEVELS.join(", ")),
             Kind::Sync => "one of turn, record, off".into(),
             Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
             Kind::Bool => "true or false".into(),
@@ -237,6 +248,11 @@ impl Kind {
         Some(match (self, &node.value) {
             (Kind::Text, Value::Text(text)) if !text.trim().is_empty() => Setting::Text(text.trim().to_owned()),
             (Kind::Mode, Value::Text(text)) => Setting::Mode(Mode::parse(text.trim())?),
+            (Kind::Level, Value::Text(text)) => {
+                Setting::Text((*thinking::LEVELS.iter().find(|level| **level == text.trim())?).to_owned())
+            }
+            // As for `sync`, below.
+            (Kind::Level, Value::Bool(false)) => Setting::Text(thinking::OFF.to_owned()),
             (Kind::Sync, Value::Text(text)) => Setting::Sync(SyncLevel::parse(text.trim())?),
             // YAML reads a bare `off` as a word, some writers turn it into false.
             (Kind::Sync, Value::Bool(false)) => Setting::Sync(SyncLevel::Off),
@@ -270,7 +286,7 @@ impl Kind {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 Value::List(names.map(|name| Node { value: Value::Text(name.to_owned()), line: None }).collect())
             }
-            Kind::Text | Kind::Mode | Kind::Sync => Value::Text(text.to_owned()),
+            Kind::Text | Kind::Mode | Kind::Level | Kind::Sync => Value::Text(text.to_owned()),
             Kind::Models | Kind::Servers | Kind::Providers | Kind::Slugs(_) => return None,
         };
         self.check(&Node { value, line: None })

@@ -154,6 +154,7 @@ fn samples(kind: Kind, workspace: Workspace) -> Vec<String> {
     match kind {
         Kind::Text => texts(&["one", "script:x"]),
         Kind::Mode => texts(&["plan", "read-only", "prompt", "workspace-write", "danger-full-access"]),
+        Kind::Level => texts(&["off", "low", "xhigh"]),
         Kind::Sync => texts(&["off", "turn", "record"]),
         Kind::Count { min, max } => {
             let usual = match workspace {

@@ -57,15 +57,12 @@ pub(crate) fn edit(draft: &mut Vec<String>, prefill: Option<&str>, line: &str) -
     })
 }
 
-/// What the model is told by a plain no. A person says it here, no controller does.
-const DENIED: &str = "denied by the user";
-
 fn permission(line: &str) -> Heard {
     let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
     match (word.to_lowercase().as_str(), rest.trim()) {
         ("y" | "yes", "") => Heard::Answer(Answer::Allow(Scope::Once)),
         ("a" | "always", "") => Heard::Answer(Answer::Allow(Scope::Session)),
-        ("n" | "no", reason) => Heard::Answer(Answer::Deny(Some(because(reason).unwrap_or_else(|| DENIED.into())))),
+        ("n" | "no", reason) => Heard::Answer(Answer::Deny(because(reason))),
         _ => Heard::Unclear("type y, n, a or ? (`n because ...` tells the model why)"),
     }
 }

@@ -386,7 +386,12 @@ impl People {
         let why = match end.stop {
             Stop::EndTurn | Stop::Error => return None,
             Stop::MaxTokens => "stopped: the answer reached its token limit (--max-tokens)",
-            Stop::MaxIterations => "stopped: the turn used up its tool rounds (--max-iterations)",
+            Stop::MaxIterations => {
+                let rounds = end.iterations;
+                let why =
+                    format!("stopped after {rounds} tool rounds; `go on` goes on (--max-iterations sets how many)");
+                return Some(self.paint.yellow(&why));
+            }
             Stop::Refusal => "stopped: the model refused",
             Stop::Interrupted => "interrupted",
         };
@@ -639,7 +644,7 @@ impl Face for People {
     }
 
     fn notice(&mut self, text: &str, out: &mut FrameBuf) {
-        self.remark(&[self.paint.dim(&clean(text))], out);
+        self.block(&[self.paint.dim(&clean(text))], out);
     }
 
     fn turn_ended(&mut self, end: &TurnEnd, _exit_code: u8, out: &mut FrameBuf) {

@@ -9,7 +9,7 @@ use vocab::IdKind;
 use wire::Dialect;
 
 /// As `cmd/acp.rs` has it: these would put the client on another session.
-const MOVING: [&str; 4] = ["clear", "resume", "sessions", "exit"];
+const UNOFFERED: [&str; 5] = ["clear", "resume", "sessions", "exit", "thinking"];
 
 /// Messages are `m1`, `m2` ... on the wire.
 fn ids() -> CountedIds {
@@ -17,7 +17,7 @@ fn ids() -> CountedIds {
 }
 
 pub(crate) fn options() -> Options {
-    let stays = engine::COMMANDS.iter().filter(|command| !MOVING.contains(&command.name));
+    let stays = engine::COMMANDS.iter().filter(|command| !UNOFFERED.contains(&command.name));
     let info = |command: &engine::SlashCommand| SlashInfo {
         name: command.name.into(),
         description: command.summary.into(),

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
+use serde_json::Value;
 
 use crate::cli::Place;
 
@@ -107,7 +108,7 @@ fn limits_end_with_exit_3() {
 #[test]
 fn json_is_one_object_per_event_and_nothing_else() {
     let ran = Place::new().run(&["run", "--json", "list the rust files"]);
-    let lines: Vec<serde_json::Value> =
+    let lines: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let kinds: Vec<&str> =
         lines.iter().filter_map(|line| line["type"].as_str()).filter(|kind| *kind != "text").collect();
@@ -128,7 +129,7 @@ fn a_session_can_be_continued_resumed_or_left_out() {
     let ran = place.run(&["run", "-c", "list the rust files"]);
     assert!(ran.err.contains("resumed ") && ran.err.contains("(3 messages)"), "{}", ran.err);
     let list = place.run(&["sessions", "list", "--json"]).ok();
-    let summary: serde_json::Value = serde_json::from_str(list.trim()).expect("one session");
+    let summary: Value = serde_json::from_str(list.trim()).expect("one session");
     assert_eq!(summary["turns"], 2);
     let id = summary["id"].as_str().unwrap();
     place.run(&["run", "--resume", &id[..20], "list the rust files"]).ok();
@@ -208,4 +209,101 @@ fn nothing_is_coloured_in_a_pipe() {
     for ran in [place.run(&["run", "tour"]), place.run(&["doctor"]), place.run(&["--help"]), place.run(&["run"])] {
         assert!(!ran.out.contains('\x1b') && !ran.err.contains('\x1b'), "{}{}", ran.out, ran.err);
     }
+}
+
+#[test]
+fn the_end_of_a_json_run_has_its_result_its_session_and_what_it_cost() {
+    let mock = testkit::mock_model::MockModel::start_blocking();
+    let place = Place::new().env("TILLERMAN_MODEL", "").env("ANTHROPIC_API_KEY", "sk-canary-0123456789");
+    std::fs::create_dir_all(place.home()).unwrap();
+    let config = format!("[providers.anthropic]\nbase_url = '{}'\n", mock.base_url);
+    std::fs::write(place.home().join("config.toml"), config).unwrap();
+    let last = |place: &Place, prompt: &str| -> (Value, Value) {
+        let out = place.run(&["run", "--json", prompt]).ok();
+        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (lines[0].clone(), lines.last().unwrap().clone())
+    };
+    let (first, end) = last(&place, "hello");
+    assert_eq!((&end["type"], &end["session_id"]), (&Value::from("turn_end"), &first["session_id"]));
+    assert_eq!(end["result"], "ok");
+    // The table's price of the model that answered.
+    assert!(end["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{end}");
+    let unpriced = Place::new().env("TILLERMAN_MODEL", "").env("OPENAI_BASE_URL", &mock.base_url);
+    let (_, end) = last(&unpriced, "hello");
+    assert_eq!((&end["result"], &end["cost_usd"]), (&Value::from("ok"), &Value::Null));
+}
+
+#[test]
+fn the_manuals_script_of_a_bad_day_gets_to_its_answer() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/script.md")).unwrap();
+    let script = page.split("```").filter_map(|block| block.strip_prefix("script\n")).nth(1).unwrap();
+    let place = Place::new();
+    std::fs::write(place.file("day.script"), script).unwrap();
+    assert_eq!(place.run(&["run", "-m", "script:day.script", "go"]).ok(), "Here it is.\n");
+}
+
+/// Turns of a model that is played from a file.
+fn played(place: &Place, script: &str) -> String {
+    std::fs::write(place.file("played.script"), script).unwrap();
+    "script:played.script".to_owned()
+}
+
+#[test]
+fn a_list_of_tasks_is_never_asked_about_and_never_shown_raw() {
+    let tasks =
+        r#"{"todos":[{"content":"Read the code","status":"completed"},{"content":"Write a test","status":"pending"}]}"#;
+    for mode in ["plan", "read-only", "prompt", "workspace-write"] {
+        let place = Place::new();
+        let model = played(&place, &format!("call todo {tasks}\n\nsay \"done\"\n"));
+        let ran = place.run(&["run", "-m", &model, "--mode", mode, "go"]);
+        assert!(!ran.err.contains("Allow") && !ran.err.contains("\"todos\""), "{mode}: {}", ran.err);
+        assert!(ran.err.contains("● todo\n"), "{mode}: {}", ran.err);
+        assert_eq!(ran.ok(), "done\n", "{mode}");
+    }
+}
+
+#[test]
+fn a_task_of_many_rounds_is_not_stopped_and_a_limit_says_how_to_go_on() {
+    let place = Place::new();
+    let rounds = "call list_dir {\"path\":\".\"}\n\n".repeat(45);
+    let model = played(&place, &format!("{rounds}say \"done\"\n"));
+    assert_eq!(place.run(&["run", "-m", &model, "go"]).ok(), "done\n");
+    let ran = place.run(&["run", "-m", &model, "--max-iterations", "2", "go"]);
+    ran.fails(3, "stopped after 2 tool rounds; `go on` goes on (--max-iterations sets how many)");
+}
+
+#[test]
+fn an_answer_without_a_word_is_said_to_be_one() {
+    let place = Place::new();
+    let model = played(&place, "finish stop\n");
+    place.run(&["run", "-m", &model, "go"]).fails(1, "the model sent an empty answer");
+    let typed = place.run_with(&["repl", "-m", &model], "go\n/exit\n");
+    assert!(typed.out.contains("the model sent an empty answer") || typed.err.contains("empty answer"));
+    // One that only calls tools has done something.
+    let model = played(&place, "call list_dir {\"path\":\".\"}\n\nfinish stop\n");
+    place.run(&["run", "-m", &model, "go"]).ok();
+}
+
+#[test]
+fn an_undo_says_what_it_removed_and_what_it_cannot_reach() {
+    let place = Place::new();
+    let script = [
+        r#"call write_file {"path":"new.txt","content":"x"}"#,
+        r#"call bash {"command":"echo y >> two.rs"}"#,
+        r#"call edit_file {"path":"one.rs","old_string":"one","new_string":"eins"}"#,
+        r#"call bash {"command":"echo z >> two.rs; false"}"#,
+        r#"call bash {"command":"ls"}"#,
+        r#"say "done""#,
+    ];
+    let model = played(&place, &script.join("\n\n"));
+    let ran = place.run_with(&["repl", "-y", "-m", &model], "go\n/diff\n/undo\n/exit\n");
+    let shown = ran.ok();
+    let diff = shown.find("2 commands ran; what they changed is not in here:\n  $ echo y >> two.rs\n  $ echo z");
+    assert!(diff.is_some(), "{shown}");
+    let undo = &shown[shown.find("took back").unwrap()..];
+    for line in ["  removed new.txt", "  restored one.rs", "2 commands ran; what they changed is not taken back:"] {
+        assert!(undo.contains(line), "{line}: {undo}");
+    }
+    assert!(!place.file("new.txt").exists() && !undo.contains("$ ls"), "{undo}");
+    assert_eq!(std::fs::read_to_string(place.file("one.rs")).unwrap(), "fn one() {}\n");
 }

@@ -167,3 +167,31 @@ fn skills_are_named_and_a_strangers_are_not() {
     place.run(&["run", "hi"]).ok();
     at(&told(&mock), "- theirs: How we do theirs.");
 }
+
+#[test]
+fn a_thinking_level_is_chosen_by_flag_by_configuration_and_by_command() {
+    let mock = MockModel::start_blocking();
+    let place = place(&mock);
+    let effort = || mock.last_chat()["reasoning_effort"].clone();
+    place.run(&["run", "hi"]).ok();
+    assert!(effort().is_null());
+    place.run(&["config", "set", "thinking", "low"]).ok();
+    place.run(&["run", "hi"]).ok();
+    assert_eq!(effort(), "low");
+    place.run(&["run", "--thinking", "high", "hi"]).ok();
+    assert_eq!(effort(), "high");
+    // A session keeps its own, unless a flag says otherwise.
+    place.run(&["run", "-c", "more"]).ok();
+    assert_eq!(effort(), "high");
+    place.run(&["run", "-c", "--thinking", "medium", "more"]).ok();
+    assert_eq!(effort(), "medium");
+    let typed = place.run_with(&["repl", "-c"], "/thinking\n/thinking low\nhi\n/thinking loud\n/exit\n");
+    assert!(
+        typed.out.contains("thinking: medium -> low") && typed.out.contains("unknown level: loud"),
+        "{}",
+        typed.out
+    );
+    assert_eq!(effort(), "low");
+    place.run(&["run", "--thinking", "loud", "hi"]).fails(2, "there is: off, minimal, low");
+    place.run(&["config", "set", "thinking", "loud"]).fails(2, "wants one of off");
+}

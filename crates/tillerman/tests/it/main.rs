@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
+mod acp_clients;
 mod acp_halves;
 mod acp_limits;
 mod acp_scarf;
@@ -26,6 +27,7 @@ mod cli_sessions;
 mod cli_skills;
 mod cli_subagents;
 mod docs;
+mod docs_typed;
 mod drive_foreign;
 mod golden;
 mod instructions;
@@ -45,6 +47,7 @@ mod recordings_loaf;
 mod recordings_rpc;
 mod requests;
 mod rpc_blocked;
+mod rpc_hosts;
 mod rpc_state;
 mod schema;
 mod schema_loaf;

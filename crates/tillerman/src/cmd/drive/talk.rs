@@ -1,6 +1,7 @@
 //! The conversation of `drive`: events and typed lines meet here, in one loop.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use client::{
     Block, Client, CommandEntry, Elicited, Error, Event, Events, PermissionAsk, PermissionOption, StopReason, Turn,
@@ -8,6 +9,7 @@ use client::{
 };
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
 use super::choices::{Choices, Way, What};
 use super::reply::{self, Reply, pick};
@@ -16,6 +18,8 @@ use super::view::{Shown, View};
 use crate::console::{Output, Typed};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
 
+/// How long a view may keep something back.
+const HOLD: Duration = Duration::from_secs(1);
 /// Said while the agent has something to do.
 const WAITING: &str = "waiting for the agent";
 
@@ -52,6 +56,8 @@ pub(super) struct Talk {
     /// Said behind a no: the next prompt.
     reason: Option<String>,
     shown: Shown,
+    /// When the view shows what it keeps back.
+    settles_at: Option<Instant>,
     /// The code to leave with.
     leave: Option<u8>,
 }
@@ -90,6 +96,7 @@ impl Talk {
             denied: false,
             reason: None,
             shown: Shown::default(),
+            settles_at: None,
             leave: None,
         }
     }
@@ -97,6 +104,8 @@ impl Talk {
     /// Shows something through the view and writes it.
     pub(super) async fn show(&mut self, what: impl FnOnce(&mut dyn View, &mut Shown)) {
         what(self.view.as_mut(), &mut self.shown);
+        let settles_at = self.settles_at.unwrap_or_else(|| Instant::now() + HOLD);
+        self.settles_at = self.view.holds().then_some(settles_at);
         for line in self.shown.side.drain(..) {
             self.output.aside(&line);
         }
@@ -130,8 +139,12 @@ impl Talk {
             None => self.want(Want::Prompt),
         }
         while self.leave.is_none() {
+            let settles_at = self.settles_at;
             tokio::select! {
                 biased;
+                () = sleep_until(settles_at.unwrap_or_else(Instant::now)), if settles_at.is_some() => {
+                    self.show(|view, shown| view.settle(shown)).await;
+                }
                 event = inputs.events.next() => match event {
                     Some(event) => self.event(event).await,
                     None => self.leave = Some(FAILED),
@@ -160,6 +173,7 @@ impl Talk {
         self.busy = true;
         self.cancelling = false;
         self.denied = false;
+        self.view.prompted();
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
         tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });

@@ -47,7 +47,7 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Config, ag
         config.retry(RetryPolicy { retries_max, base_ms: agent.retry_base_ms.unwrap_or(RETRY.base_ms), ..RETRY });
     let usual = CompactionPolicy::default();
     settings.compaction = config.compaction(CompactionPolicy { auto: agent.compaction.unwrap_or(usual.auto), ..usual });
-    settings.thinking = flags.thinking.or(agent.thinking).map(Arc::from);
+    settings.thinking = flags.thinking.or(config.thinking()).or(agent.thinking).map(Arc::from);
     if let Some(level) = flags.sync {
         settings.sync = level;
     }

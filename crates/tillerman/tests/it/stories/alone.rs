@@ -23,7 +23,7 @@ fn a_question_to_nobody_is_a_no() {
         actor.send(Verb::Leave).await;
         tokio::time::sleep(std::time::Duration::from_secs(5)).await;
         let log = shown_log(&read_log(&stage.store, &session).await).join("\n");
-        assert!(log.contains("result write_file Denied error \"denied by remote controller\""), "{log}");
+        assert!(log.contains("result write_file Denied error \"denied: nobody is here who could be asked\""), "{log}");
         assert!(log.contains("end EndTurn rounds 1"), "{log}");
         assert!(!log.contains("ask "), "{log}");
         assert_eq!(stage.read("x"), None);
