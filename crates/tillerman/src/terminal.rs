@@ -15,6 +15,7 @@ mod recall;
 mod running;
 mod sheet;
 pub(crate) mod show;
+mod slash;
 #[cfg(test)]
 mod tests;
 
@@ -26,8 +27,6 @@ use vocab::{
     Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
-
-use crate::nearest::nearest;
 
 use answer::Heard;
 pub(crate) use bill::PriceOf;
@@ -54,26 +53,6 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const NOT_STARTED: u8 = 2;
 pub(crate) const UNFINISHED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 130;
-
-/// `/skill:NAME` is no command: whoever finds skills reads it in the prompt.
-fn calls_for_a_skill(rest: &str) -> bool {
-    const CALL: &str = "skill:";
-    rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
-}
-
-/// How others call what we have under another name.
-const OTHER_NAMES: [(&str, &str); 3] = [("q", "exit"), ("new", "clear"), ("reset", "clear")];
-/// The code of a reply to a command that nobody knows.
-const UNKNOWN_COMMAND: &str = "unknown_command";
-
-/// What somebody may have meant.
-fn instead_of(name: &str) -> String {
-    let known = engine::COMMANDS.iter().flat_map(|it| std::iter::once(it.name).chain(it.aliases.iter().copied()));
-    match nearest(name, known) {
-        Some(near) => format!("did you mean /{near}? /help lists what there is"),
-        None => "/help lists what there is".to_owned(),
-    }
-}
 
 /// What the model is told when the person has gone.
 const GONE: &str = "denied: the user left before answering.";
@@ -272,13 +251,15 @@ impl<F: Face> Terminal<F> {
         let line = line.trim();
         match self.phase {
             Phase::Idle if line.is_empty() => self.face.want(Want::Prompt, &mut out.frames),
-            Phase::Idle => match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !calls_for_a_skill(rest)) {
-                Some(rest) => {
-                    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                    self.slash(name.to_lowercase(), args.trim().to_owned(), out);
+            Phase::Idle => {
+                match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !slash::calls_for_a_skill(rest)) {
+                    Some(rest) => {
+                        let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                        self.slash(name.to_lowercase(), args.trim().to_owned(), out);
+                    }
+                    None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
                 }
-                None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
-            },
+            }
             // Typed ahead, before a question: taking it for the answer would allow what nobody has seen.
             Phase::Opening | Phase::Busy | Phase::Closed => {
                 if !line.is_empty() {
@@ -440,8 +421,8 @@ impl<F: Face> Terminal<F> {
                 if reply.exit {
                     return self.close(OK, out);
                 }
-                if reply.data.get("error") == Some(&Data::from(UNKNOWN_COMMAND)) {
-                    self.face.notice(&instead_of(&reply.command), &mut out.frames);
+                if reply.data.get("error") == Some(&Data::from(slash::UNKNOWN_COMMAND)) {
+                    self.face.notice(&slash::instead_of(&reply.command), &mut out.frames);
                 }
                 if let Some(session) = &reply.moved_to {
                     self.moved(session, out);
@@ -461,9 +442,7 @@ impl<F: Face> Terminal<F> {
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
-                    let name =
-                        OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| (*ours).into());
-                    self.busy_with(Verb::Slash { name, args }, out);
+                    self.busy_with(Verb::Slash { name: slash::our_name(name), args }, out);
                 }
             }
             Err(fault) => {
