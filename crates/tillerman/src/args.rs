@@ -309,6 +309,9 @@ pub(crate) struct Run {
     /// One JSON object per event on stdout (docs/cli.md).
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the answer alone; only questions and errors are said beside it.
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Go on with the newest session of this project.
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
     pub(crate) continues: bool,

@@ -1,7 +1,9 @@
 //! Stories told to the terminal by hand: lines typed and events told go in, what is shown and wanted comes out.
 
+mod coming_back;
 mod dialogs;
 mod lost;
+mod quiet;
 mod waits;
 
 use std::sync::Arc;
@@ -214,11 +216,11 @@ fn begins_turn(event: &Event, prompted: Tag) -> bool {
 }
 
 fn run_talk(answers: Answers) -> Talk {
-    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers, bound: None }
+    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers, kept: true, bound: None }
 }
 
 fn repl_talk() -> Talk {
-    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person, bound: None }
+    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person, kept: true, bound: None }
 }
 
 fn inline(color: bool, marks: bool) -> People {
@@ -280,24 +282,25 @@ fn a_terminal_gets_one_flow_of_text_and_tools() {
         Answers::Person,
         listing(),
         expect![[r#"
-        model: tour (no key, no local server)
+            model: tour (no key, no local server)
 
-        I look around.
+            I look around.
 
-        ● glob **/*.rs
-          a.rs
-          b.rs
-          c.rs
-          d.rs
-          e.rs
-          … 2 more lines
+            ● glob **/*.rs
+              a.rs
+              b.rs
+              c.rs
+              d.rs
+              e.rs
+              f.rs
+              g.rs
 
-        Seven files.
+            Seven files.
 
-        1.2k tokens in, 34 out, 1 tool round
-        -> prompt "go"
-        -- exit 0
-    "#]],
+            1.2k tokens in, 34 out, 1 tool round
+            -> prompt "go"
+            -- exit 0
+        "#]],
     );
 }
 
@@ -332,7 +335,7 @@ fn colours_are_ours_and_escape_sequences_of_others_are_not_obeyed() {
     expect![[r#"
         ^[2mmodel: tour (no key, no local server)^[0m
         ^[2m● bash printf '␛[31mred'^[0m
-        ^[2m  [2Jgone^[0m
+        ^[2m  gone^[0m
         ^[2m  next^[0m
 
         ]0;titleplain <U+202E>text
@@ -860,6 +863,7 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
             <>
             </exit>
             bye
+            resume with: tillerman repl --resume s1
             -> /status now
             -> prompt "first\nsecond"
             -> Interrupt { turn: None }
@@ -881,15 +885,16 @@ fn a_repl_survives_a_refused_prompt() {
     in_repl(
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-        tillerman 0.1.0 · tour · prompt · /help lists what can be typed
-        {prompt?}
-        <hello>
-        error: a turn is running
-        {prompt?}
-        -> prompt "hello"
-        -- exit 0
-    "#]],
+            model: tour (no key, no local server)
+            tillerman 0.1.0 · tour · prompt · /help lists what can be typed
+            {prompt?}
+            <hello>
+            error: a turn is running
+            {prompt?}
+            resume with: tillerman repl --resume s1
+            -> prompt "hello"
+            -- exit 0
+        "#]],
     );
 }
 

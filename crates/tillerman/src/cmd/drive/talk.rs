@@ -164,7 +164,11 @@ impl Talk {
                     None => self.leave = Some(FAILED),
                 },
                 typed = inputs.lines.recv() => match typed {
-                    Some(Typed::Line(line)) => self.line(&line, inputs).await,
+                    Some(Typed::Prompt(_)) if !self.asks.is_empty() => {
+                        let text = "that line was typed before the question and is no answer to it; it is in the history";
+                        self.show(|view, shown| view.notice(text, shown)).await;
+                    }
+                    Some(Typed::Prompt(line) | Typed::Line(line)) => self.line(&line, inputs).await,
                     Some(Typed::Interrupt) => self.interrupt().await,
                     Some(Typed::End) => self.end_of_input().await,
                     None => self.leave = Some(FAILED),
