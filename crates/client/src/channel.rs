@@ -22,8 +22,8 @@ use vocab::Later;
 /// A way to an agent. It can be opened again after it broke.
 pub trait Channel: Send + Sync {
     fn open(&self) -> Later<'_, io::Result<Started>>;
-    /// The command, for messages and hints.
-    fn program(&self) -> String;
+    /// The agent's command, word by word, for messages and hints.
+    fn command(&self) -> Vec<String>;
     /// Whether something else may speak before the agent does: a login banner, an rc file.
     fn has_banner(&self) -> bool {
         false

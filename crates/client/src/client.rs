@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::desk::{About, Elicited, turn};
-use crate::error::{Error, NOT_FOUND, Problem};
+use crate::error::{AUTHENTICATE, Error, INITIALIZE, NOT_FOUND, Problem};
 use crate::event::{AskId, Turn};
 use crate::life::{Shared, Wish};
 use crate::wire::{Agent, Block, Capabilities, ConfigOption, Page, SessionInfo};
@@ -50,9 +50,8 @@ impl Client {
 
     /// The first request. An agent of another version is let go.
     pub async fn initialize(&self) -> Result<Agent, Error> {
-        const METHOD: &str = "initialize";
-        let answer = self.ask(METHOD, (*self.hello).clone(), About::Hello, Some(self.start_limit)).await?;
-        let agent: Agent = self.read(METHOD, answer)?;
+        let answer = self.ask(INITIALIZE, (*self.hello).clone(), About::Hello, Some(self.start_limit)).await?;
+        let agent: Agent = self.read(INITIALIZE, answer)?;
         self.shared.learn_auth(agent.auth_methods.clone());
         if agent.version() != Some(PROTOCOL) {
             self.stop().await;
@@ -86,11 +85,12 @@ impl Client {
         let terminal = self
             .agent()
             .is_some_and(|agent| agent.auth_methods.iter().any(|known| known.id == method && known.is_terminal()));
+        self.shared.tried_auth(method);
         if terminal {
             // Its own command has to be run in a terminal; asking for it over the wire means nothing.
-            return Err(self.shared.error(Problem::Unsupported("this way of signing in here; run it in a terminal")));
+            return Err(self.shared.error(Problem::SignInElsewhere(method.to_owned())));
         }
-        self.ask("authenticate", json!({ "methodId": method }), About::Plain, None).await.map(drop)
+        self.ask(AUTHENTICATE, json!({ "methodId": method }), About::Plain, None).await.map(drop)
     }
 
     pub async fn logout(&self) -> Result<(), Error> {

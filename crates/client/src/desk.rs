@@ -102,6 +102,9 @@ impl Offers {
             "terminal": self.terminals,
             "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
         });
+        // A way to sign in that is a command is shown with it; some agents name such ways only to who says so.
+        all["auth"] = json!({ "terminal": true });
+        all["_meta"] = json!({ "terminal-auth": true });
         if self.elicitation {
             all["elicitation"] = json!({ "form": {}, "url": {} });
         }

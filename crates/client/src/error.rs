@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use wire::jsonrpc::RpcError;
 
-use crate::hints::{self, Evidence};
-use crate::wire::AuthMethod;
+use crate::hints::{self, Evidence, SignIns};
 
 /// Not signed in.
 pub const AUTH_REQUIRED: i64 = -32000;
@@ -14,6 +13,10 @@ pub const AUTH_REQUIRED: i64 = -32000;
 pub const NOT_FOUND: i64 = -32002;
 /// Killed by `$/cancel_request`.
 pub const REQUEST_CANCELLED: i64 = -32800;
+
+/// The first request; until it is answered nobody knows whether an agent is there at all.
+pub(crate) const INITIALIZE: &str = "initialize";
+pub(crate) const AUTHENTICATE: &str = "authenticate";
 
 /// How the program at the other end ended.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -55,6 +58,10 @@ pub enum Problem {
     Unsupported(&'static str),
     /// It speaks another version.
     Version(String),
+    /// It sends back what it is sent: a program that copies its input, not an agent.
+    Echo,
+    /// This way of signing in is a command for a terminal, not a request.
+    SignInElsewhere(String),
     /// An answer that makes no sense.
     Unreadable {
         method: String,
@@ -64,29 +71,62 @@ pub enum Problem {
     Busy,
 }
 
+impl Problem {
+    /// Nothing shows yet that the program is an agent.
+    fn is_before_hello(&self) -> bool {
+        match self {
+            Problem::ProcessTerminated(end) => end.before_hello,
+            Problem::TimedOut { method, .. } | Problem::Refused { method, .. } | Problem::Unreadable { method, .. } => {
+                method == INITIALIZE
+            }
+            Problem::Version(_) | Problem::Echo => true,
+            Problem::Start(_)
+            | Problem::Stopped
+            | Problem::Unsupported(_)
+            | Problem::SignInElsewhere(_)
+            | Problem::Busy => false,
+        }
+    }
+
+    fn is_about_sign_in(&self) -> bool {
+        match self {
+            Problem::SignInElsewhere(_) => true,
+            Problem::Refused { method, error } => error.code == AUTH_REQUIRED || method == AUTHENTICATE,
+            _ => false,
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct Error {
     pub problem: Problem,
     pub hint: Option<String>,
+    /// The last lines of the agent's stderr, where it ended or never became one.
+    pub stderr: Vec<String>,
 }
 
 impl Error {
     /// With a hint from what is known.
-    pub(crate) fn new(problem: Problem, program: &str, auth: &[AuthMethod], stderr: &[String]) -> Self {
-        let (code, exit) = match &problem {
-            Problem::Refused { error, .. } => (Some(error.code), None),
-            Problem::ProcessTerminated(end) => (None, Some(&end.exit)),
-            _ => (None, None),
+    pub(crate) fn new(problem: Problem, command: &[String], auth: &SignIns, stderr: &[String]) -> Self {
+        let (exit, stderr) = match &problem {
+            Problem::ProcessTerminated(end) => (Some(&end.exit), end.stderr.as_slice()),
+            _ => (None, stderr),
         };
-        let before_hello = matches!(&problem, Problem::ProcessTerminated(end) if end.before_hello);
         let not_found = matches!(&problem, Problem::Start(_));
-        let message = said(&problem);
-        let stderr = match &problem {
-            Problem::ProcessTerminated(end) => &end.stderr,
-            _ => stderr,
+        let evidence = Evidence {
+            message: &said(&problem),
+            stderr,
+            exit,
+            before_hello: problem.is_before_hello(),
+            echoes: problem == Problem::Echo,
+            not_found,
+            wants_sign_in: problem.is_about_sign_in(),
+            command,
+            auth,
         };
-        let evidence = Evidence { message: &message, stderr, code, exit, before_hello, not_found, program, auth };
-        Self { hint: hints::hint(&evidence), problem }
+        let hint = hints::hint(&evidence);
+        let is_end = matches!(&problem, Problem::ProcessTerminated(_)) || problem.is_before_hello();
+        Self { stderr: if is_end { stderr.to_vec() } else { Vec::new() }, hint, problem }
     }
 
     /// The session asked for does not exist there (any more). Agents say it in many ways.
@@ -131,7 +171,10 @@ fn said(problem: &Problem) -> String {
         Problem::TimedOut { method, after } => format!("no answer to {method} within {} s", after.as_secs()),
         Problem::Refused { method, error } => format!("{method}: {} ({})", whole(error), error.code),
         Problem::Unsupported(what) => format!("the agent does not offer {what}"),
+        Problem::Version(theirs) if theirs == "null" => "its answer to initialize names no protocol version".into(),
         Problem::Version(theirs) => format!("the agent speaks protocol version {theirs}, we speak 1"),
+        Problem::Echo => "it sends back what it is sent".into(),
+        Problem::SignInElsewhere(method) => format!("{method} is a way to sign in from a terminal, not from here"),
         Problem::Unreadable { method, what } => format!("the answer to {method} cannot be read: {what}"),
         Problem::Busy => "too many requests wait for an answer already".into(),
     }

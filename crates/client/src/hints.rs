@@ -1,22 +1,33 @@
 //! What to do about an error (section 10.10): the first row that matches wins. Pure: text in, a sentence out.
 
-use crate::error::{AUTH_REQUIRED, Exit};
+use serde_json::Value;
+
+use crate::adapters;
+use crate::error::Exit;
 use crate::wire::AuthMethod;
+
+/// The ways to sign in, and which was tried.
+#[derive(Clone, Default)]
+pub(crate) struct SignIns {
+    pub(crate) methods: Vec<AuthMethod>,
+    pub(crate) tried: Option<String>,
+}
 
 /// What is known about an error.
 pub(crate) struct Evidence<'a> {
     pub(crate) message: &'a str,
     pub(crate) stderr: &'a [String],
-    /// Of an answer.
-    pub(crate) code: Option<i64>,
     /// Of a program that ended.
     pub(crate) exit: Option<&'a Exit>,
     pub(crate) before_hello: bool,
+    /// It repeats its input.
+    pub(crate) echoes: bool,
     /// It could not even be started.
     pub(crate) not_found: bool,
-    /// The command that was to run.
-    pub(crate) program: &'a str,
-    pub(crate) auth: &'a [AuthMethod],
+    pub(crate) wants_sign_in: bool,
+    /// What was to run, word by word.
+    pub(crate) command: &'a [String],
+    pub(crate) auth: &'a SignIns,
 }
 
 /// What a shell says about a command it does not have.
@@ -34,9 +45,16 @@ const CREDENTIALS: [&str; 6] = [
 pub(crate) fn hint(evidence: &Evidence<'_>) -> Option<String> {
     let texts = || std::iter::once(evidence.message).chain(evidence.stderr.iter().map(String::as_str));
     let says = |word: &str| texts().any(|text| text.contains(word));
-    if CREDENTIALS.iter().any(|word| says(word)) {
-        let text = "set the key in the agent's own environment file (hermes: ~/.hermes/.env) or in your shell profile, \
-                    and start it again";
+    let program = evidence.command.first().map_or("", String::as_str);
+    // Whatever such a program complains about, it is not what is wrong.
+    if let Some(advice) = adapters::advice(evidence.command).filter(|_| evidence.before_hello) {
+        return Some(advice);
+    }
+    // Where the agent itself names ways to sign in, they say it better.
+    let names_ways = evidence.wants_sign_in && !evidence.auth.methods.is_empty();
+    if CREDENTIALS.iter().any(|word| says(word)) && !names_ways {
+        let text = "set the key in your environment or in the agent's own environment file (hermes: ~/.hermes/.env), and \
+                    start it again";
         return Some(text.into());
     }
     if let Some(name) = texts().find_map(missing_program) {
@@ -44,13 +62,13 @@ pub(crate) fn hint(evidence: &Evidence<'_>) -> Option<String> {
     }
     let no_command = says("command not found") || evidence.exit.and_then(|exit| exit.code) == Some(EXIT_NOT_FOUND);
     if no_command || (evidence.not_found && (says("No such file") || says("not found"))) {
-        return Some(not_on_path(evidence.program));
+        return Some(not_on_path(program));
     }
     if texts().any(is_rate_limit) {
         return Some("the model's provider limits the rate; try again later".into());
     }
-    if evidence.code == Some(AUTH_REQUIRED) {
-        return Some(sign_in(evidence.auth, evidence.program));
+    if evidence.wants_sign_in {
+        return Some(sign_in(evidence.auth, program));
     }
     let ssh = [
         (
@@ -63,20 +81,20 @@ pub(crate) fn hint(evidence: &Evidence<'_>) -> Option<String> {
     if let Some((_, text)) = ssh.iter().find(|(word, _)| says(word)) {
         return Some((*text).into());
     }
-    if evidence.before_hello {
-        return Some(match evidence.stderr.is_empty() {
-            true => "it ended before it said anything; does this command speak ACP on stdin and stdout?".into(),
-            false => format!("it said:\n  {}", evidence.stderr.join("\n  ")),
-        });
+    if evidence.echoes {
+        return Some(format!("`{program}` speaks no ACP: it only repeats its input"));
     }
-    None
+    evidence.before_hello.then(|| "does this command speak ACP on stdin and stdout?".into())
 }
 
 fn not_on_path(name: &str) -> String {
-    format!(
-        "`{name}` is not on the PATH; export PATH in the profile of your login shell (~/.zprofile, ~/.profile), not only \
-         in the interactive one"
-    )
+    match adapters::install(name) {
+        Some(install) => format!("`{name}` is not on the PATH; `{install}` installs it"),
+        None => format!(
+            "`{name}` is not on the PATH, neither on yours nor on that of your login shell; install it, or write its \
+             whole path"
+        ),
+    }
 }
 
 /// `No such file or directory: 'uv'`, as Python says it.
@@ -92,41 +110,76 @@ fn is_rate_limit(text: &str) -> bool {
     limit || text.split(|c: char| !c.is_alphanumeric() && c != '.').any(|word| word.trim_matches('.') == "429")
 }
 
-fn sign_in(auth: &[AuthMethod], program: &str) -> String {
-    if auth.is_empty() {
-        return "not signed in, and the agent names no way to; see its own documentation".into();
+/// Each way with how it is gone. What was just tried in vain is not advised again, but what the agent says of it is shown.
+fn sign_in(auth: &SignIns, program: &str) -> String {
+    let ways: Vec<String> = auth.methods.iter().filter_map(|method| way(method, auth, program)).collect();
+    let after = auth.tried.as_ref().map(|tried| format!(", also after `--auth {tried}`")).unwrap_or_default();
+    if ways.is_empty() {
+        let other = if auth.tried.is_some() { "other " } else { "" };
+        return format!("not signed in{after}, and the agent names no {other}way to; see its own documentation");
     }
-    let way = |method: &AuthMethod| match method.is_terminal() {
-        true => format!("{} (run `{program} {}` in a terminal)", method.name, method.args.join(" ")),
-        false => format!("{} (`--auth {}`)", method.name, method.id),
+    format!("not signed in{after}; there is:\n  {}", ways.join("\n  "))
+}
+
+fn way(method: &AuthMethod, auth: &SignIns, program: &str) -> Option<String> {
+    let command = terminal_command(method).or_else(|| {
+        method.is_terminal().then(|| std::iter::once(program).chain(method.args.iter().map(String::as_str)).collect())
+    });
+    let is_tried = auth.tried.as_deref() == Some(method.id.as_str());
+    let how = match command {
+        Some(words) => Some(format!("run `{}` in a terminal", words.join(" "))),
+        None if is_tried => None,
+        None => Some(format!("`--auth {}`", method.id)),
     };
-    format!("not signed in; there is: {}", auth.iter().map(way).collect::<Vec<_>>().join(", "))
+    let name = if method.name.is_empty() { &method.id } else { &method.name };
+    let words = method.description.as_deref().map(str::trim).filter(|words| !words.is_empty() && words != name);
+    let said: Vec<&str> = how.as_deref().into_iter().chain(words).collect();
+    (!said.is_empty()).then(|| format!("{name}: {}", said.join("; ")))
+}
+
+/// `_meta.terminal-auth`, which several agents and editors know: the command that signs in.
+fn terminal_command(method: &AuthMethod) -> Option<Vec<&str>> {
+    let it = method.other.get("_meta")?.get("terminal-auth")?;
+    let args = it.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    Some(std::iter::once(it.get("command")?.as_str()?).chain(args).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
+
+    static NOBODY: SignIns = SignIns { methods: Vec::new(), tried: None };
+
+    static HERMES: LazyLock<[String; 1]> = LazyLock::new(|| ["hermes-acp".into()]);
 
     fn nothing() -> Evidence<'static> {
         Evidence {
             message: "",
             stderr: &[],
-            code: None,
             exit: None,
             before_hello: false,
+            echoes: false,
             not_found: false,
-            program: "hermes-acp",
-            auth: &[],
+            wants_sign_in: false,
+            command: &*HERMES,
+            auth: &NOBODY,
+        }
+    }
+
+    #[track_caller]
+    fn check_all(evidence: &Evidence<'_>, wanted: Option<&str>) {
+        let (found, message) = (hint(evidence), evidence.message);
+        match wanted {
+            None => assert_eq!(found, None, "{message}"),
+            Some(word) => assert!(found.as_deref().is_some_and(|it| it.contains(word)), "{message}: {found:?}"),
         }
     }
 
     #[track_caller]
     fn check(message: &str, wanted: Option<&str>) {
-        let found = hint(&Evidence { message, ..nothing() });
-        match wanted {
-            None => assert_eq!(found, None, "{message}"),
-            Some(word) => assert!(found.as_deref().is_some_and(|it| it.contains(word)), "{message}: {found:?}"),
-        }
+        check_all(&Evidence { message, ..nothing() }, wanted);
     }
 
     #[test]
@@ -153,35 +206,53 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_and_error_codes_count_too() {
+    fn exit_codes_and_ends_before_the_greeting_count_too() {
         let exit = Exit { code: Some(127), signal: None };
-        let found = hint(&Evidence { exit: Some(&exit), ..nothing() });
-        assert!(found.is_some_and(|it| it.contains("not on the PATH")));
-        let found = hint(&Evidence { message: "No such file or directory", not_found: true, ..nothing() });
-        assert!(found.is_some_and(|it| it.contains("`hermes-acp` is not on the PATH")));
+        check_all(&Evidence { exit: Some(&exit), ..nothing() }, Some("not on the PATH"));
+        let missing = Evidence { message: "No such file or directory", not_found: true, ..nothing() };
+        check_all(&missing, Some("`hermes-acp` is not on the PATH"));
         // A tool's file that is missing says nothing about the program.
         check("read: No such file or directory", None);
-        let method = |kind: Option<&str>, id: &str| AuthMethod {
-            id: id.into(),
-            name: format!("Way {id}"),
-            description: None,
-            kind: kind.map(Into::into),
-            args: vec!["--setup".into()],
-            other: Default::default(),
+        check_all(&Evidence { before_hello: true, ..nothing() }, Some("speak ACP"));
+        let echo = Evidence { before_hello: true, echoes: true, ..nothing() };
+        check_all(&echo, Some("`hermes-acp` speaks no ACP: it only repeats"));
+        let (codex, adapter) = (["codex".to_owned()], ["codex-acp".to_owned()]);
+        let stderr = ["set ANTHROPIC_API_KEY".to_owned()];
+        let wrong = Evidence { command: &codex, stderr: &stderr, before_hello: true, ..nothing() };
+        check_all(&wrong, Some("needs the adapter `codex-acp`"));
+        let absent = Evidence { command: &adapter, message: "not found", not_found: true, ..nothing() };
+        check_all(&absent, Some("`npm install -g @agentclientprotocol/codex-acp` installs it"));
+    }
+
+    #[test]
+    fn ways_to_sign_in_are_shown_as_the_agent_describes_them_and_none_is_advised_twice() {
+        let method = |text: &str| -> AuthMethod { serde_json::from_str(text).unwrap() };
+        let key = method(r#"{"id":"key","name":"Key"}"#);
+        let setup = method(r#"{"id":"setup","name":"Setup","type":"terminal","args":["--setup"]}"#);
+        let login = method(r#"{"id":"login","name":"Log in","description":"Run `copilot login`"}"#);
+        let meta = r#"{"terminal-auth":{"command":"copilot","args":["login"],"label":"x"}}"#;
+        let command = method(&format!(r#"{{"id":"c","name":"Command","_meta":{meta}}}"#));
+        let said = |methods: &[&AuthMethod], tried: Option<&str>| {
+            let methods = methods.iter().map(|it| (*it).clone()).collect();
+            sign_in(&SignIns { methods, tried: tried.map(Into::into) }, "agent")
         };
-        let auth = [method(None, "key"), method(Some("terminal"), "setup")];
-        let found = hint(&Evidence { code: Some(-32000), auth: &auth, ..nothing() });
-        let wanted = "there is: Way key (`--auth key`), Way setup (run `hermes-acp --setup` in a terminal)";
-        assert!(found.as_deref().is_some_and(|it| it.contains(wanted)), "{found:?}");
-        let stderr = ["Traceback".to_owned(), "ImportError".to_owned()];
-        let found = hint(&Evidence { before_hello: true, stderr: &stderr, ..nothing() });
-        assert!(found.is_some_and(|it| it.contains("Traceback\n  ImportError")));
+        let all = "not signed in; there is:\n  Key: `--auth key`\n  Setup: run `agent --setup` in a terminal\n  \
+                   Log in: `--auth login`; Run `copilot login`\n  Command: run `copilot login` in a terminal";
+        assert_eq!(said(&[&key, &setup, &login, &command], None), all);
+        let tried = "not signed in, also after `--auth login`; there is:\n  Log in: Run `copilot login`";
+        assert_eq!(said(&[&login], Some("login")), tried);
+        assert!(said(&[&key], Some("key")).contains("names no other way"));
+        assert!(said(&[], None).contains("names no way"));
+        // A word that looks like a key does not hide them.
+        let known = SignIns { methods: vec![login], tried: None };
+        let both = Evidence { message: "No credentials found", wants_sign_in: true, ..nothing() };
+        check_all(&both, Some("environment file"));
+        check_all(&Evidence { auth: &known, ..both }, Some("Run `copilot login`"));
     }
 
     #[test]
     fn stderr_counts_and_the_first_row_wins() {
         let stderr = ["429 too many".to_owned(), "No credentials found".to_owned()];
-        let found = hint(&Evidence { stderr: &stderr, ..nothing() });
-        assert!(found.is_some_and(|it| it.contains("environment file")));
+        check_all(&Evidence { stderr: &stderr, ..nothing() }, Some("environment file"));
     }
 }

@@ -6,6 +6,7 @@
 //! agent's gets one answer. However a connection ends, everybody who waits is told once, and the stream ends with
 //! [`Event::ConnectionLost`] (or without it, after [`Client::stop`]).
 
+mod adapters;
 mod channel;
 mod client;
 mod desk;
@@ -26,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub use crate::wire::*;
+pub use adapters::advice;
 pub use channel::*;
 pub use client::Client;
 pub use desk::{ASKS_MAX, Elicited, OPEN_CALLS_MAX, Offers, REQUESTS_MAX, SESSIONS_MAX};
@@ -93,7 +95,7 @@ impl Default for Options {
 /// [`Client::initialize`]. Must run on a runtime.
 pub fn connect(channel: Arc<dyn Channel>, mut options: Options) -> (Client, Events) {
     let queue = Arc::new(event::Queue::default());
-    let shared = Arc::new(life::Shared::new(channel.program()));
+    let shared = Arc::new(life::Shared::new(channel.command()));
     let (wishes, granted) = mpsc::channel(WISHES_MAX);
     let services = options.workshop.take().map(|workshop| Arc::new(services::Services::new(options.offers, workshop)));
     if services.is_none() {

@@ -18,10 +18,11 @@ use crate::channel::{Channel, Process, Started, Strike};
 use crate::desk::{About, Desk, Elicited, Out, turn};
 use crate::error::{Error, Exit, Problem, Terminated};
 use crate::event::{AskId, Event, Queue};
+use crate::hints::SignIns;
 use crate::services::Services;
 use crate::tail::Tail;
 use crate::wire::AuthMethod;
-use crate::{Direction, Options};
+use crate::{Direction, Options, WISHES_MAX};
 
 /// The longest line taken from an agent; a longer one is skipped and noted.
 pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -55,16 +56,16 @@ pub(crate) enum Wish {
 /// What handles and the life both know.
 #[derive(Default)]
 pub(crate) struct Shared {
-    pub(crate) program: String,
+    command: Vec<String>,
     tail: Mutex<Tail>,
-    auth: Mutex<Vec<AuthMethod>>,
+    auth: Mutex<SignIns>,
     /// Why nobody answers any more.
     over: Mutex<Option<Problem>>,
 }
 
 impl Shared {
-    pub(crate) fn new(program: String) -> Self {
-        Self { program, ..Self::default() }
+    pub(crate) fn new(command: Vec<String>) -> Self {
+        Self { command, ..Self::default() }
     }
 
     pub(crate) fn stderr(&self) -> Vec<String> {
@@ -72,12 +73,17 @@ impl Shared {
     }
 
     pub(crate) fn learn_auth(&self, methods: Vec<AuthMethod>) {
-        *self.auth.lock().unwrap_or_else(PoisonError::into_inner) = methods;
+        self.auth.lock().unwrap_or_else(PoisonError::into_inner).methods = methods;
+    }
+
+    /// It need not be advised once more.
+    pub(crate) fn tried_auth(&self, method: &str) {
+        self.auth.lock().unwrap_or_else(PoisonError::into_inner).tried = Some(method.to_owned());
     }
 
     pub(crate) fn error(&self, problem: Problem) -> Error {
         let auth = self.auth.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Error::new(problem, &self.program, &auth, &self.stderr())
+        Error::new(problem, &self.command, &auth, &self.stderr())
     }
 
     /// For whoever comes after the end.
@@ -120,9 +126,16 @@ enum Over {
 
 impl Life {
     pub(crate) async fn run(mut self, channel: Arc<dyn Channel>) {
-        let mut started = match channel.open().await {
-            Ok(started) => started,
-            Err(error) => return self.stillborn(&error),
+        let mut started = match self.open(channel.as_ref()).await {
+            Ok(Ok(started)) => started,
+            Ok(Err(error)) => return self.stillborn(&error),
+            Err(stopper) => {
+                self.part(None);
+                if let Some(stopper) = stopper {
+                    let _ = stopper.send(());
+                }
+                return;
+            }
         };
         let over = self.talk(&mut started).await;
         // The one way out. First everybody is told, then the process is ended.
@@ -138,6 +151,28 @@ impl Life {
         if let Some(stopper) = stopper {
             let _ = stopper.send(());
         }
+    }
+
+    /// Opening may take seconds, and somebody may lose patience: an error is a wish to stop, and who is to be told.
+    async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Started>, Option<oneshot::Sender<()>>> {
+        let mut opening = channel.open();
+        let mut early = Vec::new();
+        let opened = loop {
+            tokio::select! {
+                biased;
+                opened = &mut opening => break opened,
+                wish = self.wishes.recv(), if early.len() < WISHES_MAX => match wish {
+                    None => return Err(None),
+                    Some(Wish::Stop { done }) => return Err(Some(done)),
+                    Some(wish) => early.push(wish),
+                },
+            }
+        };
+        // Their time begins when there is somebody to ask.
+        for wish in early {
+            self.grant(wish);
+        }
+        Ok(opened)
     }
 
     fn stillborn(mut self, error: &io::Error) {

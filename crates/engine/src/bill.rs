@@ -12,6 +12,11 @@ pub(crate) struct Bill {
     pub(crate) turns: u64,
 }
 
+/// What a log has cost in dollars; `None` as soon as one price is not known.
+pub fn cost_of(entries: &[Arc<Entry>], prices: impl Fn(&str) -> Option<Prices>) -> Option<f64> {
+    Bill::of(entries).cost(prices)
+}
+
 impl Bill {
     /// Of everything that has come to its end, undone or not: it was paid all the same.
     pub(crate) fn of(entries: &[Arc<Entry>]) -> Self {

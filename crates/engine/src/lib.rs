@@ -39,6 +39,7 @@ use vocab::{
     Store, Told, ToolServers, Toolbox,
 };
 
+pub use bill::cost_of;
 pub use commands::{COMMANDS, SlashCommand};
 pub use companions::Companion;
 pub use images::IMAGE_BYTES_MAX;

@@ -20,7 +20,7 @@ impl Shared {
         let (id, may_be_new) = match &open.which {
             Which::New => (SessionId::from(self.ports.ids.mint(IdKind::Session)), true),
             Which::Named(id) => (id.clone(), true),
-            Which::Id(text) => (self.find_by_prefix(text).await?, false),
+            Which::Id(text) => (self.find_by_part(text).await?, false),
             Which::Latest => (self.find_latest(&workspace).await?, false),
             // An archive may give a name to a file that is still to be written.
             Which::Path(path) => (self.ports.archive.import(&workspace.join(path)).await?, true),
@@ -47,12 +47,13 @@ impl Shared {
     ) -> Result<(Handle, bool), Fault> {
         let Acquired { lease, summary, recovered } = acquired;
         let settings = self.settings_for(open, Some(&summary));
+        let (chosen, left) = (open.model.is_some(), settings.model.clone());
         let past = Past { summary, recovered, thinking_asked: open.thinking.is_some() };
         match self.start_with(opening, settings, lease.clone(), Some(past), None) {
             Ok(handle) => Ok((handle, true)),
             Err(fault) => {
                 let _ = self.ports.store.release(lease).await;
-                Err(fault)
+                Err(if chosen { fault } else { of_the_session(fault, &left) })
             }
         }
     }
@@ -61,7 +62,7 @@ impl Shared {
         Ok(self.registry.contains(id) || self.ports.store.summary(id).await?.is_some())
     }
 
-    pub(crate) async fn find_by_prefix(&self, text: &str) -> Result<SessionId, Fault> {
+    pub(crate) async fn find_by_part(&self, text: &str) -> Result<SessionId, Fault> {
         // Ids are written in lower case, whatever a user types.
         for exact in [text, &text.to_lowercase()] {
             let id = SessionId::from(exact);
@@ -69,18 +70,7 @@ impl Shared {
                 return Ok(id);
             }
         }
-        let query = Query { id_prefix: Some(text.to_owned()), limit: Some(2), ..Query::default() };
-        let mut found = self.ports.store.list(query.clone()).await?;
-        if found.is_empty() {
-            found = self.ports.store.list(Query { children: true, ..query }).await?;
-        }
-        match (found.len(), found.pop()) {
-            (1, Some(summary)) => Ok(summary.id),
-            (0, _) => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{text}`"))
-                .hint("`tillerman sessions list` shows what there is")),
-            _ => Err(Fault::new(FaultKind::NotFound, format!("more than one session starts with `{text}`"))
-                .hint("give more characters of the id")),
-        }
+        Ok(vocab::find_session(&*self.ports.store, text).await?.id)
     }
 
     async fn find_latest(&self, workspace: &std::path::Path) -> Result<SessionId, Fault> {
@@ -182,6 +172,16 @@ impl Shared {
         tokio::spawn(life.follow(session, ports.store.clone(), lease));
         Ok(handle)
     }
+}
+
+/// Nobody asked for this model now: it is the one that the session was left with.
+fn of_the_session(mut fault: Fault, model: &str) -> Fault {
+    if fault.kind != FaultKind::UnknownModel {
+        return fault;
+    }
+    fault.message = format!("the session was left with the model {model}, which is not here now: {}", fault.message);
+    fault.hints.insert(0, "go on with another one: `-m NAME`".to_owned());
+    fault
 }
 
 /// From the start of a session to the moment when the next one of its id may be opened.

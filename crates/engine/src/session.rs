@@ -34,8 +34,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Briefing, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, ModelEvent, ModelFault,
-    ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, ToolServer, TurnId, Verb,
+    AskId, Body, Briefing, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, ModelEvent,
+    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, ToolServer, TurnId, Verb,
 };
 
 use crate::Shared;

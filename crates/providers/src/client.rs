@@ -255,6 +255,14 @@ impl Client {
         }
     }
 
+    /// Whether the server answers: the number of models it lists. One that nobody can ask for a list is taken at its word.
+    pub async fn reach(&self, timeout: Duration) -> Result<usize, Fault> {
+        match self.inner.has_table() {
+            true => Ok(self.inner.known().len()),
+            false => Ok(self.inner.fetch(timeout).await?.len()),
+        }
+    }
+
     /// The base URL, fit to be shown.
     pub fn server(&self) -> &str {
         &self.inner.http.server

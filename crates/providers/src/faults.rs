@@ -196,8 +196,26 @@ fn now() -> i64 {
 /// No connection: refused, no such name, TLS, time.
 pub(crate) fn unreachable(server: &str, error: &dyn Error) -> ModelFault {
     let mut fault = ModelFault::new(FaultKind::Network, format!("cannot reach {server}: {}", chain(error)));
-    hint(&mut fault, &format!("is the server at {server} running?"));
+    match is_near(server) {
+        true => hint(&mut fault, &format!("is the server at {server} running?")),
+        false => hint(&mut fault, "is there a network? behind a proxy, HTTPS_PROXY says where it is"),
+    }
     fault
+}
+
+/// Whether a server is on this machine or in a network of one's own, where somebody has to start it.
+fn is_near(server: &str) -> bool {
+    let Some(uri) = server.parse::<hyper::Uri>().ok() else { return true };
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+    match host.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(it)) => {
+            it.is_loopback() || it.is_private() || it.is_link_local() || it.is_unspecified()
+        }
+        Ok(std::net::IpAddr::V6(it)) => it.is_loopback() || it.is_unique_local() || it.is_unicast_link_local(),
+        Err(_) => {
+            !host.contains('.') || [".localhost", ".local", ".lan", ".internal"].iter().any(|end| host.ends_with(end))
+        }
+    }
 }
 
 /// The connection was there and broke before an answer began.

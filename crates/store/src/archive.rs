@@ -119,10 +119,15 @@ fn write_file(file: PathBuf, summary: &Summary, entries: &[Arc<Entry>]) -> Resul
     let (format, bytes) = match ending.as_deref() {
         Some("jsonl") => ("jsonl", write_jsonl(&summary.id, entries)),
         Some("html" | "htm") => ("html", html::render(summary, entries, None).into_bytes()),
-        _ => ("md", markdown::render(summary, entries).into_bytes()),
+        _ => ("md", as_markdown(summary, entries).into_bytes()),
     };
     private_write(&file, &bytes)?;
     Ok(Exported { path: file, format, bytes: bytes.len() as u64 })
+}
+
+/// A conversation as plain Markdown, as an export without an ending writes it.
+pub fn as_markdown(summary: &Summary, entries: &[Arc<Entry>]) -> String {
+    markdown::render(summary, entries)
 }
 
 fn write_jsonl(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {

@@ -5,11 +5,26 @@ use std::path::Path;
 use rusqlite::ErrorCode;
 use vocab::{Fault, FaultKind, SessionId};
 
+/// One page of the database; where less is free nothing can be written.
+const PAGE_BYTES: u64 = 4096;
+
+const RECOVER: &str = "keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it";
+
+/// What a check of the whole file has found.
+pub(crate) fn damaged(place: &Path, what: &str) -> Fault {
+    let text = format!("cannot trust {}: the database is damaged ({})", place.display(), what.trim());
+    Fault::new(FaultKind::Store, text).hint(RECOVER)
+}
+
 /// A database error. `doing` completes "cannot ...".
 pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
     let (cause, hint) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            ("the disk is full".to_owned(), Some("free some space; the next write is tried again"))
+            ("no space left on the disk".to_owned(), Some("free some space; the next write is tried again"))
+        }
+        // Where the log beside the file cannot grow, the database calls it an error of the device.
+        Some(ErrorCode::SystemIoFailure) if is_full(place) => {
+            ("no space left on the disk".to_owned(), Some("free some space; the next write is tried again"))
         }
         Some(ErrorCode::SystemIoFailure) => {
             (format!("input/output error ({error})"), Some("check the disk; the next write is tried again"))
@@ -17,10 +32,7 @@ pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) ->
         Some(ErrorCode::ReadOnly) => {
             (format!("it is read-only ({error})"), Some("make it writable, or set TILLERMAN_HOME to another directory"))
         }
-        Some(ErrorCode::DatabaseCorrupt) => (
-            format!("the database is damaged ({error})"),
-            Some("keep a copy of the file; `sqlite3 FILE .recover` reads what is left of it"),
-        ),
+        Some(ErrorCode::DatabaseCorrupt) => (format!("the database is damaged ({error})"), Some(RECOVER)),
         Some(ErrorCode::NotADatabase) => {
             ("it is not a SQLite database".to_owned(), Some("move the file away, or set TILLERMAN_HOME"))
         }
@@ -38,6 +50,13 @@ pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) ->
         Some(hint) => fault.hint(hint),
         None => fault,
     }
+}
+
+/// Nothing more fits where the file is.
+fn is_full(place: &Path) -> bool {
+    let directory = place.parent().filter(|_| !place.is_dir()).unwrap_or(place);
+    rustix::fs::statvfs(directory)
+        .is_ok_and(|it| it.f_blocks > 0 && it.f_bavail.saturating_mul(it.f_frsize) < PAGE_BYTES)
 }
 
 /// True when the connection cannot be trusted any more: what it believes to be on the disk may not be there.
@@ -71,7 +90,7 @@ pub(crate) fn unknown_session(session: &SessionId) -> Fault {
 
 pub(crate) fn busy(session: &SessionId, holder: &str) -> Fault {
     Fault::new(FaultKind::SessionBusy, format!("session {session} is in use by {holder}"))
-        .hint("close it there, or attach to it instead of opening it a second time")
+        .hint(format!("close it there first; it can be read meanwhile: `tillerman sessions show {session}`"))
 }
 
 /// The lease is not the newest one.

@@ -17,7 +17,7 @@ mod sqlite;
 pub mod suite;
 mod summary;
 
-pub use archive::FileArchive;
+pub use archive::{FileArchive, as_markdown};
 pub use beside::spill_dir;
 pub use memory::MemoryStore;
 pub use private::private_write;

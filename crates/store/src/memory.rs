@@ -111,7 +111,10 @@ fn now<T: Send + 'static>(value: T) -> Later<'static, T> {
 fn fits(session: &Session, query: &Query) -> bool {
     let summary = &session.summary;
     query.workspace.as_ref().is_none_or(|it| *it == summary.workspace)
-        && query.id_prefix.as_ref().is_none_or(|it| summary.id.as_str().starts_with(&**it))
+        && query
+            .id_part
+            .as_ref()
+            .is_none_or(|it| summary.id.as_str().starts_with(&**it) || summary.id.as_str().ends_with(&**it))
         && (!query.non_empty || summary.messages > 0)
         && (query.children || summary.child_of.is_none())
 }

@@ -114,6 +114,18 @@ fn thread_died() -> Fault {
     Fault::new(FaultKind::Internal, "the thread that writes sessions died; whether this was written is unknown")
 }
 
+impl SqliteStore {
+    /// Reads the whole database and changes nothing: the number of its sessions, or what is wrong with it. `None`: there is
+    /// none yet. A large one takes its time.
+    pub fn check(&self) -> Result<Option<u64>, Fault> {
+        let path = self.home.join(database::FILE_NAME);
+        if !path.exists() {
+            return Ok(None);
+        }
+        database::check(&path).map(Some)
+    }
+}
+
 impl Store for SqliteStore {
     fn probe(&self) -> Result<(), Fault> {
         private::private_dir(&self.home).map_err(|error| faults::from_io("create", &self.home, &error))?;

@@ -1,19 +1,24 @@
 //! The command line as one table; help and shell completions are made from it. Knows no meaning beyond syntax.
 
+mod reading;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use vocab::Mode;
+
+pub(crate) use reading::{line, parse};
 
 const ABOUT: &str = "A coding agent that you, your editor or your scripts can drive.";
 
 const EXAMPLES: &str = "\
 Examples:
-  tillerman run \"list the rust files\"          one question, one answer
-  git diff | tillerman run \"review this\"       piped text is added to the prompt
-  tillerman run -y \"fix the failing test\"      ask nothing, allow everything
-  tillerman repl -c                            go on with the last conversation
+  tillerman                                    a conversation in this terminal
+  tillerman -c                                 go on with the last one of this project
+  tillerman \"list the rust files\"              one question, one answer; the same as `tillerman run`
+  git diff | tillerman \"review this\"           piped text is added to the prompt
+  tillerman -y \"fix the failing test\"          ask nothing, allow everything
   tillerman serve                              speak NDJSON on stdin and stdout
   tillerman doctor                             what works here, and what does not
 
@@ -26,11 +31,17 @@ Exit codes:
 
 Without a key and a local model server the built-in `tour` answers; `tillerman models` says why.";
 
-#[derive(Parser, Debug)]
-#[command(name = "tillerman", version, about = ABOUT, after_help = EXAMPLES, arg_required_else_help = true)]
+#[derive(Parser, Debug, Default)]
+#[command(name = "tillerman", version, about = ABOUT, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Line {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    /// Answer once and leave, also where nothing is said but through a pipe.
+    #[arg(short, long)]
+    pub(crate) print: bool,
+    /// Without a command.
+    #[command(flatten)]
+    pub(crate) bare: Run,
 }
 
 #[derive(Subcommand, Debug)]
@@ -70,8 +81,9 @@ pub(crate) enum Command {
     /// Sign in to an account, or give a key.
     #[command(after_help = LOGIN_EXAMPLES)]
     Login(Login),
-    /// Sign out everywhere, and forget every key.
-    Logout,
+    /// Sign out of an account, or forget a key.
+    #[command(after_help = LOGOUT_EXAMPLES)]
+    Logout(Logout),
     /// Show what is signed in.
     Accounts,
     /// Check this machine: directories, configuration, model, and how commands are held.
@@ -94,7 +106,7 @@ Examples:
   tillerman run \"explain\" < src/main.rs          the file is added to the prompt
   echo \"list the rust files\" | tillerman run -   the prompt comes from stdin alone
   tillerman run \"...\" > answer.md                stdout gets the answer, stderr the rest
-  tillerman run --json \"...\" | jq -r 'select(.type==\"text\").delta'
+  tillerman run --json \"...\" | jq -rj 'select(.type==\"text\").delta'
   tillerman run -c \"and now the tests\"           go on where the last one ended
 
 Permission is asked for on the terminal. Where nobody can be asked the call is denied, and the exit
@@ -145,6 +157,11 @@ Examples:
 
 Tokens and keys are kept for you alone; `tillerman accounts` says what is there. docs/auth.md";
 
+const LOGOUT_EXAMPLES: &str = "\
+Examples:
+  tillerman logout openrouter
+  tillerman logout --all               every token and key that is kept here";
+
 const DRIVE_EXAMPLES: &str = "\
 Examples:
   tillerman drive -- opencode acp
@@ -187,6 +204,8 @@ Examples:
   tillerman config get model
   tillerman config set mode workspace-write
   tillerman config add trusted_workspaces .
+  tillerman config set aliases.mine anthropic/claude-haiku-5-5
+  tillerman config unset mode
   tillerman config path
 
 docs/config.md explains every setting. Keys of model servers come from the environment, from a file
@@ -205,7 +224,7 @@ pub(crate) struct Basics {
     /// `script:FILE` plays recorded turns.
     #[arg(short, long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Directory to work in.
+    /// Directory to work in; in a terminal the repository around you without it.
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// What may be done without asking: read-only, plan, prompt, workspace-write, danger-full-access.
@@ -232,7 +251,7 @@ pub(crate) struct Basics {
     /// Read no AGENTS.md and no CLAUDE.md.
     #[arg(long)]
     pub(crate) no_context_files: bool,
-    /// Go on with a session: an id, the start of one, `latest`, or an exported file.
+    /// Go on with a session: an id, the start or end of one, `latest`, or an exported file.
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
     /// Keep the conversation in memory only.
@@ -261,7 +280,7 @@ fn mode(text: &str) -> Result<Mode, String> {
     })
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct Run {
     /// What to do; several words need no quotes. `-` takes it from stdin alone.
     #[arg(value_name = "PROMPT")]
@@ -272,7 +291,7 @@ pub(crate) struct Run {
     /// One JSON object per event on stdout (docs/cli.md).
     #[arg(long)]
     pub(crate) json: bool,
-    /// Go on with the newest session of this workspace.
+    /// Go on with the newest session of this project.
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
     pub(crate) continues: bool,
     #[command(flatten)]
@@ -284,7 +303,7 @@ pub(crate) struct Repl {
     /// Ask nothing: allow everything or, where --mode is given, what that mode allows.
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Go on with the newest session of this workspace.
+    /// Go on with the newest session of this project.
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
     pub(crate) continues: bool,
     #[command(flatten)]
@@ -388,31 +407,47 @@ pub(crate) struct Rpc {
 }
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Sessions {
     #[command(subcommand)]
-    pub(crate) verb: SessionsVerb,
+    pub(crate) verb: Option<SessionsVerb>,
+    #[command(flatten)]
+    pub(crate) list: SessionsList,
+}
+
+/// What `sessions` and `sessions list` take.
+#[derive(Args, Debug, Default, Clone)]
+pub(crate) struct SessionsList {
+    /// Only those of this directory and the project around it (`.` is here); all of them without it.
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Most rows shown.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+    /// Also those of sub-agents.
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// One JSON object per session.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum SessionsVerb {
-    /// Newest first.
-    List {
-        /// Only those of this directory (`.` is here); all of them without it.
-        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-        workspace: Option<PathBuf>,
-        /// Most rows shown.
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    /// Newest first. The same as `sessions` alone.
+    #[command(visible_alias = "ls")]
+    List(SessionsList),
+    /// Find conversations by words of their title or of what was said, newest first.
+    Search {
+        #[arg(required = true, value_name = "WORDS")]
+        words: Vec<String>,
+        /// Most sessions shown.
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
         limit: usize,
-        /// Also those of sub-agents.
-        #[arg(short, long)]
-        all: bool,
-        /// One JSON object per session.
-        #[arg(long)]
-        json: bool,
     },
     /// Read a conversation, with the number of each entry.
     Show {
-        /// An id, the start of one, or `latest`.
+        /// An id, the start or end of one, or `latest`.
         session: String,
         /// One JSON object per message.
         #[arg(long)]
@@ -420,9 +455,9 @@ pub(crate) enum SessionsVerb {
     },
     /// Write a conversation to a file.
     Export {
-        /// An id, the start of one, or `latest`.
+        /// An id, the start or end of one, or `latest`.
         session: String,
-        /// Ends in .html, .md or .jsonl; a place of its own without it.
+        /// Ends in .html, .md or .jsonl; `-` is Markdown on stdout; a place of its own without it.
         #[arg(value_hint = ValueHint::FilePath)]
         file: Option<PathBuf>,
         /// What was sent to models instead, without secrets: one JSON object per request.
@@ -434,7 +469,7 @@ pub(crate) enum SessionsVerb {
     },
     /// Make a new session with everything before one user message.
     Fork {
-        /// An id, the start of one, or `latest`.
+        /// An id, the start or end of one, or `latest`.
         session: String,
         /// Number of the user message, as `show` prints it; the last one without it.
         #[arg(long, value_name = "ENTRY")]
@@ -442,14 +477,15 @@ pub(crate) enum SessionsVerb {
     },
     /// Give a session a title.
     Rename {
-        /// An id, the start of one, or `latest`.
+        /// An id, the start or end of one, or `latest`.
         session: String,
         #[arg(required = true, value_name = "TITLE")]
         title: Vec<String>,
     },
     /// Delete sessions for good.
+    #[command(visible_alias = "rm")]
     Delete {
-        /// Ids or starts of ids.
+        /// Ids, or their starts or ends.
         #[arg(required = true, value_name = "SESSION")]
         sessions: Vec<String>,
         /// Do not ask.
@@ -509,6 +545,9 @@ pub(crate) struct Tools {
     /// One JSON object per tool, with the schema of its arguments.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also start the servers of the configuration (MCP), and list theirs.
+    #[arg(long)]
+    pub(crate) servers: bool,
 }
 
 #[derive(Args, Debug)]
@@ -537,6 +576,8 @@ pub(crate) enum ConfigVerb {
     Set { key: String, value: String },
     /// Add to a list in your configuration file; comments stay.
     Add { key: String, value: String },
+    /// Take a setting out of your configuration file.
+    Unset { key: String },
     /// Print where your configuration file is.
     Path,
 }
@@ -550,6 +591,16 @@ pub(crate) struct Login {
     pub(crate) device: bool,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct Logout {
+    /// Which one; `tillerman accounts` says what is there.
+    #[arg(conflicts_with = "all")]
+    pub(crate) account: Option<SignInTo>,
+    /// All of them, and every key.
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum SignInTo {
     Openai,
@@ -558,6 +609,19 @@ pub(crate) enum SignInTo {
     Openrouter,
     /// A key, for the tool web_search.
     Exa,
+    // Who asks for these is told where their keys go.
+    #[value(hide = true)]
+    Anthropic,
+    #[value(hide = true, alias = "gemini")]
+    Google,
+    #[value(hide = true)]
+    Deepseek,
+    #[value(hide = true)]
+    Xai,
+    #[value(hide = true)]
+    Mistral,
+    #[value(hide = true)]
+    Groq,
 }
 
 #[derive(Args, Debug)]
@@ -579,73 +643,4 @@ pub(crate) enum SchemaOf {
 #[derive(Args, Debug)]
 pub(crate) struct Completions {
     pub(crate) shell: clap_complete::Shell,
-}
-
-/// Reads the process's arguments; help, version and wrong usage end it here (usage with code 2). A controller that starts
-/// `serve` reads nothing but stdout, so there wrong usage is said as a line of the dialect; one that starts `loaf` looks for
-/// that dialect's one line on stderr.
-pub(crate) fn parse() -> Command {
-    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let Some(words) = rpc_words(&words) {
-        return Command::Rpc(Rpc { words: words.to_vec() });
-    }
-    Line::try_parse().map(|line| line.command).unwrap_or_else(|error| {
-        let text = error.render().to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        let first = words.first().filter(|_| error.use_stderr()).and_then(|first| first.to_str());
-        let code = match first {
-            Some("serve") => crate::cmd::serve::refuse_flags(message),
-            Some("loaf") => crate::cmd::loaf::refuse(message),
-            _ => error.exit(),
-        };
-        std::process::exit(code.into())
-    })
-}
-
-/// What belongs to `rpc`: everything behind that word, or the whole line where `--mode rpc` is in it and no other command
-/// begins it.
-fn rpc_words(words: &[OsString]) -> Option<&[OsString]> {
-    let (first, rest) = words.split_first()?;
-    if first == "rpc" {
-        return Some(rest);
-    }
-    let flags = words.split(|word| word == "--").next().unwrap_or_default();
-    let pair = flags.windows(2).any(|pair| pair[0] == "--mode" && pair[1] == "rpc");
-    if !pair && !flags.iter().any(|word| word == "--mode=rpc") {
-        return None;
-    }
-    let other = first == "help" || Line::command().get_subcommands().any(|command| first == command.get_name());
-    (!other).then_some(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rpc(line: &str) -> Option<Vec<String>> {
-        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let own = |words: &[OsString]| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        rpc_words(&words).map(own)
-    }
-
-    #[test]
-    fn rpc_is_a_command_and_a_mode_in_any_place() {
-        for line in [
-            "--mode rpc",
-            "--mode=rpc",
-            "--model x --mode rpc -c",
-            "--frob --mode rpc",
-            "@f --mode rpc",
-            "hello --mode rpc",
-        ] {
-            assert_eq!(rpc(line).map(|words| words.join(" ")).as_deref(), Some(line));
-        }
-        assert_eq!(rpc("rpc --model x").unwrap(), ["--model", "x"]);
-        assert_eq!(rpc("rpc").unwrap().len(), 0);
-        for line in
-            ["", "run --mode rpc x", "serve --mode=rpc", "--mode text", "--mode", "-- --mode rpc", "help --mode rpc"]
-        {
-            assert_eq!(rpc(line), None, "{line}");
-        }
-    }
 }

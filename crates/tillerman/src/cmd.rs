@@ -1,6 +1,7 @@
 //! One file per subcommand. Here, and in `main`, errors are for people; each command returns its exit code.
 
 mod acp;
+mod bare;
 mod completions;
 mod config;
 mod doctor;
@@ -16,12 +17,13 @@ pub(crate) mod serve;
 mod sessions;
 mod tools;
 
-use crate::args::{Command, SchemaOf};
+use crate::args::{Command, Line, SchemaOf};
 
 /// It could not start: wrong usage, bad configuration, nothing of that name.
 pub(crate) const USAGE: u8 = crate::terminal::NOT_STARTED;
 
-pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
+pub(crate) fn dispatch(line: Line) -> anyhow::Result<u8> {
+    let Some(command) = line.command else { return bare::run(line.bare, line.print) };
     match command {
         Command::Serve(args) => serve::run(&args),
         Command::Rpc(args) => rpc::run(args.words),
@@ -36,7 +38,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<u8> {
         Command::Config(args) => config::run(args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Login(args) => login::login(&args),
-        Command::Logout => login::logout(),
+        Command::Logout(args) => login::logout(&args),
         Command::Accounts => login::accounts(),
         Command::Schema(args) => match args.dialect {
             SchemaOf::Serve => print(&dialect_serve::schema()),

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel, ToolServer};
 
-pub(crate) use edit::{add, set};
+pub(crate) use edit::{Set, add, set, unset};
 pub(crate) use home::Home;
 pub(crate) use keys::{KEYS, Key, ROUNDS_USUAL, Setting};
 pub(crate) use models::ModelEntry;

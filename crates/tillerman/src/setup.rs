@@ -11,6 +11,7 @@ use vocab::{
 use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
+use crate::project;
 use crate::wiring::{self, AccountSettings, BriefingSettings, CompactAt, Lookout, Names, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
@@ -96,9 +97,54 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
             files: !basics.no_context_files,
             skills: false,
             trusted: config.trusted_workspaces(),
+            here: std::fs::canonicalize(".").ok(),
         },
     };
     Ok(Prepared { setup, config, home, open, extensions })
+}
+
+/// As a person at a terminal means it: without `--workspace` the workspace is the repository around the directory they stand in,
+/// and files that they name are found from where they stand.
+pub(crate) fn in_project(basics: &Basics) -> Result<Basics, Fault> {
+    let mut basics = basics.clone();
+    let Some(root) = project_root(basics.workspace.as_deref())? else { return Ok(basics) };
+    let here = workspace(None)?;
+    if let Some(Which::Path(file)) = basics.resume.as_deref().map(|text| resume(text, &here)) {
+        basics.resume = Some(here.join(file).to_string_lossy().into_owned());
+    }
+    if let Ok(below) = here.strip_prefix(&root) {
+        let note = format!(
+            "The user stands in the directory `{}` of the workspace: what they name without a path is probably there.",
+            below.display()
+        );
+        basics.append_system_prompt =
+            Some(basics.append_system_prompt.map_or_else(|| note.clone(), |said| format!("{note}\n\n{said}")));
+    }
+    basics.workspace = Some(root);
+    Ok(basics)
+}
+
+/// The directory that a person works in: what they named, else the repository around them, else where they stand.
+pub(crate) fn project(given: Option<&Path>) -> Result<PathBuf, Fault> {
+    match project_root(given)? {
+        Some(root) => Ok(root),
+        None => workspace(given),
+    }
+}
+
+/// `None`: a directory was named, or there is no repository, or they stand in its root.
+fn project_root(given: Option<&Path>) -> Result<Option<PathBuf>, Fault> {
+    if given.is_some() {
+        return Ok(None);
+    }
+    let here = workspace(None)?;
+    Ok(project_around(&here).filter(|root| *root != here))
+}
+
+/// The repository around a directory.
+pub(crate) fn project_around(directory: &Path) -> Option<PathBuf> {
+    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+    project::root_of(directory, home.as_deref())
 }
 
 /// A workspace that holds more than work is pointed out: its user may not have meant it.

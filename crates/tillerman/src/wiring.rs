@@ -9,6 +9,7 @@ mod briefing;
 mod catalogue;
 mod census;
 mod chatgpt;
+mod checkup;
 mod choose;
 mod custom;
 mod guarded;
@@ -48,11 +49,12 @@ pub(crate) use briefing::BriefingSettings;
 use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
 pub(crate) use census::Standpoint;
+pub(crate) use checkup::Reached;
 pub(crate) use choose::{Suggestion, Wanted};
 pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
-pub(crate) use vendors::{Provided, VENDORS, gather};
+pub(crate) use vendors::{Provided, VENDORS, built_in, gather, vendor};
 
 use crate::config::agent;
 use choose::{Chosen, Grounds, choose};
@@ -151,6 +153,8 @@ pub(crate) struct Wired {
     pub(crate) integrations: Integrations,
     /// Where models come from.
     pub(crate) sources: Vec<Standpoint>,
+    /// All models, for who wants to know whether their servers answer.
+    pub(crate) catalogue: Arc<Catalogue>,
     /// Values that no program we start may find in its environment, and nobody in what is printed.
     pub(crate) keyring: Keyring,
 }
@@ -196,7 +200,12 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     };
     let briefer = Briefer {
         settings: setup.briefing,
-        guard: Guard { home: tools.home.clone(), protected: guarded.protected, secret: guarded.secret, spill_dir: None },
+        guard: Guard {
+            home: tools.home.clone(),
+            protected: guarded.protected,
+            secret: guarded.secret,
+            spill_dir: None,
+        },
         config: setup.config.clone(),
         data: setup.data.clone(),
         secrets: keyring.clone(),
@@ -219,7 +228,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         None => kept,
     };
     let ports = Ports {
-        provider: catalogue,
+        provider: catalogue.clone(),
         toolbox: Arc::new(tools::Builtin::new(tools)),
         archive,
         store,
@@ -247,7 +256,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         notices: vec![notice.clone()],
     };
     let engine = Engine::new(ports.clone(), config);
-    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, keyring })
+    Ok(Wired { engine, ports, settings, reason: notice, notes, scope, integrations, sources, catalogue, keyring })
 }
 
 /// A key that stands in a file, if it can be read now: whoever gets it later is told what is wrong.

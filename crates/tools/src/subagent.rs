@@ -103,6 +103,9 @@ impl Tool for Subagent {
     fn required(&self) -> Required {
         Required::ReadOnly
     }
+    fn most(&self) -> Required {
+        Required::DangerFullAccess
+    }
     fn plan(&self, input: &Json) -> Result<Plan, String> {
         let Wanted { task, label, access } = parse(input)?;
         Ok(Plan {

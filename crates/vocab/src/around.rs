@@ -243,6 +243,10 @@ pub trait Around: Send + Sync {
     fn set_key(&self, _key: Key, _value: Option<Secret>) -> Later<'_, Result<KeySet, Fault>> {
         unsupported("keeping keys")
     }
+    /// Forgets what is kept of one account.
+    fn sign_out(&self, _account: Account) -> Later<'_, Result<(), Fault>> {
+        unsupported("signing out")
+    }
     fn limits(&self) -> Later<'_, Result<Limits, Fault>> {
         Box::pin(async { Ok(Limits::default()) })
     }

@@ -229,6 +229,10 @@ pub trait Tool: Send + Sync {
     }
     /// The least this tool ever needs; shown in tool lists. [`Tool::plan`] judges a call.
     fn required(&self) -> Required;
+    /// The most a call of it can need, as far as it is known beforehand; shown beside the least.
+    fn most(&self) -> Required {
+        self.required()
+    }
     /// Checks the arguments and says what the call would need and do, without doing it. The error is written for
     /// the model that reads it.
     fn plan(&self, input: &Json) -> Result<Plan, String>;
@@ -387,8 +391,8 @@ pub struct Summary {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Query {
     pub workspace: Option<PathBuf>,
-    /// Only ids that start with this.
-    pub id_prefix: Option<String>,
+    /// Only ids that start or end with this.
+    pub id_part: Option<String>,
     pub non_empty: bool,
     /// Also those that work or worked for a call of another session.
     pub children: bool,

@@ -1,8 +1,11 @@
-//! The environment an agent gets (section 10.1). A program started from a desktop has a bare PATH; the user's login shell
-//! knows the real one, and the keys of providers. It is asked once; what it says wins, for the names on a list.
+//! The environment an agent gets (section 10.1): the caller's. A program started from a desktop has a bare PATH; the user's
+//! login shell knows the real one, and the keys of providers. It is asked once, and fills what is missing: whoever starts an
+//! agent from an activated environment means that one, and the account whose key is set there pays.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -104,16 +107,31 @@ fn wanted(printed: &[u8]) -> Vars {
     pairs.filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// Ours, with the shell's words above, without a terminal.
+/// Ours, with what only the shell knows, without a terminal.
 fn merged(ours: &Vars, found: &Vars) -> Vars {
-    let above: Vars = found.iter().cloned().chain([("NO_COLOR".into(), "1".into())]).collect();
-    let kept = |name: &OsStr| name != "TERM" && !above.iter().any(|(other, _)| other == name);
-    let mut all: Vars = ours.iter().filter(|(name, _)| kept(name)).cloned().collect();
-    all.extend(above.iter().cloned());
-    if !all.iter().any(|(name, value)| name == "PATH" && !value.as_bytes().is_empty()) {
-        all.push(("PATH".into(), PATH_FALLBACK.into()));
+    let value = |vars: &'_ Vars, wanted: &OsStr| vars.iter().find(|(name, _)| name == wanted).map(|(_, it)| it.clone());
+    let is_made_here = |name: &OsStr| ["TERM", "NO_COLOR", "PATH"].iter().any(|made| name == *made);
+    let kept = ours.iter().filter(|(name, _)| !is_made_here(name));
+    // What is set to nothing is set, too.
+    let filled = found.iter().filter(|(name, _)| !is_made_here(name) && value(ours, name).is_none());
+    let path = path(value(ours, OsStr::new("PATH")), value(found, OsStr::new("PATH")));
+    kept.chain(filled).cloned().chain([("NO_COLOR".into(), "1".into()), ("PATH".into(), path)]).collect()
+}
+
+/// Our directories as they are, and behind them those that only the shell has.
+fn path(ours: Option<OsString>, found: Option<OsString>) -> OsString {
+    let mut path = ours.unwrap_or_default();
+    let mut known: HashSet<PathBuf> = std::env::split_paths(&path).collect();
+    for directory in std::env::split_paths(&found.unwrap_or_default()) {
+        if directory.as_os_str().is_empty() || !known.insert(directory.clone()) {
+            continue;
+        }
+        if !path.is_empty() {
+            path.push(":");
+        }
+        path.push(directory);
     }
-    all
+    if path.is_empty() { PATH_FALLBACK.into() } else { path }
 }
 
 #[cfg(test)]
@@ -149,11 +167,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_shells_words_win_for_names_on_the_list_and_it_is_asked_once() {
-        let printed = b"hello from .zshrc\nPATH=/opt/bin:/bin\0SECRET=x\0OPENAI_API_KEY=k\0TERM=dumb\0EDITOR=vi\0";
+    async fn what_is_set_wins_the_shell_fills_what_is_missing_and_is_asked_once() {
+        let printed = b"hello from .zshrc\nPATH=/opt/bin:/bin:/usr/bin\0SECRET=x\0OPENAI_API_KEY=k\0GEMINI_API_KEY=g\0\
+                        MISTRAL_API_KEY=m\0TERM=dumb\0EDITOR=vi\0";
         let (shell, asked) = shell(&[Some(printed)]);
-        let ours = vars(&[("PATH", "/bin"), ("TERM", "xterm"), ("EDITOR", "ed"), ("NO_COLOR", "")]);
-        let wanted = vars(&[("EDITOR", "ed"), ("PATH", "/opt/bin:/bin"), ("OPENAI_API_KEY", "k"), ("NO_COLOR", "1")]);
+        let ours = vars(&[
+            ("PATH", "/venv/bin:/bin"),
+            ("TERM", "xterm"),
+            ("EDITOR", "ed"),
+            ("NO_COLOR", ""),
+            ("OPENAI_API_KEY", "mine"),
+            ("MISTRAL_API_KEY", ""),
+        ]);
+        let wanted = vars(&[
+            ("EDITOR", "ed"),
+            ("OPENAI_API_KEY", "mine"),
+            ("MISTRAL_API_KEY", ""),
+            ("GEMINI_API_KEY", "g"),
+            ("NO_COLOR", "1"),
+            ("PATH", "/venv/bin:/bin:/opt/bin:/usr/bin"),
+        ]);
         assert_eq!(shell.environment(&ours).await, wanted);
         assert_eq!(shell.environment(&ours).await, wanted);
         assert_eq!(*asked.lock().unwrap(), ["/bin/zsh -l -i -c env -0 5 s TERM=dumb"]);
@@ -163,7 +196,7 @@ mod tests {
     async fn a_shell_that_hangs_is_asked_in_a_simpler_way_and_then_left_alone() {
         let (first, asked) = shell(&[None, Some(b"PATH=/from/login\0")]);
         let env = first.environment(&vars(&[("PATH", "/bin")])).await;
-        assert_eq!(env, vars(&[("PATH", "/from/login"), ("NO_COLOR", "1")]));
+        assert_eq!(env, vars(&[("NO_COLOR", "1"), ("PATH", "/bin:/from/login")]));
         assert_eq!(asked.lock().unwrap()[1], "/bin/zsh -l -c env -0 3 s TERM=dumb");
         let (second, _) = shell(&[None, None]);
         assert_eq!(second.environment(&Vars::new()).await, vars(&[("NO_COLOR", "1"), ("PATH", PATH_FALLBACK)]));

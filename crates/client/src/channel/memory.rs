@@ -69,8 +69,8 @@ impl Channel for Memory {
         Box::pin(async move { started.ok_or_else(|| io::Error::other("a pipe in memory opens once")) })
     }
 
-    fn program(&self) -> String {
-        "memory".into()
+    fn command(&self) -> Vec<String> {
+        vec!["memory".into()]
     }
 
     fn has_banner(&self) -> bool {

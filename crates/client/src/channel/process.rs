@@ -17,7 +17,7 @@ const PROBE_BYTES_MAX: u64 = 1024 * 1024;
 pub struct ProcessChannel {
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
-    /// Our own environment, before the login shell's words.
+    /// Our own environment; the login shell fills what is missing in it.
     pub env: Vars,
     pub login: Arc<LoginShell>,
     pub launcher: Arc<dyn Launcher>,
@@ -38,8 +38,8 @@ impl Channel for ProcessChannel {
         })
     }
 
-    fn program(&self) -> String {
-        self.argv.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    fn command(&self) -> Vec<String> {
+        self.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 }
 

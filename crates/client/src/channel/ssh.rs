@@ -77,8 +77,8 @@ impl Channel for SshChannel {
         self.process.open()
     }
 
-    fn program(&self) -> String {
-        self.ssh.command.first().cloned().unwrap_or_default()
+    fn command(&self) -> Vec<String> {
+        self.ssh.command.clone()
     }
 
     fn has_banner(&self) -> bool {

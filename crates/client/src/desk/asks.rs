@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
-use super::{ASKS_MAX, Desk, Errand, Out, raw};
-use crate::error::REQUEST_CANCELLED;
+use super::{ASKS_MAX, About, Desk, Errand, Out, Settled, raw};
+use crate::error::{INITIALIZE, Problem, REQUEST_CANCELLED};
 use crate::event::{AskId, Elicitation, Event, PermissionAsk};
 use crate::wire::{PermissionOption, ToolCall};
 
@@ -41,6 +41,10 @@ impl Desk {
         if ["$/ping", "ping"].contains(&method) {
             return jsonrpc::result(&mut out.bytes, id, json!({}));
         }
+        // No agent greets us: this is our own greeting, come back.
+        if method == INITIALIZE && !self.greeted {
+            return self.echoed(out);
+        }
         if self.asks.len() >= ASKS_MAX {
             let error = RpcError::new(INTERNAL_ERROR, format!("{ASKS_MAX} requests are open already"));
             return jsonrpc::error(&mut out.bytes, Some(id), &error);
@@ -73,6 +77,15 @@ impl Desk {
         };
         self.next_ask += 1;
         self.asks.insert(ask, Ask { id: id.to_owned(), session, kind });
+    }
+
+    /// Whoever waits for the greeting waits for nobody.
+    fn echoed(&mut self, out: &mut Out) {
+        let hello = self.waiting.iter().find(|(_, it)| it.about == About::Hello).map(|(id, _)| *id);
+        if let Some(id) = hello {
+            self.waiting.remove(&id);
+            out.settled.push(Settled { id, prompt: None, outcome: Err(Problem::Echo) });
+        }
     }
 
     /// Answers a permission with an option that was offered; `None` and anything else is a "cancelled". False: it is over.

@@ -69,6 +69,33 @@ impl ToolCall {
     }
 }
 
+/// What is told of a command that an agent runs in a terminal of its own: a convention of agents and editors, beside the
+/// protocol.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct TerminalNews {
+    /// What it wrote since it was last told.
+    pub output: Option<String>,
+    pub ended: bool,
+    pub exit_code: Option<i64>,
+    pub signal: Option<String>,
+}
+
+impl ToolCall {
+    /// From `_meta`: `terminal_output`, `terminal_output_delta` and `terminal_exit`.
+    pub fn terminal(&self) -> Option<TerminalNews> {
+        let meta = self.other.get("_meta")?;
+        let said = |key: &str| meta.get(key)?.get("data")?.as_str().map(str::to_owned);
+        let exit = meta.get("terminal_exit").filter(|exit| exit.is_object());
+        let news = TerminalNews {
+            output: said("terminal_output_delta").or_else(|| said("terminal_output")),
+            ended: exit.is_some(),
+            exit_code: exit.and_then(|exit| exit.get("exit_code")?.as_i64()),
+            signal: exit.and_then(|exit| exit.get("signal")?.as_str()).map(str::to_owned),
+        };
+        (news != TerminalNews::default()).then_some(news)
+    }
+}
+
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum CallContent {

@@ -47,7 +47,8 @@ async fn an_agent_that_ends_before_it_answers_is_quoted() {
         drop(agent);
     });
     let error = hello.unwrap_err();
-    assert!(error.hint.is_some_and(|hint| hint.contains("ImportError: acp")));
+    assert_eq!(error.stderr, ["ImportError: acp"]);
+    assert!(error.hint.is_some_and(|hint| hint.contains("speak ACP")));
     assert!(matches!(next(&mut events).await, Event::ConnectionLost(end) if end.before_hello));
 }
 
@@ -114,5 +115,30 @@ async fn an_agent_that_goes_by_itself_is_not_struck_and_so_is_one_whose_handles_
     let (client, mut events, mut agent) = greeted(quiet(), able()).await;
     drop(client);
     assert_eq!(agent.hear_or_end().await, None);
+    assert_eq!(events.next().await, None);
+}
+
+/// A login shell that hangs, a host that does not answer.
+struct Slow;
+
+impl client::Channel for Slow {
+    fn open(&self) -> vocab::Later<'_, std::io::Result<client::Started>> {
+        Box::pin(std::future::pending())
+    }
+    fn command(&self) -> Vec<String> {
+        vec!["slow".into()]
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn stop_does_not_wait_for_an_agent_that_is_still_being_started() {
+    let (client, mut events) = client::connect(std::sync::Arc::new(Slow), quiet());
+    let greeting = tokio::spawn({
+        let client = client.clone();
+        async move { client.initialize().await }
+    });
+    tokio::task::yield_now().await;
+    client.stop().await;
+    assert_eq!(greeting.await.unwrap().unwrap_err().problem, Problem::Stopped);
     assert_eq!(events.next().await, None);
 }

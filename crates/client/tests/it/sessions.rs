@@ -25,7 +25,8 @@ async fn the_greeting_says_what_we_are_and_only_what_we_offer() {
     let said = &request["params"];
     assert_eq!(said["protocolVersion"], 1);
     let none = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false,
-                       "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} } });
+                       "session": { "configOptions": { "boolean": {} }, "notices": {}, "compaction": {} },
+                       "auth": { "terminal": true }, "_meta": { "terminal-auth": true } });
     assert_eq!(said["clientCapabilities"], none);
     // Switched on without a workshop behind it, a service is still not offered.
     let offers = Offers { read_files: true, write_files: true, terminals: true, elicitation: true };
@@ -52,6 +53,41 @@ async fn another_version_is_reported_and_the_agent_let_go() {
         assert_eq!(hello.unwrap_err().problem, Problem::Version(version.to_string()));
         assert_eq!(events.next().await, None);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_repeats_its_input_is_no_agent() {
+    let (client, _events, mut agent) = pair(quiet());
+    let (hello, ()) = tokio::join!(client.initialize(), async {
+        let request = agent.hear_method("initialize").await;
+        agent.say(request).await;
+    });
+    let error = hello.unwrap_err();
+    assert_eq!(error.problem, Problem::Echo);
+    assert!(error.hint.is_some_and(|hint| hint.contains("only repeats its input")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sign_in_that_failed_is_not_advised_again_and_one_for_a_terminal_is_named() {
+    let (client, _events, mut agent) = pair(quiet());
+    let (hello, ()) = tokio::join!(client.initialize(), async {
+        let request = agent.hear_method("initialize").await;
+        let login = json!({ "id": "login", "name": "Log in", "description": "Run `agent login`" });
+        let setup = json!({ "id": "setup", "name": "Setup", "type": "terminal", "args": ["--setup"] });
+        agent.answer(&request, json!({ "protocolVersion": 1, "authMethods": [login, setup] })).await;
+    });
+    hello.unwrap();
+    let (refused, ()) = tokio::join!(client.authenticate("login"), async {
+        let request = agent.hear_method("authenticate").await;
+        agent.refuse(&request, -32603, "Internal error").await;
+    });
+    let hint = refused.unwrap_err().hint.unwrap();
+    let wanted = "not signed in, also after `--auth login`; there is:\n  Log in: Run `agent login`\n  \
+                  Setup: run `memory --setup` in a terminal";
+    assert_eq!(hint, wanted);
+    let elsewhere = client.authenticate("setup").await.unwrap_err();
+    assert_eq!(elsewhere.problem, Problem::SignInElsewhere("setup".into()));
+    assert!(elsewhere.hint.is_some_and(|hint| hint.contains("run `memory --setup` in a terminal")));
 }
 
 #[tokio::test(start_paused = true)]

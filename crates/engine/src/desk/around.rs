@@ -135,7 +135,7 @@ impl Shared {
 
     async fn recall(&self, which: Which) -> Result<Recalled, Fault> {
         let id = match which {
-            Which::Id(text) => self.find_by_prefix(&text).await?,
+            Which::Id(text) => self.find_by_part(&text).await?,
             Which::Path(path) => self.find_by_place(&path)?,
             Which::Latest => {
                 let query = Query { non_empty: true, limit: Some(1), ..Query::default() };

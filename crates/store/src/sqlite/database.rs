@@ -109,6 +109,22 @@ pub(crate) fn open(home: &Path) -> Result<Connection, Fault> {
     }
 }
 
+/// The number of sessions of a database that is whole.
+pub(crate) fn check(path: &Path) -> Result<u64, Fault> {
+    let look = || {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(BUSY_WAIT)?;
+        let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let sessions: i64 = connection.query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))?;
+        Ok((verdict, sessions))
+    };
+    let (verdict, sessions) = look().map_err(|error| faults::from_sqlite(path, "read", &error))?;
+    match verdict.as_str() {
+        "ok" => Ok(u64::try_from(sessions).unwrap_or_default()),
+        what => Err(faults::damaged(path, what)),
+    }
+}
+
 /// SQLite would create the file as the umask says, so it is made here; its side files take over its mode.
 fn create(home: &Path, path: &Path) -> io::Result<()> {
     // Closing any handle of a file drops all of this process's POSIX locks on it, SQLite's among them. So an existing

@@ -152,12 +152,18 @@ impl Writer {
 pub(super) fn owner() -> String {
     let host = rustix::system::uname();
     let host = host.nodename().to_string_lossy();
-    format!("pid {} on {host}, started {}", std::process::id(), started())
+    let since = started_ms().map(|at_ms| vocab::iso8601(at_ms).chars().take(19).collect::<String>().replace('T', " "));
+    let since = since.map_or_else(|| "an unknown time".to_owned(), |since| format!("{since} UTC"));
+    format!("process {} on {host}, running since {since}", std::process::id())
 }
 
-/// In clock ticks since boot; the 22nd field, counted behind the name, which may itself hold spaces and brackets.
-fn started() -> String {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
-    fields.split_whitespace().nth(19).unwrap_or("at an unknown time").to_owned()
+/// When this process began: in clock ticks since boot it is the 22nd field, counted behind the name, which may itself hold
+/// spaces and brackets; when the machine was started is a line of its own.
+fn started_ms() -> Option<i64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let ticks: i64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+    let machine = std::fs::read_to_string("/proc/stat").ok()?;
+    let boot_s: i64 = machine.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    let per_second = i64::try_from(rustix::param::clock_ticks_per_second()).ok()?;
+    Some(boot_s * 1000 + ticks * 1000 / per_second.max(1))
 }

@@ -61,12 +61,18 @@ fn filter(query: &Query) -> (String, Vec<Value>) {
         wanted.push("workspace = ?");
         values.push(path_value(workspace));
     }
-    if let Some(prefix) = &query.id_prefix {
-        wanted.push("id >= ?");
-        values.push(Value::Text(prefix.clone()));
-        if let Some(end) = after_prefix(prefix) {
-            wanted.push("id < ?");
-            values.push(Value::Text(end));
+    if let Some(part) = query.id_part.as_ref().filter(|part| !part.is_empty()) {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let end = Value::Integer(-to_int(part.chars().count() as u64));
+        match after_prefix(part) {
+            Some(after) => {
+                wanted.push("((id >= ? AND id < ?) OR substr(id, ?) = ?)");
+                values.extend([text(part), text(&after), end, text(part)]);
+            }
+            None => {
+                wanted.push("(id >= ? OR substr(id, ?) = ?)");
+                values.extend([text(part), end, text(part)]);
+            }
         }
     }
     if query.non_empty {

@@ -131,13 +131,15 @@ pub(super) async fn newest_first_filtered_and_paged(store: &impl Store) {
     check(Query { non_empty: true, ..all() }, &[0, 8, 7, 6, 5, 4, 3, 2, 1]).await;
     check(Query { workspace: Some("/b".into()), ..all() }, &[9, 7, 5, 3, 1]).await;
     check(Query { workspace: Some("/".into()), ..all() }, &[]).await;
-    check(Query { id_prefix: Some("high".into()), ..all() }, &[9, 8, 7, 6, 5]).await;
-    check(Query { id_prefix: Some("".into()), limit: Some(2), ..all() }, &[0, 9]).await;
+    check(Query { id_part: Some("high".into()), ..all() }, &[9, 8, 7, 6, 5]).await;
+    check(Query { id_part: Some("".into()), limit: Some(2), ..all() }, &[0, 9]).await;
+    check(Query { id_part: Some("h-6".into()), ..all() }, &[6]).await;
+    check(Query { id_part: Some("-2".into()), ..all() }, &[2]).await;
     check(Query { limit: Some(3), offset: 2, ..all() }, &[8, 7, 6]).await;
     check(Query { limit: Some(0), ..all() }, &[]).await;
     check(Query { offset: 8, ..all() }, &[2, 1]).await;
     check(Query { offset: 80, ..all() }, &[]).await;
-    let every = Query { workspace: Some("/b".into()), id_prefix: Some("high-".into()), non_empty: true, ..all() };
+    let every = Query { workspace: Some("/b".into()), id_part: Some("high-".into()), non_empty: true, ..all() };
     check(Query { limit: Some(1), offset: 1, ..every }, &[5]).await;
 }
 
@@ -194,7 +196,7 @@ pub(super) async fn a_prefix_is_taken_literally(store: &impl Store) {
         append(store, &lease, vec![note(1)]).await;
     }
     for (prefix, wanted) in [("a", 5), ("a%", 1), ("a_", 1), ("A", 1), ("a\u{10ffff}", 1), ("\u{d7ff}", 1), ("c", 0)] {
-        let listed = store.list(Query { id_prefix: Some(prefix.into()), ..Query::default() }).await.expect("a list");
+        let listed = store.list(Query { id_part: Some(prefix.into()), ..Query::default() }).await.expect("a list");
         assert_eq!(listed.len(), wanted, "{prefix:?} finds {listed:?}");
     }
 }

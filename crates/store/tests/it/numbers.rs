@@ -38,7 +38,7 @@ async fn ten_thousand_sessions_are_listed_at_once() {
         ("all", all(), 10_000),
         ("newest 20", Query { limit: Some(20), ..all() }, 20),
         ("one workspace", Query { workspace: Some("/work/7".into()), ..all() }, 200),
-        ("one prefix", Query { id_prefix: Some("session-012".into()), ..all() }, 100),
+        ("one prefix", Query { id_part: Some("session-012".into()), ..all() }, 100),
         ("non-empty", Query { non_empty: true, ..all() }, 10_000),
         ("latest here", Query { workspace: Some("/work/7".into()), non_empty: true, limit: Some(1), ..all() }, 1),
     ];

@@ -1,13 +1,11 @@
 //! `completions SHELL`: a script made from the same table as the help.
 
-use clap::CommandFactory;
-
 use crate::args;
 use crate::print::exactly;
 
 pub(crate) fn run(args: &args::Completions) -> anyhow::Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut args::Line::command(), "tillerman", &mut script);
+    clap_complete::generate(args.shell, &mut args::line(), "tillerman", &mut script);
     exactly(&String::from_utf8_lossy(&script))?;
     Ok(0)
 }

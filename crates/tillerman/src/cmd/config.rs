@@ -1,13 +1,13 @@
-//! `config get|set|add|path`.
+//! `config get|set|add|unset|path`.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use vocab::{Fault, FaultKind, Mode};
+use vocab::{Fault, FaultKind, Mode, Settings};
 
 use crate::args;
 use crate::config::{self, Config, Home, KEYS, Request, Setting, process_env};
 use crate::print::{say, warning};
+use crate::setup;
 use crate::wiring::VENDORS;
 
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
@@ -15,6 +15,7 @@ pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
         args::ConfigVerb::Get { key, workspace } => get(key.as_deref(), workspace),
         args::ConfigVerb::Set { key, value } => change(&key, &value, config::set),
         args::ConfigVerb::Add { key, value } => change(&key, &value, config::add),
+        args::ConfigVerb::Unset { key } => unset(&key),
         args::ConfigVerb::Path => {
             say(&format!("{}\n", home()?.config_file().display()))?;
             Ok(0)
@@ -30,20 +31,8 @@ pub(super) fn home() -> anyhow::Result<Home> {
     })
 }
 
-/// The directory a command works in, as one absolute path.
-pub(super) fn workspace(given: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let directory = given.unwrap_or(Path::new("."));
-    let absolute = std::fs::canonicalize(directory).with_context(|| format!("workspace {}", directory.display()))?;
-    if !absolute.is_dir() {
-        return Err(
-            Fault::new(FaultKind::Invalid, format!("workspace {} is not a directory", directory.display())).into()
-        );
-    }
-    Ok(absolute)
-}
-
 fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
-    let workspace = workspace(directory.as_deref())?;
+    let workspace = setup::project(directory.as_deref())?;
     let home = home()?;
     let request =
         Request { env: &process_env, home: Some(&home), workspace: &workspace, file: None, default_mode: Mode::Prompt };
@@ -53,29 +42,55 @@ fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
         let (file, model) = (wish.file.display(), wish.model);
         warning(&format!("{file} would like the model `{model}`: `tillerman models` says whether it gets it"));
     }
+    let basics = args::Basics { workspace: Some(workspace), ..args::Basics::default() };
+    let usual = setup::prepare(&basics, Mode::Prompt)?.setup.settings;
     match key {
-        Some(key) => one(&config, key),
-        None => all(&config),
+        Some(key) => one(&config, key, &usual),
+        None => all(&config, &usual),
     }
 }
 
-fn one(config: &Config, key: &str) -> anyhow::Result<u8> {
+fn one(config: &Config, key: &str, usual: &Settings) -> anyhow::Result<u8> {
     let known = config::find(key)?;
-    if let Some(setting) = config.get(known.name) {
-        say(&format!("{}\n", setting.show()))?;
+    let shown = config.get(known.name).map(Setting::show).or_else(|| default_of(known.name, usual));
+    if let Some(shown) = shown {
+        say(&format!("{shown}\n"))?;
         return Ok(0);
     }
     // Scripts can tell "not set" from an empty value.
+    host::note(&format!("{} is not set", known.name));
     Ok(1)
 }
 
-fn all(config: &Config) -> anyhow::Result<u8> {
+/// What counts in a conversation where nothing is set.
+fn default_of(name: &str, usual: &Settings) -> Option<String> {
+    let (retry, compaction) = (usual.retry, usual.compaction);
+    Some(match name {
+        "mode" => usual.mode.as_str().to_owned(),
+        "max_iterations" => usual.max_iterations.to_string(),
+        "sync" => usual.sync.as_str().to_owned(),
+        "retry.retries_max" => retry.retries_max.to_string(),
+        "retry.base_ms" => retry.base_ms.to_string(),
+        "retry.wait_ms_max" => retry.wait_ms_max.to_string(),
+        "retry.server_wait_ms_max" => retry.server_wait_ms_max.to_string(),
+        "retry.jitter" => retry.jitter.to_string(),
+        "compaction.auto" => compaction.auto.to_string(),
+        "compaction.threshold_pct" => compaction.threshold_pct.to_string(),
+        "compaction.keep_pct" => compaction.keep_pct.to_string(),
+        _ => return None,
+    })
+}
+
+fn all(config: &Config, usual: &Settings) -> anyhow::Result<u8> {
     let width = KEYS.iter().map(|key| key.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for key in KEYS {
         let line = match (config.get(key.name), config.source(key.name)) {
             (Some(setting), Some(source)) => format!("{:width$}  {}  # {source}", key.name, setting.show()),
-            _ => format!("{:width$}  -  # {}", key.name, key.about),
+            _ => match default_of(key.name, usual) {
+                Some(shown) => format!("{:width$}  {shown}  # the default. {}", key.name, key.about),
+                None => format!("{:width$}  -  # {}", key.name, key.about),
+            },
         };
         text.push_str(&line);
         text.push('\n');
@@ -88,9 +103,24 @@ fn all(config: &Config) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-type Change = fn(&Path, &str, &str) -> Result<Setting, Fault>;
+type Change = fn(&Path, &str, &str) -> Result<config::Set, Fault>;
 
 fn change(key: &str, value: &str, change: Change) -> anyhow::Result<u8> {
+    let file = editable()?;
+    let set = change(&file, key, value)?;
+    say(&format!("{} = {}  # {}\n", set.name, set.value.show(), file.display()))?;
+    Ok(0)
+}
+
+fn unset(key: &str) -> anyhow::Result<u8> {
+    let file = editable()?;
+    let name = config::unset(&file, key)?;
+    say(&format!("{name} is not set any more  # {}\n", file.display()))?;
+    Ok(0)
+}
+
+/// The user's file, where it can be changed without losing anything.
+fn editable() -> anyhow::Result<PathBuf> {
     let home = home()?;
     let file = home.config_file();
     if let Some(other) = home.user_files().into_iter().find(|other| *other != file)
@@ -100,7 +130,5 @@ fn change(key: &str, value: &str, change: Change) -> anyhow::Result<u8> {
             format!("your configuration is {}, and only TOML can be edited without losing comments", other.display());
         return Err(Fault::new(FaultKind::Invalid, text).hint("edit it by hand, or rewrite it as config.toml").into());
     }
-    let setting = change(&file, key, value)?;
-    say(&format!("{} = {}  # {}\n", config::find(key)?.name, setting.show(), file.display()))?;
-    Ok(0)
+    Ok(file)
 }

@@ -3,6 +3,8 @@
 mod choices;
 mod leashed;
 mod record;
+mod reply;
+mod slash;
 mod talk;
 mod view;
 
@@ -12,8 +14,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use client::{
-    Channel, Client, Error, Events, LoginShell, Offers, Opened, Options, ProcessChannel, Reopened, ShellProbe, Ssh,
-    SshChannel, Tap, Vars, Workshop,
+    Channel, Client, Error, LoginShell, Offers, Opened, Options, ProcessChannel, Reopened, ShellProbe, Ssh, SshChannel,
+    Tap, Vars, Workshop,
 };
 
 use tools::workspace::Guard;
@@ -23,12 +25,13 @@ use super::repl::{Screen, lines_of};
 use super::run::Streams;
 use crate::args;
 use crate::config::{self, Home};
+use crate::terminal::INTERRUPTED;
 use crate::wiring::Guarded;
 
 use choices::{Choices, What};
 use leashed::Leashed;
 use record::Recorder;
-use talk::{Answers, Start, Talk};
+use talk::{Answers, Inputs, Start, Talk};
 use view::{Beginning, JsonLines, People, View};
 
 pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
@@ -45,7 +48,9 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     let channel = channel(&args, &cwd)?;
     let options = options(&args, &cwd)?;
     let interactive = args.prompt.is_none();
-    let edited = interactive && streams.stdin_terminal && streams.stdout_terminal;
+    let edited = interactive && streams.edits();
+    // Without an editor nobody else shows what a line is wanted for.
+    let prompts = streams.stdin_terminal && streams.stdout_terminal && !edited && !args.json;
     let screen = edited.then(Screen::save).flatten();
     if edited {
         // The editor opens the terminal itself; a second reader would take every other line from it.
@@ -53,7 +58,7 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     }
     let (input, output) = host::take().context("cannot use stdin and stdout")?;
     let history = Home::find(&config::process_env).map(|home| home.history_file());
-    let (wish, mut lines) = lines_of(input, edited, history)?;
+    let (wish, lines) = lines_of(input, edited, history)?;
     let view: Box<dyn View> = match args.json {
         true => Box::new(JsonLines),
         false => Box::new(People::new(streams.paint, streams.stdout_terminal, streams.window())),
@@ -63,11 +68,19 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
         () if args.deny || args.json || !streams.person() => Answers::Deny,
         () => Answers::Person,
     };
-    let (client, mut events) = client::connect(channel, options);
-    let mut talk = Talk::new(Start { client: client.clone(), view, output, answers, once: !interactive, wish });
-    let code = match open(&args, &cwd, &client, &mut talk, &mut events).await {
-        Ok(true) => talk.run(args.prompt, &mut events, &mut lines).await,
-        Ok(false) => USAGE,
+    let (client, events) = client::connect(channel, options);
+    let mut inputs = Inputs { events, lines };
+    let start = Start { client: client.clone(), view, output, answers, once: !interactive, wish, prompts };
+    let mut talk = Talk::new(start);
+    let code = match open(&args, &cwd, &client, &mut talk, &mut inputs).await {
+        Ok(Opening::Ready) => talk.run(args.prompt, &mut inputs).await,
+        Ok(Opening::Missing) => USAGE,
+        Ok(Opening::GivenUp) => {
+            let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            let advice = client::advice(&words).map(|advice| format!("; {advice}")).unwrap_or_default();
+            talk.show(|view, shown| view.notice(&format!("stopped before the agent was there{advice}"), shown)).await;
+            INTERRUPTED
+        }
         Err(error) => {
             talk.show(|view, shown| view.error(&error, shown)).await;
             USAGE
@@ -80,28 +93,44 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     Ok(code)
 }
 
-/// From the greeting to a session with its model and mode. False: what was asked for is not there, and that was said.
+/// How it went to open a session.
+enum Opening {
+    Ready,
+    /// What was asked for is not there, and that was said.
+    Missing,
+    /// The person did not want to wait.
+    GivenUp,
+}
+
+/// From the greeting to a session with its model and mode.
 async fn open(
     args: &args::Drive,
     cwd: &Path,
     client: &Client,
     talk: &mut Talk,
-    events: &mut Events,
-) -> Result<bool, Error> {
-    let agent = talk.meanwhile(events, client.initialize()).await?;
-    if let Some(method) = &args.auth {
-        talk.meanwhile(events, client.authenticate(method)).await?;
-    }
-    let opened = match &args.resume {
-        None => Some(Opened { how: Reopened::New, info: talk.meanwhile(events, client.new_session(cwd)).await? }),
-        // A person wants to see what was said; a script wants to go on.
-        Some(id) => talk.meanwhile(events, client.reopen_only(id, cwd, args.prompt.is_none())).await?,
+    inputs: &mut Inputs,
+) -> Result<Opening, Error> {
+    let Some(agent) = talk.meanwhile(inputs, client.initialize()).await.transpose()? else {
+        return Ok(Opening::GivenUp);
     };
+    if let Some(method) = &args.auth
+        && talk.meanwhile(inputs, client.authenticate(method)).await.transpose()?.is_none()
+    {
+        return Ok(Opening::GivenUp);
+    }
+    let opening = async {
+        match &args.resume {
+            None => Ok(Some(Opened { how: Reopened::New, info: client.new_session(cwd).await? })),
+            // A person wants to see what was said; a script wants to go on.
+            Some(id) => client.reopen_only(id, cwd, args.prompt.is_none()).await,
+        }
+    };
+    let Some(opened) = talk.meanwhile(inputs, opening).await.transpose()? else { return Ok(Opening::GivenUp) };
     let Some(opened) = opened else {
         let id = args.resume.as_deref().unwrap_or_default();
         let text = format!("the agent cannot go on with session {id}: it does not know it, or resumes none");
         talk.show(|view, shown| view.notice(&text, shown)).await;
-        return Ok(false);
+        return Ok(Opening::Missing);
     };
     talk.session = opened.info.session_id.clone().unwrap_or_default();
     talk.choices = Choices::new(opened.info);
@@ -115,12 +144,12 @@ async fn open(
     talk.catch_up().await;
     for (what, word) in [(What::Model, &args.model), (What::Mode, &args.mode)] {
         if let Some(word) = word
-            && !talk.choose(what, word, events).await
+            && !talk.choose(what, word, inputs).await
         {
-            return Ok(false);
+            return Ok(Opening::Missing);
         }
     }
-    Ok(true)
+    Ok(Opening::Ready)
 }
 
 /// Where the agent works. On another machine it is not ours to check.

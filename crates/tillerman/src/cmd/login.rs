@@ -10,7 +10,7 @@ use vocab::{Account, Accounts, Around, Fault, FaultKind, Key, Mode, Secret, Sign
 use crate::args::{self, SignInTo};
 use crate::print::say;
 use crate::setup;
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Wired, vendor};
 
 /// A key is shorter than this; what is longer is something else.
 const KEY_BYTES_MAX: usize = 4096;
@@ -21,12 +21,13 @@ pub(crate) fn login(args: &args::Login) -> anyhow::Result<u8> {
         SignInTo::Antigravity => return flow(Account::Antigravity, args.device),
         SignInTo::Openrouter => Key::OpenRouter,
         SignInTo::Exa => Key::Exa,
+        other => return Err(by_key(other).into()),
     };
     if args.device {
         let fault = Fault::new(FaultKind::Invalid, "--device is for accounts; this is a key");
         return Err(fault.hint("leave it out, and give the key on stdin").into());
     }
-    let secret = read_key()?;
+    let secret = read_key(&name_of(args.account))?;
     with(async |wired| {
         let set = wired.ports.around.set_key(key, Some(secret)).await?;
         match key {
@@ -70,16 +71,77 @@ pub(crate) async fn sign_in(
     })
 }
 
-pub(crate) fn logout() -> anyhow::Result<u8> {
+/// A vendor that knows keys and no sign-ins.
+fn by_key(account: SignInTo) -> Fault {
+    let name = name_of(account);
+    let variables: Vec<&str> = vendor(&name).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect();
+    let variable = variables.first().copied().unwrap_or_default();
+    let fault = Fault::new(FaultKind::Unsupported, format!("there is no sign-in to {name}: it takes a key"));
+    let fault = fault.hint(format!("set {}: `export {variable}=...`", variables.join(" or ")));
+    fault.hint("docs/models.md names other places for it, such as a password manager")
+}
+
+fn name_of(account: SignInTo) -> String {
+    clap::ValueEnum::to_possible_value(&account).map(|it| it.get_name().to_owned()).unwrap_or_default()
+}
+
+pub(crate) fn logout(args: &args::Logout) -> anyhow::Result<u8> {
+    let account = args.account;
+    if let Some(fault) = account.filter(|it| is_elsewhere(*it)).map(by_key) {
+        return Err(fault.into());
+    }
     with(async |wired| {
-        wired.ports.around.forget().await?;
-        say("Signed out; every token and key that was kept is gone.\n")?;
-        let left = wired.ports.around.accounts().await?;
-        if left.openai || left.openrouter || left.exa {
-            say("Keys of the environment still count.\n")?;
+        let around = &*wired.ports.around;
+        let name = match (account, args.all) {
+            (_, true) => {
+                around.forget().await?;
+                say("Signed out; every token and key that was kept is gone.\n")?;
+                return left(around, None).await;
+            }
+            (None, false) => return Err(unnamed(&around.accounts().await?).into()),
+            (Some(account), false) => account,
+        };
+        match name {
+            SignInTo::Openai => around.sign_out(Account::OpenAi).await?,
+            SignInTo::Antigravity => around.sign_out(Account::Antigravity).await?,
+            SignInTo::Openrouter => drop(around.set_key(Key::OpenRouter, None).await?),
+            _ => drop(around.set_key(Key::Exa, None).await?),
         }
-        Ok(0)
+        say(&format!("Signed out of {}; what was kept for it is gone.\n", name_of(name)))?;
+        left(around, Some(name)).await
     })
+}
+
+/// Nothing of it is ever kept here.
+fn is_elsewhere(account: SignInTo) -> bool {
+    !matches!(account, SignInTo::Openai | SignInTo::Antigravity | SignInTo::Openrouter | SignInTo::Exa)
+}
+
+/// The environment may still have what was forgotten here.
+async fn left(around: &dyn Around, of: Option<SignInTo>) -> anyhow::Result<u8> {
+    let is = |account: SignInTo| of.is_none_or(|of| of == account);
+    let left = around.accounts().await?;
+    let openai = left.openai && is(SignInTo::Openai);
+    if openai || (left.openrouter && is(SignInTo::Openrouter)) || (left.exa && is(SignInTo::Exa)) {
+        say("Keys of the environment still count.\n")?;
+    }
+    Ok(0)
+}
+
+fn unnamed(there: &Accounts) -> Fault {
+    let all = [
+        ("openai", there.openai),
+        ("antigravity", there.antigravity),
+        ("openrouter", there.openrouter),
+        ("exa", there.exa),
+    ];
+    let names: Vec<&str> = all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect();
+    let what = match names.is_empty() {
+        true => "nothing is signed in".to_owned(),
+        false => format!("signed in: {}", names.join(", ")),
+    };
+    Fault::new(FaultKind::Invalid, format!("which account? {what}"))
+        .hint("`tillerman logout NAME`, or `tillerman logout --all` for all of them and every key")
 }
 
 pub(crate) fn accounts() -> anyhow::Result<u8> {
@@ -109,7 +171,7 @@ fn shown(accounts: &Accounts) -> String {
 /// Wired without a real model: whoever has to sign in first may have chosen one that is not there yet.
 fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-    let prepared = setup::prepare(&basics, Mode::Prompt)?;
+    let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let wired = wiring::build(prepared.setup).await?;
@@ -119,11 +181,13 @@ fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<
 
 // ---- keys from stdin ------------------------------------------------------------------------------------------
 
-fn read_key() -> anyhow::Result<Secret> {
+fn read_key(account: &str) -> anyhow::Result<Secret> {
     let stdin = std::io::stdin();
     let text = if stdin.is_terminal() { typed()? } else { piped(stdin.lock())? };
-    let nothing =
-        || Fault::new(FaultKind::Invalid, "no key was given").hint("type it, or pipe it: `... login exa < FILE`");
+    let nothing = || {
+        let fault = Fault::new(FaultKind::Invalid, "no key was given");
+        fault.hint(format!("type it, or pipe it: `tillerman login {account} < FILE`"))
+    };
     Ok(Secret::new(text.trim()).ok_or_else(nothing)?)
 }
 

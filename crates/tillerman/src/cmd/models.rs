@@ -27,7 +27,7 @@ pub(crate) fn run(args: &args::Models) -> anyhow::Result<u8> {
 /// As a conversation would have it.
 async fn wired(model: Option<&str>) -> anyhow::Result<Wired> {
     let basics = args::Basics { model: model.map(str::to_owned), ..args::Basics::default() };
-    let mut prepared = setup::prepare(&basics, Mode::Prompt)?;
+    let mut prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     prepared.setup.lookout = Lookout::Wait;
     let wired = wiring::build(prepared.setup).await?;

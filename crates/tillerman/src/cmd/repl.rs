@@ -136,5 +136,6 @@ pub(super) fn prompt_of(want: Want) -> &'static str {
         Want::Prompt => "> ",
         Want::Answer => crate::terminal::CHOICES,
         Want::Line => ": ",
+        Want::Choice => "your choice (a number, y, n, ? for more): ",
     }
 }

@@ -239,7 +239,7 @@ fn emit_title(env: config::Env<'_>) -> bool {
 /// An id that no file has may still be one of our own store.
 async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
     let Which::Id(prefix) = which else { return Ok(()) };
-    let query = Query { id_prefix: Some(prefix.clone()), limit: Some(1), children: true, ..Query::default() };
+    let query = Query { id_part: Some(prefix.clone()), limit: Some(1), children: true, ..Query::default() };
     match wired.ports.store.list(query).await?.is_empty() {
         true => Err(Fault::new(FaultKind::NotFound, format!("No session found matching '{prefix}'"))),
         false => Ok(()),

@@ -24,6 +24,9 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(2);
 /// A person's Ctrl-D or a slow pager must not cut a turn or its output short; Ctrl-C twice does.
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 3600);
 
+/// Values of TERM whose terminals the line editor does not know; it would read from a stdin that is not its own.
+const PLAIN_TERMINALS: [&str; 3] = ["dumb", "cons25", "emacs"];
+
 /// What the streams are, looked at before the host takes them.
 #[derive(Clone)]
 pub(super) struct Streams {
@@ -61,6 +64,13 @@ impl Streams {
             // A serial line does not know how large its screen is.
             (size.cols > 0 && size.rows > 0).then_some(size)
         })
+    }
+
+    /// Lines can be edited where they are typed. What the editor cannot draw on is read as it is.
+    pub(super) fn edits(&self) -> bool {
+        let term = std::env::var("TERM").unwrap_or_default();
+        let is_plain = PLAIN_TERMINALS.iter().any(|plain| plain.eq_ignore_ascii_case(&term));
+        self.stdin_terminal && self.stdout_terminal && !is_plain
     }
 
     /// Somebody can read a question and type an answer.
@@ -104,7 +114,11 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
         if answers == Answers::Person { Box::new(input) } else { Box::new(nothing) };
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
     let code = match args.json {
-        true => converse(Terminal::new(talk, JsonLines), wired, input, output, options).await,
+        true => {
+            let provider = wired.ports.provider.clone();
+            let prices = JsonLines::with_prices(Box::new(move |slug| provider.resolve(slug).ok()?.prices));
+            converse(Terminal::new(talk, prices), wired, input, output, options).await
+        }
         false => converse(Terminal::new(talk, streams.people(false)), wired, input, output, options).await,
     };
     beside.shutdown().await;
@@ -125,7 +139,7 @@ async fn converse<F: Face>(
 
 /// Settings for a conversation with a person; what is wrong with them is said before anything else.
 pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<Prepared> {
-    let mut prepared = setup::prepare(basics, Mode::Prompt)?;
+    let mut prepared = setup::prepare(&setup::in_project(basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;

@@ -1,41 +1,40 @@
 //! `sessions ...`: saved conversations, through the store alone where that is enough.
 
+mod list;
 mod requests;
+mod search;
 mod show;
 
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
 use vocab::{
     Archive, Body, Command, Entry, Event, Fault, FaultKind, Mode, Open, Query, Reply, Store, Summary, Tag, Target,
     Told, Verb, Which,
 };
 
-use super::config::{home, workspace};
-use super::listing::{ago, now_ms, table};
+use super::config::home;
+use super::listing::now_ms;
 use crate::args::{self, SessionsVerb};
 use crate::print::{exactly, say};
 use crate::{setup, wiring};
+use list::title;
 
-/// Characters of a title in the table.
-const TITLE_CHARS_MAX: usize = 60;
+/// As a name of a file: write to stdout.
+const STDOUT: &str = "-";
 
 pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(start(args.verb))
+    runtime.block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))
 }
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
     let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
     match verb {
-        SessionsVerb::List { workspace, limit, all, json } => {
-            let directory = workspace.map(|directory| self::workspace(Some(&directory))).transpose()?;
-            let query = Query { workspace: directory, limit: Some(limit), children: all, ..Query::default() };
-            list(&*store, query, json).await
-        }
+        SessionsVerb::List(args) => list::list(&*store, &args).await,
+        SessionsVerb::Search { words, limit } => search::search(&*store, &words, limit).await,
         SessionsVerb::Show { session, json } => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
@@ -50,6 +49,12 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
             let page = store.read(&summary.id, 0, usize::MAX).await?;
             requests::export(&page.entries, out.as_deref())
         }
+        SessionsVerb::Export { session, file: Some(file), .. } if file == Path::new(STDOUT) => {
+            let summary = find(&*store, &session).await?;
+            let page = store.read(&summary.id, 0, usize::MAX).await?;
+            exactly(&store::as_markdown(&summary, &page.entries))?;
+            Ok(0)
+        }
         SessionsVerb::Export { session, file, .. } => {
             let summary = find(&*store, &session).await?;
             let file = file.map(std::path::absolute).transpose()?;
@@ -63,91 +68,19 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     }
 }
 
-/// By id, the beginning of one, or `latest` of this directory.
+/// By id, the start or the end of one, or `latest` of this project.
 async fn find(store: &dyn Store, text: &str) -> Result<Summary, Fault> {
     let hint = "`tillerman sessions list` shows what there is";
-    let query = match Which::parse(text) {
+    match Which::parse(text) {
+        Which::Id(part) => vocab::find_session(store, &part).await,
         Which::Latest => {
-            let here = workspace(None).map_err(|error| Fault::new(FaultKind::Invalid, format!("{error:#}")))?;
-            Query { workspace: Some(here), non_empty: true, limit: Some(1), ..Query::default() }
+            let here = setup::project(None)?;
+            let query = Query { workspace: Some(here.clone()), non_empty: true, limit: Some(1), ..Query::default() };
+            let none = || Fault::new(FaultKind::NotFound, format!("no saved session in {}", here.display())).hint(hint);
+            store.list(query).await?.pop().ok_or_else(none)
         }
-        Which::Id(prefix) => Query { id_prefix: Some(prefix), limit: Some(2), ..Query::default() },
-        _ => return Err(Fault::new(FaultKind::Invalid, format!("`{text}` is not a session id")).hint(hint)),
-    };
-    let mut found = store.list(query.clone()).await?;
-    if found.is_empty() && query.id_prefix.is_some() {
-        found = store.list(Query { children: true, ..query }).await?;
+        _ => Err(Fault::new(FaultKind::Invalid, format!("`{text}` is not a session id")).hint(hint)),
     }
-    match (found.len(), found.pop()) {
-        (1, Some(summary)) => Ok(summary),
-        (0, _) => Err(Fault::new(FaultKind::NotFound, format!("no session matches `{text}`")).hint(hint)),
-        _ => Err(Fault::new(FaultKind::NotFound, format!("more than one session starts with `{text}`"))
-            .hint("give more characters of the id")),
-    }
-}
-
-async fn list(store: &dyn Store, query: Query, json: bool) -> anyhow::Result<u8> {
-    let found = store.list(query).await?;
-    if json {
-        let lines: String = found.iter().map(|it| format!("{}\n", summary_json(it))).collect();
-        exactly(&lines)?;
-        return Ok(0);
-    }
-    if found.is_empty() {
-        say("no saved sessions\n")?;
-        return Ok(0);
-    }
-    let now = now_ms();
-    let rows: Vec<Vec<String>> = found
-        .iter()
-        .map(|it| {
-            vec![
-                it.id.to_string(),
-                ago(it.updated_ms, now),
-                it.messages.to_string(),
-                it.model.to_string(),
-                short_path(&it.workspace),
-                title(it).chars().take(TITLE_CHARS_MAX).collect(),
-            ]
-        })
-        .collect();
-    say(&table(&["ID", "UPDATED", "MSGS", "MODEL", "WORKSPACE", "TITLE"], &rows))?;
-    Ok(0)
-}
-
-fn title(summary: &Summary) -> &str {
-    summary.title.as_deref().or(summary.preview.as_deref()).unwrap_or_default()
-}
-
-/// `~/src/x` for what is under the home directory.
-fn short_path(path: &Path) -> String {
-    match std::env::home_dir().and_then(|home| Some(path.strip_prefix(home).ok()?.to_owned())) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.display().to_string(),
-    }
-}
-
-fn summary_json(it: &Summary) -> serde_json::Value {
-    json!({
-        "id": it.id.as_str(),
-        "title": it.title.as_deref(),
-        "preview": it.preview.as_deref(),
-        "workspace": it.workspace.display().to_string(),
-        "model": &*it.model,
-        "mode": it.mode.as_str(),
-        "created_at": vocab::iso8601(it.created_ms),
-        "updated_at": vocab::iso8601(it.updated_ms),
-        "messages": it.messages,
-        "turns": it.turns,
-        "child_of": it.child_of.as_ref().map(|id| id.as_str()),
-        "usage": {
-            "input_tokens": it.usage.input,
-            "cache_read_tokens": it.usage.cache_read,
-            "cache_write_tokens": it.usage.cache_write,
-            "output_tokens": it.usage.output,
-        },
-    })
 }
 
 /// One more entry; the store keeps the title of the list in step.
@@ -211,13 +144,15 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
 /// The engine knows how to cut a branch; it is given the built-in model, because none is needed.
 async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Result<u8> {
     let summary = find(store, session).await?;
+    let prompts = show::prompts(&store.read(&summary.id, 0, usize::MAX).await?.entries);
+    let nothing = || Fault::new(FaultKind::NothingToDo, "this session has no user message to fork at");
     let at = match at {
+        Some(at) if prompts.iter().all(|(seq, _)| *seq != at) => return Err(not_a_prompt(at, &prompts).into()),
         Some(at) => at,
-        None => show::last_prompt(&store.read(&summary.id, 0, usize::MAX).await?.entries)
-            .ok_or_else(|| Fault::new(FaultKind::NothingToDo, "this session has no user message to fork at"))?,
+        None => prompts.last().ok_or_else(nothing)?.0,
     };
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-    let wired = wiring::build(setup::prepare(&basics, Mode::Prompt)?.setup).await?;
+    let wired = wiring::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?;
     let peer = wired.engine.connect(engine::Slow::Wait);
     let id = summary.id.as_str().to_owned();
     let open = Open { model: Some("tour".into()), ..Open::new(Which::Id(id)) };
@@ -232,6 +167,17 @@ async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Resu
     say(&format!("{id}\n"))?;
     host::note(&format!("everything before entry {at} is there; the message was: {first}"));
     Ok(0)
+}
+
+/// User messages that are named where another number was given.
+const PROMPTS_TOLD_MAX: usize = 20;
+
+fn not_a_prompt(at: u64, prompts: &[(u64, String)]) -> Fault {
+    let fault = Fault::new(FaultKind::Invalid, format!("entry {at} is not a user message of this session"));
+    let skipped = prompts.len().saturating_sub(PROMPTS_TOLD_MAX);
+    let told: Vec<String> = prompts[skipped..].iter().map(|(seq, text)| format!("{seq} ({text})")).collect();
+    let before = if skipped > 0 { "the last ones are " } else { "these are: " };
+    fault.hint(format!("{before}{}", told.join(", ")))
 }
 
 async fn forked(peer: &engine::Peer) -> Result<(vocab::SessionId, String), Fault> {

@@ -1,31 +1,88 @@
-//! `config set`: one value changed, everything else in the file left as its owner wrote it.
+//! `config set|add|unset`: one value changed, everything else in the file left as its owner wrote it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 use vocab::{Fault, FaultKind};
 
 use super::keys::{self, Kind, Setting};
+use super::slugs;
+
+/// What was written.
+#[derive(Debug)]
+pub(crate) struct Set {
+    pub(crate) name: String,
+    pub(crate) value: Setting,
+}
 
 /// Writes `key = text` into a TOML file, which is made when it is not there.
-pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> {
-    write_setting(file, key, text, |_, setting| Ok(setting))
+pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
+    if let Some((table, name)) = slugs::entry(key) {
+        let value = slugs::check_text(table, name, text).map_err(|why| Fault::new(FaultKind::Invalid, why))?;
+        rewrite(file, |old| changed(old, key, &value))?;
+        return Ok(Set { name: key.to_owned(), value });
+    }
+    let (name, value) = checked(file, key, text)?;
+    rewrite(file, |old| changed(old, &name, &value))?;
+    Ok(Set { name, value })
 }
 
 /// Puts `text` behind what a list has already.
-pub(crate) fn add(file: &Path, key: &str, text: &str) -> Result<Setting, Fault> {
-    write_setting(file, key, text, |old, setting| {
-        let Setting::Texts(more) = setting else {
-            let text = format!("`{}` is no list", keys::snake(key));
-            return Err(Fault::new(FaultKind::Invalid, text).hint(format!("tillerman config set {key} VALUE")));
-        };
-        let mut texts = listed(old, &keys::snake(key));
+pub(crate) fn add(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
+    let (name, value) = checked(file, key, text)?;
+    let Setting::Texts(more) = value else {
+        let text = format!("`{name}` is no list");
+        return Err(Fault::new(FaultKind::Invalid, text).hint(format!("tillerman config set {key} VALUE")));
+    };
+    let mut texts = Vec::new();
+    rewrite(file, |old| {
+        texts = listed(old, &name);
         let new: Vec<String> = more.into_iter().filter(|text| !texts.contains(text)).collect();
         texts.extend(new);
-        Ok(Setting::Texts(texts))
-    })
+        changed(old, &name, &Setting::Texts(texts.clone()))
+    })?;
+    Ok(Set { name, value: Setting::Texts(texts) })
+}
+
+/// A key of the manual and what the text means for it.
+fn checked(file: &Path, key: &str, text: &str) -> Result<(String, Setting), Fault> {
+    let name = keys::snake(key);
+    if keys::is_secret(&name) {
+        return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
+            .hint("set it in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"));
+    }
+    let known = super::find(key)?;
+    if matches!(known.kind, Kind::Models | Kind::Servers | Kind::Providers | Kind::Slugs(_)) {
+        let text = format!("`{name}` is made of tables and cannot be set from the command line");
+        return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
+    }
+    let setting = known.kind.check_text(text).ok_or_else(|| {
+        Fault::new(FaultKind::Invalid, format!("`{name}` wants {}, not `{text}`", known.kind.wants()))
+    })?;
+    let setting = lasting(&name, setting);
+    Ok((name, setting))
+}
+
+/// Takes a key out of the file: its name, as it is spelled in the manual.
+pub(crate) fn unset(file: &Path, key: &str) -> Result<String, Fault> {
+    let name = match slugs::entry(key) {
+        Some(_) => key.to_owned(),
+        None => super::find(key)?.name.to_owned(),
+    };
+    rewrite(file, |old| without(old, &name))?;
+    Ok(name)
+}
+
+fn rewrite(file: &Path, change: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Fault> {
+    let old = match std::fs::read_to_string(file) {
+        Ok(old) => old,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(Fault::new(FaultKind::Invalid, format!("cannot read {}: {error}", file.display()))),
+    };
+    let new = change(&old).map_err(|what| Fault::new(FaultKind::Invalid, format!("{}: {what}", file.display())))?;
+    write(file, new.as_bytes())
 }
 
 /// The texts of a list as they stand in a file.
@@ -56,35 +113,20 @@ fn lasting(name: &str, setting: Setting) -> Setting {
     }
 }
 
-fn write_setting(
-    file: &Path,
-    key: &str,
-    text: &str,
-    merged: impl FnOnce(&str, Setting) -> Result<Setting, Fault>,
-) -> Result<Setting, Fault> {
-    let name = keys::snake(key);
-    if keys::is_secret(&name) {
-        return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
-            .hint("set it in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"));
+/// The text without one key.
+fn without(old: &str, name: &str) -> Result<String, String> {
+    let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    let mut parts: Vec<&str> = name.split('.').collect();
+    let last = parts.pop().expect("split yields at least one part");
+    let nothing = || format!("`{name}` is not set here");
+    for part in parts {
+        let spelled = spelling(table, part);
+        table = table.get_mut(&spelled).and_then(Item::as_table_like_mut).ok_or_else(nothing)?;
     }
-    let known = super::find(key)?;
-    if matches!(known.kind, Kind::Models | Kind::Servers | Kind::Providers | Kind::Slugs(_)) {
-        let text = format!("`{name}` is made of tables and cannot be set from the command line");
-        return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
-    }
-    let setting = known.kind.check_text(text).ok_or_else(|| {
-        Fault::new(FaultKind::Invalid, format!("`{name}` wants {}, not `{text}`", known.kind.wants()))
-    })?;
-    let old = match std::fs::read_to_string(file) {
-        Ok(old) => old,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Fault::new(FaultKind::Invalid, format!("cannot read {}: {error}", file.display()))),
-    };
-    let setting = merged(&old, lasting(&name, setting))?;
-    let new = changed(&old, &name, &setting)
-        .map_err(|what| Fault::new(FaultKind::Invalid, format!("{}: {what}", file.display())))?;
-    write(file, new.as_bytes())?;
-    Ok(setting)
+    let spelled = spelling(table, last);
+    table.remove(&spelled).ok_or_else(nothing)?;
+    Ok(document.to_string())
 }
 
 /// The text with one key changed. A spelling that is already there is kept.
@@ -119,7 +161,7 @@ fn changed(old: &str, name: &str, setting: &Setting) -> Result<String, String> {
     Ok(document.to_string())
 }
 
-fn spelling(table: &Table, name: &str) -> String {
+fn spelling(table: &dyn TableLike, name: &str) -> String {
     table.iter().map(|(key, _)| key).find(|key| keys::snake(key) == name).unwrap_or(name).to_owned()
 }
 

@@ -5,6 +5,7 @@ use vocab::{Mode, SyncLevel, ToolServer, thinking};
 use super::slugs::Slugs;
 use super::tighten::Way;
 use super::tree::{Node, Value};
+use crate::nearest;
 
 /// What a value must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -307,31 +308,10 @@ pub(super) fn is_secret(key: &str) -> bool {
 }
 
 /// The known name that a wrong one probably meant.
-pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(wrong: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     // The last part alone counts too: `retries_max` probably means `retry.retries_max`.
-    let close = |name: &'a str| {
-        let tail = name.rsplit('.').next().unwrap_or(name);
-        [name, tail]
-            .into_iter()
-            .map(|form| (distance(wrong, form), form))
-            .filter(|(distance, form)| *distance * 3 <= form.len().max(wrong.len()))
-            .map(|(distance, _)| (distance, name))
-            .min()
-    };
-    known.filter_map(close).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
-}
-
-/// Edits between two words (Levenshtein).
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[right.len()]
+    let tail = |name: &'a str| name.rsplit('.').next().unwrap_or(name);
+    let whole = nearest::nearest(wrong, known.clone());
+    let by_tail = || nearest::nearest(wrong, known.clone().map(tail));
+    whole.or_else(|| by_tail().and_then(|near| known.clone().find(|name| tail(name) == near)))
 }

@@ -1,5 +1,6 @@
 //! `[aliases]` and `[tiers]`: names that stand for models.
 
+use super::keys::Setting;
 use super::models::{Problem, wrong};
 use super::tree::{Node, Value};
 
@@ -47,6 +48,31 @@ pub(super) fn read(which: Slugs, node: &Node) -> Result<Vec<(String, Vec<String>
         found.push((name.clone(), slugs));
     }
     Ok(found)
+}
+
+/// `aliases.NAME` or `tiers.NAME`: which table, and the name.
+pub(super) fn entry(key: &str) -> Option<(Slugs, &str)> {
+    let (table, name) = key.split_once('.')?;
+    match table {
+        "aliases" => Some((Slugs::Aliases, name)),
+        "tiers" => Some((Slugs::Tiers, name)),
+        _ => None,
+    }
+}
+
+/// One line of a table as it is typed; a tier may have several models, with commas between them.
+pub(super) fn check_text(which: Slugs, name: &str, typed: &str) -> Result<Setting, String> {
+    let node = |value: Value| Node { value, line: None };
+    let listed = typed.split(',').map(|slug| node(Value::Text(slug.trim().to_owned()))).collect::<Vec<_>>();
+    let is_list = which == Slugs::Tiers && listed.len() > 1;
+    let value = if is_list { Value::List(listed) } else { Value::Text(typed.trim().to_owned()) };
+    let table = node(Value::Map(vec![(name.to_owned(), node(value))]));
+    let read = read(which, &table).map_err(|problem| format!("`{}` {}", problem.key, problem.what))?;
+    let slugs = read.into_iter().flat_map(|(_, slugs)| slugs).collect::<Vec<_>>();
+    Ok(match is_list {
+        true => Setting::Texts(slugs),
+        false => Setting::Text(slugs.concat()),
+    })
 }
 
 fn text(node: &Node) -> Option<String> {

@@ -13,6 +13,8 @@ pub(crate) enum Want {
     Answer,
     /// To a dialog of an extension.
     Line,
+    /// Among the choices that another agent offers.
+    Choice,
 }
 
 impl Want {

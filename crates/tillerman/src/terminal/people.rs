@@ -547,7 +547,7 @@ impl Face for People {
             out.raw(&[match want {
                 Want::Prompt => MARK_PROMPT,
                 Want::Answer => MARK_ANSWER,
-                Want::Line => MARK_LINE,
+                Want::Line | Want::Choice => MARK_LINE,
             }]);
         } else if want == Want::Answer && self.inline() {
             out.raw(CHOICES.as_bytes());

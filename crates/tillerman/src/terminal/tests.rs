@@ -749,7 +749,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
     );
     let seen = play(
         run_talk(Answers::Nobody),
-        JsonLines,
+        JsonLines::default(),
         Arc::default(),
         vec![opened(), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
     );
@@ -884,7 +884,7 @@ fn json_lines_tell_the_whole_turn() {
         told(Body::CallEnded { turn: turn(), result: done }),
         ended(Stop::Error, Some(fault)),
     ];
-    let seen = play(run_talk(Answers::AllowAll), JsonLines, Arc::default(), steps);
+    let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), Arc::default(), steps);
     for line in seen.shown.lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON");
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::{
-    Account, Accounts, Around, Briefing, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret, SignInMode,
-    SignInTold, SignedIn, SkillInfo, Skills,
+    Account, Accounts, Around, Briefing, Fault, FaultKind, Key, KeySet, Later, Limits, ModelSource, Picture, Secret,
+    SignInMode, SignInTold, SignedIn, SkillInfo, Skills,
 };
 
 use super::accounts::UserKey;
@@ -75,6 +75,10 @@ impl Around for UserAround {
                 Key::OpenRouter | Key::Exa => KeySet { models: 0, source: ModelSource::Fallback },
             })
         })
+    }
+
+    fn sign_out(&self, account: Account) -> Later<'_, Result<(), Fault>> {
+        Box::pin(self.linked.auth().sign_out(account))
     }
 
     fn limits(&self) -> Later<'_, Result<Limits, Fault>> {

@@ -16,7 +16,8 @@ const SKILLS_MAX: usize = 64;
 
 const HEADING: &str = "Instructions of the user and of this project, each under the file it is from. Those further down are \
 nearer to the workspace and count more; what the user says in the conversation counts most.";
-const SKILLS: &str = "Skills are instructions for special tasks. When a task is what a skill is for, read its file first.";
+const SKILLS: &str =
+    "Skills are instructions for special tasks. When a task is what a skill is for, read its file first.";
 
 /// What is told besides day, machine and repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -26,6 +27,8 @@ pub(crate) struct BriefingSettings {
     pub(crate) skills: bool,
     /// Directories whose files the user trusts.
     pub(crate) trusted: Vec<PathBuf>,
+    /// Where the process was started: in a session whose workspace holds it, instructions are read down to there.
+    pub(crate) here: Option<PathBuf>,
 }
 
 /// Looks around a workspace.
@@ -62,8 +65,9 @@ impl Briefer {
         if !self.settings.files {
             return Instructions::default();
         }
+        let here = self.settings.here.as_deref().filter(|here| here.starts_with(workspace));
         project::search(&Search {
-            workspace,
+            workspace: here.unwrap_or(workspace),
             guard: self.guard.clone(),
             own: Some(&self.config),
             trusted: &self.settings.trusted,

@@ -163,8 +163,17 @@ impl Catalogue {
         let linked = self.links.known();
         let sources = self.sources.known();
         let names = pick::names(self.custom.models().iter().chain(&sources).chain(&linked).chain(&tour));
-        let fault = Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {names})"));
+        let mut fault = Fault::new(FaultKind::UnknownModel, format!("unknown model: {slug} (there is: {names})"));
+        let known = self.known();
+        if let Some(near) = self.names.nearest(slug, &known, &self.around()) {
+            fault = fault.hint(format!("did you mean `{near}`?"));
+        }
         fault.hint("set a vendor's key, or OPENAI_BASE_URL (and OPENAI_API_KEY), for other models")
+    }
+
+    /// What decides what the names stand for.
+    fn around(&self) -> Around<'_> {
+        Around { sources: self.sources.names().map(|name| &**name).collect(), remote: self.remote.is_some() }
     }
 
     /// A model by one of its own names.
@@ -218,9 +227,7 @@ fn script(slug: &str) -> Option<Result<Script, Fault>> {
 
 impl Provider for Catalogue {
     fn resolve(&self, slug: &str) -> Result<ModelInfo, Fault> {
-        let around =
-            Around { sources: self.sources.names().map(|name| &**name).collect(), remote: self.remote.is_some() };
-        if let Some(meant) = self.names.meant(slug, &around) {
+        if let Some(meant) = self.names.meant(slug, &self.around()) {
             let mut models = meant.slugs.iter().map(|slug| self.model(pick::split_level(slug).0));
             let first = models.next().unwrap_or_else(|| Err(self.unknown(slug)));
             // Of several the first that is there.

@@ -20,7 +20,7 @@ use super::pick::{self, Pick};
 use super::sources::Sources;
 use super::vendors::{Origin, Provided};
 use super::{Lookout, Setup};
-use faults::{ambiguous, keyless, unknown_model, unknown_provider};
+use faults::{ambiguous, keyless, keyless_model, unknown_model, unknown_provider};
 use local::{Local, remote};
 
 /// How long a server may take to list its models the very first time; afterwards the list is remembered.
@@ -352,12 +352,13 @@ impl Chooser<'_> {
         let infos = self.infos(wanted);
         let fault = match (wanted, provider) {
             (_, Some(provider)) => unknown_provider(provider, &infos, &self.links(None).names()),
+            // Somebody can be asked, but not for this.
+            (Some(model), None) if !infos.is_empty() => return Err(self.no_such(model, &infos)),
             (Some(model), None) => {
-                let mut message = format!("no server to ask for the model `{model}`: {reason}");
-                if !infos.is_empty() {
-                    message.push_str(&format!("; there is: {}", pick::names(infos.iter())));
+                if let Some(fault) = keyless_model(model) {
+                    return Err(fault);
                 }
-                Fault::new(FaultKind::UnknownModel, message)
+                Fault::new(FaultKind::UnknownModel, format!("no server to ask for the model `{model}`: {reason}"))
             }
             (None, None) => {
                 let reason = format!("{reason}; this is the built-in tour. {SET_A_KEY}");
@@ -369,6 +370,19 @@ impl Chooser<'_> {
         };
         let fault = fault.hint("set ANTHROPIC_API_KEY, OPENAI_API_KEY or another vendor's key; or OPENAI_BASE_URL");
         Err(fault.hint("start a local server such as Ollama; or `--model tour`, which needs nothing"))
+    }
+
+    /// A name that is nobody's, where models are known.
+    fn no_such(&self, model: &str, infos: &[ModelInfo]) -> Fault {
+        if let Some(fault) = keyless_model(model) {
+            return fault;
+        }
+        let around = Around { sources: self.sources.names().map(|name| &**name).collect(), remote: false };
+        let mut fault = unknown_model(model, &pick::names(infos.iter()));
+        if let Some(near) = self.setup.names.nearest(model, infos, &around) {
+            fault = fault.hint(format!("did you mean `{near}`?"));
+        }
+        fault.hint("`tillerman models` lists all there are")
     }
 
     /// A model of a server that takes any name.

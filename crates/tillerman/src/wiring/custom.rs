@@ -86,6 +86,17 @@ impl Custom {
         self.keys.iter().map(|(name, key)| (name, key.as_ref().is_some_and(|key| key.failed())))
     }
 
+    /// Each address of each provider once, or why it cannot be one.
+    pub(super) fn clients(&self) -> Vec<(Arc<str>, Result<providers::Client, Fault>)> {
+        let mut seen: Vec<&Arc<Address>> = Vec::new();
+        for way in &self.ways {
+            if !seen.iter().any(|client| Arc::ptr_eq(client, &way.client)) {
+                seen.push(&way.client);
+            }
+        }
+        seen.into_iter().map(|client| (client.provider.clone(), client.get().cloned())).collect()
+    }
+
     pub(super) fn has_key(&self, name: &str) -> bool {
         self.keys.iter().any(|(provider, key)| **provider == *name && key.is_some())
     }

@@ -21,6 +21,11 @@ const COMMAND_TIME_MAX: Duration = Duration::from_secs(10);
 /// More than this, printed or in a file, is no key: the request fails.
 const KEY_BYTES_MAX: usize = 64 * 1024;
 
+/// What is kept of a command's words about its failure.
+const COMPLAINT_BYTES_MAX: usize = 400;
+/// Shorter words are not taken for keys.
+const KEY_LIKE_BYTES_MIN: usize = 16;
+
 /// One value that is known or will be.
 pub(super) struct Held {
     /// What it is, for people: `the API key of mock`.
@@ -83,7 +88,7 @@ impl Held {
     async fn run(&self, command: &Secret, printed: &mut Option<Secret>) -> Result<Secret, Fault> {
         let value = run(command).await;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        // Neither the command nor its output is shown: both may hold a key.
+        // Neither the command nor its output is shown: both may hold a key. What it says about a failure is, without what looks like one.
         let value = value.map_err(|why| Fault::new(FaultKind::Auth, format!("the command for {} {why}", self.what)));
         *printed = value.as_ref().ok().cloned();
         value
@@ -176,26 +181,55 @@ async fn run(command: &Secret) -> Result<Secret, String> {
         .args(["-c", command.expose()])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("cannot be started: {error}"))?;
     let output = child.stdout.take().expect("it was piped");
+    let complaints = child.stderr.take().expect("it was piped");
     let finish = async {
         let mut text = Vec::new();
-        output.take(KEY_BYTES_MAX as u64 + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
+        let mut output = output.take(KEY_BYTES_MAX as u64 + 1);
+        let (read, complaint) = tokio::join!(output.read_to_end(&mut text), complaint(complaints));
+        read.map_err(|error| error.to_string())?;
         if text.len() > KEY_BYTES_MAX {
             return Err(format!("printed more than {KEY_BYTES_MAX} bytes"));
         }
         let status = child.wait().await.map_err(|error| error.to_string())?;
         if !status.success() {
-            return Err(format!("failed ({status})"));
+            let printed = String::from_utf8_lossy(&text);
+            return Err(match masked(&complaint, printed.trim()) {
+                said if said.is_empty() => format!("failed ({status})"),
+                said => format!("failed ({status}): {said}"),
+            });
         }
         let text = String::from_utf8(text).map_err(|_| "printed something that is not text".to_owned())?;
         Secret::new(&text).ok_or_else(|| "printed nothing".to_owned())
     };
     let limit = COMMAND_TIME_MAX.as_secs();
     tokio::time::timeout(COMMAND_TIME_MAX, finish).await.unwrap_or_else(|_| Err(format!("took longer than {limit} s")))
+}
+
+/// The beginning of what a command says on stderr. The rest is read all the same, so that it can end.
+async fn complaint(mut stderr: tokio::process::ChildStderr) -> String {
+    let mut said = Vec::new();
+    let mut piece = [0; 1024];
+    while let Ok(count @ 1..) = stderr.read(&mut piece).await {
+        let room = COMPLAINT_BYTES_MAX.saturating_sub(said.len());
+        said.extend_from_slice(&piece[..count.min(room)]);
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// One line without what was printed, and without words that could be keys: long, of letters and digits, and no path.
+fn masked(said: &str, printed: &str) -> String {
+    let word = |word: &str| {
+        let bare = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let mixed = bare.contains(|c: char| c.is_ascii_digit()) && bare.contains(|c: char| c.is_ascii_alphabetic());
+        let is_key = bare.len() >= KEY_LIKE_BYTES_MIN && mixed && !bare.contains('/');
+        if is_key || (!printed.is_empty() && word.contains(printed)) { "***".to_owned() } else { word.to_owned() }
+    };
+    said.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -275,11 +309,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_that_fails_says_so_and_shows_nothing() {
+    async fn a_command_that_fails_says_why_and_shows_no_key() {
         for (command, why) in [
             ("echo sk-canary; exit 3", "failed (exit status: 3)"),
+            (
+                "echo sk-canary; echo for sk-canary: vault is locked >&2; exit 3",
+                "failed (exit status: 3): for *** vault is locked",
+            ),
+            ("echo Token=abcd1234canary5678 is refused >&2; exit 1", "failed (exit status: 1): *** is refused"),
             ("echo ' ' # canary", "printed nothing"),
-            ("no-such-canary-program", "failed (exit status: 127)"),
             ("printf '\\377canary'", "printed something that is not text"),
             ("yes canary", "printed more than 65536 bytes"),
         ] {

@@ -145,7 +145,7 @@ impl Links {
     }
 
     /// Those whose credential is there now.
-    fn active(&self) -> impl Iterator<Item = &Client> {
+    pub(super) fn active(&self) -> impl Iterator<Item = &Client> {
         let [openai, antigravity, openrouter] = self.clients();
         let present = self.linked.auth.present();
         let signed_in = [openai.filter(|_| present.openai), antigravity.filter(|_| present.antigravity)];

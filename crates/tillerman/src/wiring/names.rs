@@ -1,9 +1,11 @@
 //! Names that stand for models: aliases and tiers of the user's, then what is built in. Pure.
 
 use providers::models;
+use vocab::ModelInfo;
 
 use super::pick::split_level;
 use crate::config::TIERS;
+use crate::nearest::nearest;
 
 /// What stands for whatever answers on this machine.
 pub(super) const AUTO: &str = "auto";
@@ -63,6 +65,16 @@ impl Names {
         let (vendor, facts) = models::alias(name).filter(|_| !around.remote)?;
         let there = around.sources.contains(&vendor.name);
         there.then(|| Meant { slugs: vec![format!("{}/{}", vendor.name, facts.id)], how: format!("alias {name}") })
+    }
+
+    /// The name that a wrong one was probably meant to be: an alias, or a model by its own name.
+    pub(super) fn nearest(&self, wrong: &str, models: &[ModelInfo], around: &Around<'_>) -> Option<String> {
+        let wrong = split_level(wrong).0.to_lowercase();
+        let own = self.aliases.iter().map(|(name, _)| name.as_str());
+        let vendors = around.sources.iter().filter(|_| !around.remote).filter_map(|name| models::vendor(name));
+        let aliases = vendors.flat_map(|vendor| vendor.aliases).map(|(name, _)| *name);
+        let named = models.iter().map(|model| if wrong.contains('/') { &*model.slug } else { &*model.id });
+        nearest(&wrong, own.chain(aliases).chain(named)).map(str::to_owned)
     }
 
     fn tier(&self, name: &str, around: &Around<'_>) -> Option<Vec<String>> {

@@ -5,7 +5,7 @@ use vocab::ModelInfo;
 use crate::config::agent::LEVELS;
 
 /// Names in an error; of more only the number is told.
-const NAMES_MAX: usize = 20;
+const NAMES_MAX: usize = 8;
 
 /// What was found.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -125,6 +125,9 @@ impl Source {
     pub(super) fn server(&self) -> &str {
         self.client.server()
     }
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
     /// The last try to get its key went wrong.
     pub(super) fn failed(&self) -> bool {
         self.key.as_ref().is_some_and(|key| key.failed())

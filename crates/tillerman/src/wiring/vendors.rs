@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use providers::{Api, Compat, KeyHeader, Secret, models, openrouter};
+use vocab::ModelInfo;
 
 use crate::config::agent::Word;
 use crate::config::{Env, ModelEntry, ProviderEntry};
@@ -43,6 +44,20 @@ pub(crate) const VENDORS: [Vendor; 8] = [
 /// The vendor of this name.
 pub(crate) fn vendor(name: &str) -> Option<&'static Vendor> {
     VENDORS.iter().find(|vendor| vendor.name.eq_ignore_ascii_case(name))
+}
+
+/// What the built-in table knows of a model: by a short name, by `VENDOR/ID`, or by its id. Whether it can be asked is another matter.
+pub(crate) fn built_in(name: &str) -> Option<ModelInfo> {
+    let by_alias = || models::alias(name).map(|(vendor, facts)| (vendor, facts.id));
+    let by_slug = || {
+        let (vendor, id) = name.split_once('/')?;
+        let vendor = models::vendor(vendor)?;
+        Some((vendor, vendor.find(id)?.id))
+    };
+    let by_id = || models::VENDORS.iter().find_map(|vendor| Some((vendor, vendor.find(name)?.id)));
+    let (vendor, id) = by_alias().or_else(by_slug).or_else(by_id)?;
+    let info = vendor.infos().into_iter().find(|info| *info.id == *id)?;
+    Some(ModelInfo { slug: format!("{}/{id}", vendor.name).into(), ..info })
 }
 
 /// Where a key comes from.

@@ -102,7 +102,14 @@ fn keys_are_given_on_stdin_listed_without_their_values_and_forgotten() {
     let shown = text(&world.run(&["accounts"], &[]));
     assert_eq!(shown, "openai       no\nantigravity  no\nopenrouter   yes\nexa          yes\n");
 
-    assert!(text(&world.run(&["logout"], &[])).starts_with("Signed out; every token and key"));
+    let unnamed = world.run(&["logout"], &[]);
+    let said = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert_eq!(unnamed.status.code(), Some(2));
+    assert!(said.contains("which account? signed in: openrouter, exa\nhint: `tillerman logout NAME`"), "{said}");
+    assert_eq!(text(&world.run(&["logout", "exa"], &[])), "Signed out of exa; what was kept for it is gone.\n");
+    let shown = text(&world.run(&["accounts"], &[]));
+    assert_eq!(shown, "openai       no\nantigravity  no\nopenrouter   yes\nexa          no\n");
+    assert!(text(&world.run(&["logout", "--all"], &[])).starts_with("Signed out; every token and key"));
     assert_eq!(text(&world.run(&["accounts"], &[])), none);
     let kept = std::fs::read_to_string(world.home.path().join("auth/credentials.json")).unwrap_or_default();
     assert!(!kept.contains("CANARY"), "{kept}");

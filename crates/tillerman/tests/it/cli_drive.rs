@@ -72,12 +72,36 @@ def turn(id, words):
     elif words == "die":
         print("out of luck", file=sys.stderr, flush=True); os._exit(9)
     elif words == "pid": chunk(str(os.getpid()))
+    elif words == "shell":
+        here = {"terminal_id": "t1"}
+        def meta(key, **fields): update("tool_call_update", toolCallId="c2", _meta={key: dict(here, **fields)})
+        update("tool_call", toolCallId="c2", title="make", kind="execute", status="in_progress",
+               content=[{"type": "terminal", "terminalId": "t1"}], _meta={"terminal_info": dict(here, cwd="/w")})
+        meta("terminal_output", data="cc one.c\n"); meta("terminal_output_delta", data="one.c: no such file\n")
+        meta("terminal_exit", exit_code=2, signal=None)
+        update("tool_call_update", toolCallId="c2", status="failed")
+    elif words == "strict":
+        options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]
+        outcome = ask("session/request_permission", toolCall={"toolCallId": "c3", "title": "touch x"}, options=options)["result"]["outcome"]
+        if outcome.get("optionId") != "yes": return {"stopReason": "cancelled"}
+    elif words == "many":
+        options = [{"optionId": "o%d" % n, "name": "Choice %d" % n, "kind": "allow_once"} for n in range(1, 61)]
+        options.append({"optionId": "no", "name": "Deny", "kind": "reject_always"})
+        outcome = ask("session/request_permission", toolCall={"toolCallId": "c4", "title": "pick one of many"}, options=options)["result"]["outcome"]
+        chunk("the answer was " + outcome.get("optionId", outcome["outcome"]))
+    elif words == "name": chunk(NAME)
+    elif words.startswith("env "): chunk(" ".join(os.environ.get(name, "-") for name in words.split()[1:]))
     else: chunk("you said " + words)
     return {"stopReason": "end_turn", "usage": {"totalTokens": 1500, "inputTokens": 1200, "outputTokens": 300}}
 while True:
     message = hear()
     method, id, params = message.get("method"), message.get("id"), message.get("params", {})
-    if method == "initialize":
+    if method == "initialize" and "slow" in sys.argv: continue
+    elif method == "initialize" and "login" in sys.argv:
+        way = {"id": "in", "name": "Log in", "description": "Run `agent login`"}
+        say(id=id, result={"protocolVersion": 1, "authMethods": [way]})
+    elif "login" in sys.argv and id is not None: say(id=id, error={"code": -32000, "message": "Authentication required"})
+    elif method == "initialize":
         capabilities = {"loadSession": True}
         say(id=id, result={"protocolVersion": 1, "agentInfo": {"name": "fake", "version": "1"}, "agentCapabilities": capabilities})
     elif method == "session/new":
@@ -298,7 +322,7 @@ fn without_a_command_we_drive_ourselves() {
     again.ok();
 }
 
-/// The examples on the page run, and print what it says.
+/// The examples on the page run where the page says, and print what it says.
 #[test]
 fn the_examples_on_the_page_are_what_drive_says() {
     let page = crate::golden::repository().join("docs/client.md");
@@ -309,9 +333,16 @@ fn the_examples_on_the_page_are_what_drive_says() {
     let mut told = Vec::new();
     for part in example.split("\n\n") {
         let command = part.lines().next().unwrap().strip_prefix("$ tillerman ").unwrap();
-        let words: Vec<&str> = command.split(' ').map(|word| word.trim_matches('"')).collect();
-        told.push(format!("$ tillerman {command}\n{}", place.run(&words).ok()));
+        let (exe, typed) = (env!("CARGO_BIN_EXE_tillerman"), place.command(&[]));
+        let mut shell = std::process::Command::new("sh");
+        shell.env_clear().envs(typed.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.arg("-c").arg(format!("{exe} {command}")).current_dir(crate::golden::repository());
+        let output = shell.stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(!said.is_empty(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        told.push(format!("$ tillerman {command}\n{said}"));
     }
+    assert!(told.len() >= 4, "{told:?}");
     let fresh = format!("{before}<!-- example -->\n```sh\n{}```{after}", told.join("\n"));
     expect_test::expect_file![page].assert_eq(&fresh);
 }
@@ -357,4 +388,151 @@ fn what_an_agent_hides_is_shown_before_it_can_be_allowed_and_options_say_what_th
         assert!(seen.contains(said), "{said} is not in: {seen}");
     }
     assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn the_callers_environment_wins_and_the_login_shell_fills_what_is_missing() {
+    let place = Place::new();
+    let file = |name: &str, text: &str| {
+        let path = place.file(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    };
+    // On both, and on the shell's PATH alone.
+    for name in ["ours/agent", "theirs/agent", "theirs/other"] {
+        file(name, &format!("#!/usr/bin/env python3\nNAME = {name:?}\n{AGENT}"));
+    }
+    let (ours, theirs) = (place.file("ours").display().to_string(), place.file("theirs").display().to_string());
+    let keys = "OPENAI_API_KEY=from-profile\\0GEMINI_API_KEY=from-profile\\0";
+    let shell = file("login-shell", &format!("#!/bin/sh\nprintf 'PATH={theirs}:/usr/bin\\0{keys}'\n"));
+    let path = format!("{ours}:{}", std::env::var("PATH").unwrap());
+    let place = place.env("SHELL", &shell).env("PATH", &path).env("OPENAI_API_KEY", "from-caller");
+    let drive = |agent: &str, prompt: &str| place.run(&["drive", "-p", prompt, "--", agent]).ok();
+    assert_eq!(drive("agent", "env OPENAI_API_KEY GEMINI_API_KEY"), "from-caller from-profile\n");
+    assert_eq!(drive("agent", "name"), "ours/agent\n");
+    assert_eq!(drive("other", "name"), "theirs/other\n");
+}
+
+#[test]
+fn output_in_a_terminal_of_the_agents_own_is_shown() {
+    let place = place();
+    let ran = drive(&place, &["-p", "shell"]);
+    let wanted = "● make\n  failed\n  cc one.c\n  one.c: no such file\n  exit code 2\n";
+    assert!(ran.err.replace("tillerman: ", "").contains(wanted), "{}", ran.err);
+    ran.ok();
+    let lines = drive(&place, &["--json", "-p", "shell"]).ok();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said: String = lines.iter().filter_map(|line| line["terminal"]["output"].as_str()).collect();
+    assert_eq!(said, "cc one.c\none.c: no such file\n");
+    assert!(lines.iter().any(|line| line["terminal"]["exit_code"] == 2), "{lines:#?}");
+}
+
+#[test]
+fn a_turn_that_the_agent_gives_up_after_a_no_was_not_cancelled() {
+    let place = place();
+    drive(&place, &["--deny", "-p", "strict"]).fails(3, "the turn ended: cancelled");
+    drive(&place, &["--yes", "-p", "strict"]).ok();
+}
+
+#[test]
+fn a_command_that_nobody_has_is_not_sent_unless_it_is_meant() {
+    let place = place();
+    let script = "hello\n/foo bar\n/mode fast\n//foo bar\n/etc/hosts is a path\n/help\n";
+    let ran = place.run_with(&["drive", "--", "python3", "agent.py"], script);
+    for said in ["there is no command /foo", "type //foo", "the agent offers no choice of a mode", "/exit  leave"] {
+        assert!(ran.err.contains(said), "{said} is not in: {}", ran.err);
+    }
+    assert_eq!(ran.err.matches("/model [NAME]").count(), 2, "once in each list: {}", ran.err);
+    assert!(!ran.err.contains("/mode [NAME]"), "{}", ran.err);
+    assert_eq!(ran.ok(), "you said hello\nyou said /foo bar\nyou said /etc/hosts is a path\n");
+}
+
+#[test]
+fn a_command_that_is_no_agent_is_told_what_it_is() {
+    let place = place();
+    let drive = |words: &[&str]| place.run(&[&["drive", "-p", "x", "--"], words].concat());
+    drive(&["cat"]).fails(2, "`cat` speaks no ACP: it only repeats its input");
+    let codex = place.file("codex");
+    std::fs::write(&codex, "#!/bin/sh\necho one >&2\necho 'stdin is not a terminal' >&2\nexit 1\n").unwrap();
+    std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let ran = drive(&["./codex"]);
+    ran.fails(2, "`codex` speaks no ACP itself; it needs the adapter `codex-acp`");
+    assert!(ran.err.contains("  one\ntillerman:   stdin is not a terminal\n"), "a line each: {}", ran.err);
+    drive(&["codex-acp"]).fails(2, "`npm install -g @agentclientprotocol/codex-acp` installs it");
+    let flood = drive(&["sh", "-c", "seq 1 1000 >&2; exit 1"]);
+    flood.fails(2, "  1000\n");
+    assert!(flood.err.lines().count() < 20, "{}", flood.err);
+    // What the agent says of a way to sign in is what helps.
+    let ran = drive(&["python3", "agent.py", "login"]);
+    ran.fails(2, "Log in: `--auth in`; Run `agent login`");
+    let ran = place.run(&["drive", "--auth", "in", "-p", "x", "--", "python3", "agent.py", "login"]);
+    ran.fails(2, "not signed in, also after `--auth in`");
+    assert!(ran.err.contains("Log in: Run `agent login`"), "{}", ran.err);
+}
+
+#[test]
+fn a_no_may_have_a_reason_which_is_the_next_prompt() {
+    let place = place();
+    let steps = [
+        ("> ", "strict\n"),
+        ("your choice", "y and be quick\n"),
+        ("words can go with a no only", ""),
+        ("your choice", "n use sed instead\n"),
+        ("you said use sed instead", ""),
+        ("> ", "/exit\n"),
+    ];
+    let (code, seen) = typed(&place, LARGE, &["drive", "--", "python3", "agent.py"], &steps);
+    assert!(seen.contains("(sent: use sed instead)"), "{seen}");
+    assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn many_options_leave_the_question_on_the_screen_and_are_not_chosen_unseen() {
+    let place = place();
+    let steps = [
+        ("> ", "many\n"),
+        ("61. Deny [deny always]", "40\n"),
+        ("nothing is allowed yet", "40\n"),
+        ("the answer was o40", ""),
+        ("> ", "/exit\n"),
+    ];
+    let (code, seen) = typed(&place, (80, 24), &["drive", "--", "python3", "agent.py"], &steps);
+    let first = seen.split("your choice").next().unwrap();
+    let screen: Vec<&str> = first.lines().rev().take(23).collect();
+    assert!(screen.iter().any(|line| line.contains("? pick one of many")), "{seen}");
+    assert!(first.contains("  1. Choice 1 [allow once]") && first.contains("50 more: type ?"), "{seen}");
+    assert!(!first.contains("40. Choice 40"), "{seen}");
+    assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn a_terminal_without_an_editor_is_read_as_it_is() {
+    let place = place().env("TERM", "dumb");
+    let steps =
+        [("> ", "hello\n"), ("you said hello", ""), ("> ", "strict\n"), ("your choice", "2\n"), ("> ", "/exit\n")];
+    let (code, seen) = typed(&place, LARGE, &["drive", "--", "python3", "agent.py"], &steps);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(!seen.contains('\x1b'), "{seen:?}");
+}
+
+#[test]
+fn an_agent_that_does_not_come_can_be_given_up() {
+    let place = place();
+    let mut child = place.command(&["drive", "-p", "x", "--", "python3", "agent.py", "slow"]).spawn().unwrap();
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    // Its signals are taken over before the agent is started, and the agent has children of its own then.
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let until = Instant::now() + Duration::from_secs(30);
+    while std::fs::read_to_string(&children).unwrap_or_default().is_empty() {
+        assert!(Instant::now() < until, "no agent was started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    drop(child.stdin.take());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("stopped before the agent was there"), "{said}");
 }

@@ -188,3 +188,28 @@ fn when_the_first_of_a_tier_cannot_answer_the_next_one_does() {
     let shown = place.run(&["models", "show", "default"]).ok();
     assert!(shown.contains("fallbacks  openai/gpt-x"), "{shown}");
 }
+
+#[test]
+fn a_wrong_name_says_what_was_probably_meant_and_nothing_untrue() {
+    let place = Place::new().env("TILLERMAN_MODEL", "").env("ANTHROPIC_API_KEY", KEY);
+    let ran = place.run(&["run", "-m", "sonet", "hi"]);
+    ran.fails(2, "error: no model `sonet`; there is: anthropic/");
+    assert!(ran.err.contains("hint: did you mean `sonnet`?"), "{}", ran.err);
+    assert!(ran.err.matches("anthropic/").count() <= 8 && ran.err.contains(" more\n"), "{}", ran.err);
+    assert!(!ran.err.contains("no key in the environment"), "{}", ran.err);
+    // Somebody else's model, by its short name.
+    place.run(&["run", "-m", "gpt", "hi"]).fails(2, "there is no key for openai\nhint: set OPENAI_API_KEY;");
+    let nobody = Place::new().env("TILLERMAN_MODEL", "");
+    nobody.run(&["run", "-m", "sonnet", "hi"]).fails(2, "there is no key for anthropic\nhint: set ANTHROPIC_API_KEY");
+}
+
+#[test]
+fn the_built_in_table_can_be_looked_at_before_there_is_a_key() {
+    let place = Place::new().env("TILLERMAN_MODEL", "");
+    for name in ["sonnet", "anthropic/claude-sonnet-5-5", "claude-sonnet-5-5"] {
+        let shown = place.run(&["models", "show", name]).ok();
+        assert!(shown.starts_with("anthropic/claude-sonnet-5-5\n"), "{name}: {shown}");
+        assert!(shown.contains("there is none: set ANTHROPIC_API_KEY") && shown.contains(" input, "), "{shown}");
+    }
+    place.run(&["models", "show", "no-such-model"]).fails(2, "no-such-model");
+}

@@ -20,7 +20,7 @@ fn sessions_are_listed_and_shown() {
     let place = talked();
     let id = id_of(&place);
     let list = place.run(&["sessions", "list"]).ok();
-    assert!(list.starts_with("ID ") && list.contains(&id) && list.contains("just now"), "{list}");
+    assert!(list.starts_with("ID ") && list.contains(&id[30..]) && list.contains("just now"), "{list}");
     assert!(list.contains("list the rust files"), "{list}");
     let elsewhere = place.run(&["sessions", "list", "-w", "/"]).ok();
     assert_eq!(elsewhere, "no saved sessions\n");
@@ -89,6 +89,92 @@ fn a_new_name_does_not_make_an_old_session_the_latest() {
     place.run(&["sessions", "rename", &old, "an old one"]).ok();
     let shown = place.run(&["sessions", "show", "latest"]).ok();
     assert!(shown.contains("this one is newer"), "{shown}");
+}
+
+#[test]
+fn a_few_characters_of_the_end_of_an_id_name_a_session_everywhere() {
+    let place = Place::new();
+    for prompt in ["say the first one", "say the second one"] {
+        place.run(&["run", prompt]).ok();
+    }
+    let list = place.run(&["sessions"]).ok();
+    let shorts: Vec<&str> = list.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert!(shorts.len() == 2 && shorts.iter().all(|short| (6..=8).contains(&short.len())), "{list}");
+    let shown = place.run(&["sessions", "show", shorts[1]]).ok();
+    assert!(shown.contains("say the first one"), "{shown}");
+    let said = place.run(&["run", "--resume", shorts[1], "--json", "say again"]).ok();
+    let id = id_of(&place);
+    assert!(id.ends_with(shorts[1]) && said.contains(&id), "{said}");
+    // Ids of the same minute begin alike; who types that much is told which there are.
+    let ran = place.run(&["sessions", "show", &id[..2]]);
+    ran.fails(2, "could be more than one session: ");
+    for part in [shorts[0], shorts[1], "(say the first one)", "(say the second one)"] {
+        assert!(ran.err.contains(part), "{part} is not in: {}", ran.err);
+    }
+    place.run(&["run", "--resume", &id[..2], "x"]).fails(2, "could be more than one session: ");
+    place.run(&["sessions", "rm", "--yes", shorts[0]]).ok();
+    assert_eq!(place.run(&["sessions", "ls"]).ok().lines().count(), 2);
+}
+
+#[test]
+fn conversations_are_found_by_what_was_said() {
+    let place = Place::new();
+    place.run(&["run", "say the marmalade is orange"]).ok();
+    place.run(&["run", "say nothing of that kind"]).ok();
+    place.run(&["sessions", "rename", "latest", "Breakfast", "plans"]).ok();
+    let found = place.run(&["sessions", "search", "ORANGE", "marmalade"]).ok();
+    assert!(found.contains("say the marmalade is orange") && !found.contains("Breakfast"), "{found}");
+    let found = place.run(&["sessions", "search", "breakfast"]).ok();
+    assert!(found.contains("Breakfast plans") && found.lines().count() == 2, "{found}");
+    let none = place.run(&["sessions", "search", "lemon"]);
+    assert_eq!((none.code, none.out.as_str()), (Some(1), "no session has lemon\n"));
+}
+
+#[test]
+fn a_dash_exports_to_stdout() {
+    let place = talked();
+    let text = place.run(&["sessions", "export", "latest", "-"]).ok();
+    assert!(text.starts_with("# list the rust files") && text.contains("what can you do?"), "{text}");
+    assert!(!place.file("-").exists());
+}
+
+#[test]
+fn a_fork_at_something_else_says_which_messages_there_are() {
+    let place = talked();
+    let ran = place.run(&["sessions", "fork", "latest", "--at", "2"]);
+    ran.fails(2, "entry 2 is not a user message of this session\nhint: these are: 3 (list the rust files), ");
+    assert!(ran.err.contains("(what can you do?)"), "{}", ran.err);
+}
+
+#[test]
+fn a_session_whose_model_is_not_here_says_that_it_is_the_sessions() {
+    // The model of a server that is set no more.
+    let server = testkit::mock_model::MockModel::start_blocking();
+    let other = Place::new().env("TILLERMAN_MODEL", "").env("OPENAI_BASE_URL", &server.base_url);
+    other.run(&["run", "say hi"]).ok();
+    let without = other.env("OPENAI_BASE_URL", "").env("TILLERMAN_MODEL", "");
+    let ran = without.run(&["run", "-c", "say hi"]);
+    ran.fails(2, "the session was left with the model ");
+    assert!(ran.err.contains("hint: go on with another one: `-m NAME`"), "{}", ran.err);
+    without.run(&["run", "-c", "-m", "tour", "list the rust files"]).ok();
+}
+
+#[test]
+fn a_session_in_use_is_told_with_process_machine_and_time() {
+    let place = talked();
+    let mut holder = place.command(&["serve", "--resume", "latest"]);
+    let mut holder = holder.spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(holder.stdout.take().unwrap()));
+    let ready = lines.next().unwrap().unwrap();
+    assert!(ready.contains("\"ready\""), "{ready}");
+    let ran = place.run(&["run", "-c", "list the rust files"]);
+    ran.fails(2, &format!("is in use by process {} on ", holder.id()));
+    let since = ran.err.split("running since ").nth(1).unwrap_or_default();
+    let year: u32 = since.get(..4).and_then(|year| year.parse().ok()).unwrap_or(0);
+    assert!(year >= 2024 && since.contains(" UTC"), "{}", ran.err);
+    assert!(ran.err.contains("`tillerman sessions show ") && !ran.err.contains("attach"), "{}", ran.err);
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
 }
 
 /// Files below `place` that hold the text.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::mock_model::MockModel;
 
-use crate::peers::{node, npm, run};
+use crate::peers_install::{node, npm, run};
 
 const PACKAGE: &str = "opencode-ai@1.18.33";
 /// It takes seconds to start, and many of them on a busy machine.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use vocab::*;
 
-use crate::peers::{node, package};
+use crate::peers_install::{node, package};
 
 const PACKAGE: &str = "@modelcontextprotocol/sdk";
 const VERSION: &str = "1.32.2";

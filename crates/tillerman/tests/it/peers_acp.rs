@@ -1,22 +1,23 @@
-//! The official clients of the Agent Client Protocol against the real binary: the SDK of the npm registry, the SDK of PyPI in a
-//! new and an old version, and acpx. The checks themselves are in `tests/peers`. Whatever the agent says there is validated
-//! against the official schema.
+//! Clients of the Agent Client Protocol against the real binary: the official SDK of the npm registry in a new version and in
+//! an old, strict one, the SDK of PyPI in a new and an old version, acpx, and acp-client. The checks themselves are in
+//! `tests/peers`. Whatever the agent says there is validated against the official schema.
 //!
 //! Needs `node` and `npm`, or `python3`, and the registries once: without them a test says `SKIP` and why.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::peers::{CHECKS_PATIENCE, INSTALL_PATIENCE, cached, installed, node, node_version, npm, run};
+use crate::peers_install::{CHECKS_PATIENCE, newer_node, newer_python, node, npm, package, python, run, script};
 
 const SDK: &str = "@agentclientprotocol/sdk";
 const SDK_VERSION: &str = "2.4.0";
 /// The SDK wants one and does not say which.
 const ZOD: &str = "zod@4";
+/// The last line whose schema takes nothing but what was written down then; editors and web pages are built with it.
+const OLD_SDK_VERSION: &str = "0.5.1";
 const ACPX_VERSION: &str = "0.19.1";
-/// The oldest Node that acpx runs on, and the one it gets where only an older one is installed.
-const ACPX_NODE_MIN: (u32, u32) = (22, 13);
-const ACPX_NODE: &str = "22.23.3";
+const ACP_CLIENT: &str = "acp-client==0.1.0";
+const ACP_CLIENT_PYTHON: (u32, u32) = (3, 11);
 /// The newest, and the one that many agents and clients in use were built with.
 const PYTHON_SDKS: [&str; 2] = ["0.12.1", "0.9.0"];
 const JSONSCHEMA: &str = "jsonschema==4.26.0";
@@ -27,29 +28,13 @@ const ADDITIONS: [&str; 2] = ["models", "sessionId"];
 const SDK_CHECKS_MIN: usize = 62;
 const PYTHON_CHECKS_MIN: usize = 23;
 const ACPX_CHECKS_MIN: usize = 12;
+const OLD_SDK_CHECKS_MIN: usize = 14;
+const ACP_CLIENT_CHECKS_MIN: usize = 10;
 
 fn sdk() -> Result<PathBuf, String> {
     node()?;
     let modules = npm(&format!("acp-sdk-{SDK_VERSION}"), &[format!("{SDK}@{SDK_VERSION}"), ZOD.to_owned()])?;
     Ok(modules.join(SDK))
-}
-
-/// The interpreter of an environment with these packages.
-pub(crate) fn python(name: &str, packages: &[String]) -> Result<PathBuf, String> {
-    let cache = cached(name, |cache| {
-        let made = run(Command::new("python3").args(["-m", "venv"]).arg(cache), INSTALL_PATIENCE)?;
-        if !made.well {
-            return Err(format!("python3 makes no environment: {} {}", made.said.join(" "), made.complaint));
-        }
-        let mut pip = Command::new(cache.join("bin/python"));
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1"]).args(packages);
-        installed(&run(&mut pip, INSTALL_PATIENCE)?, "pip", packages)
-    })?;
-    Ok(cache.join("bin/python"))
-}
-
-pub(crate) fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
 }
 
 /// The program with its settings; the agents it starts leave their frames in `logs`.
@@ -84,6 +69,23 @@ fn npm_sdk(strict: bool) -> Result<(), String> {
     validate(logs.path(), strict)
 }
 
+fn old_npm_sdk() -> Result<(), String> {
+    node()?;
+    let sdk = package("acp-sdk", SDK, OLD_SDK_VERSION)?;
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks("node", "acp_sdk_old.mjs", logs.path());
+    run(checks.env("PEER_PACKAGE", sdk), CHECKS_PATIENCE).expect("the checks end").checked(OLD_SDK_CHECKS_MIN);
+    validate(logs.path(), false)
+}
+
+fn acp_client() -> Result<(), String> {
+    let python = newer_python(ACP_CLIENT_PYTHON, "acp-client-0.1.0", &[ACP_CLIENT.to_owned()])?;
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks(python, "acp_asyncio.py", logs.path());
+    run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(ACP_CLIENT_CHECKS_MIN);
+    validate(logs.path(), false)
+}
+
 fn python_sdks() -> Result<(), String> {
     let logs = tempfile::tempdir().unwrap();
     for version in PYTHON_SDKS {
@@ -95,23 +97,8 @@ fn python_sdks() -> Result<(), String> {
     validate(logs.path(), false)
 }
 
-/// acpx and a Node that runs it.
-fn acpx() -> Result<(PathBuf, PathBuf), String> {
-    let mut packages = vec![format!("acpx@{ACPX_VERSION}")];
-    let own = node_version()? >= ACPX_NODE_MIN;
-    let system = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
-    let machine = if std::env::consts::ARCH == "aarch64" { "arm64" } else { "x64" };
-    let other = format!("node-{system}-{machine}");
-    if !own {
-        packages.push(format!("{other}@{ACPX_NODE}"));
-    }
-    let modules = npm(&format!("acpx-{ACPX_VERSION}-{}", if own { "own" } else { ACPX_NODE }), &packages)?;
-    let node = if own { PathBuf::from("node") } else { modules.join(other).join("bin/node") };
-    Ok((modules.join("acpx"), node))
-}
-
 fn acpx_drives() -> Result<(), String> {
-    let (package, node) = acpx()?;
+    let (node, package) = (newer_node()?, package("acpx", "acpx", ACPX_VERSION)?);
     let logs = tempfile::tempdir().unwrap();
     let mut checks = checks(node, "acpx.mjs", logs.path());
     checks.env("PEER_PACKAGE", package);
@@ -127,6 +114,16 @@ fn the_npm_sdk_works_with_the_binary() {
 #[test]
 fn the_npm_sdk_works_with_a_strict_binary() {
     npm_sdk(true).unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn the_npm_sdk_of_an_old_line_works_with_the_binary() {
+    old_npm_sdk().unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn acp_client_works_with_the_binary() {
+    acp_client().unwrap_or_else(|why| println!("SKIP {why}"));
 }
 
 #[test]

@@ -8,8 +8,7 @@ use std::process::Command;
 
 use testkit::mock_model::MockModel;
 
-use crate::peers::{CHECKS_PATIENCE, run};
-use crate::peers_acp::{python, script};
+use crate::peers_install::{CHECKS_PATIENCE, python, run, script};
 
 const SDKS: [&str; 3] = ["anthropic==2.8.0", "openai==3.49.0", "google-genai==3.1.0"];
 /// Where they are kept; another name makes a new installation.

@@ -15,7 +15,7 @@ use vocab::{
     Message, MessageEnd, ModelEvent, ModelFault, Part, Provider, ToolSpec, Usage,
 };
 
-use crate::peers::{CHECKS_PATIENCE, run};
+use crate::peers_install::{CHECKS_PATIENCE, run};
 use crate::peers_models::checks;
 
 /// The formats, each with models that are asked in different ways.

@@ -39,8 +39,8 @@ pub(crate) fn typed(place: &Place, size: (u16, u16), args: &[&str], steps: &[(&s
     let mut typist = std::process::Command::new("python3");
     typist
         .env_clear()
-        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .envs([("TERM", "xterm"), ("NO_COLOR", "1")]);
+        .envs([("TERM", "xterm"), ("NO_COLOR", "1")])
+        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     typist.arg(script).arg(size).arg(steps).arg(exe).args(args).current_dir(place.work());
     let output = typist.output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stdout).replace('\r', ""))

@@ -107,8 +107,9 @@ export const orders = {
   },
   async abort_bash_stops_the_command() {
     const asked = Date.now();
-    const running = client.bash("echo begun; sleep 30");
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    const marker = path.join(home, "work", "begun");
+    const running = client.bash(`echo begun; touch ${marker}; sleep 30`);
+    await until(() => fs.existsSync(marker), "the command");
     await client.abortBash();
     const result = await running;
     assert.deepEqual([result.output, result.cancelled, "exitCode" in result], ["begun\n", true, false]);
@@ -243,16 +244,19 @@ export const replies = {
     const before = fs.readFileSync(settings);
     fs.writeFileSync(settings, JSON.stringify({ retry: { baseDelayMs: 20_000 } }));
     client = await start();
-    fs.writeFileSync(settings, before);
     const since = client.events.length;
     await client.prompt("E500");
-    await eventually(client, (event) => event.type === "auto_retry_start", since, "the retry");
+    const retry = await eventually(client, (event) => event.type === "auto_retry_start", since, "the retry");
+    assert.equal(retry.delayMs, 20_000);
+    // Not earlier: an agent that starts slowly has not read the settings when the client is there.
+    fs.writeFileSync(settings, before);
     await client.abortRetry();
     const events = await settled(since, (event) => event.type === "auto_retry_end");
     const { success, attempt, finalError } = retries(events).at(-1);
     assert.deepEqual([success, attempt, finalError], [false, 1, "Retry cancelled"]);
     await client.abortRetry();
-    assert.equal(textOf((await client.promptAndWait("TEXT on")).at(-1).messages.at(-1)), "Hello from mock.");
+    const on = await client.promptAndWait("TEXT on");
+    assert.equal(textOf(on.findLast((event) => event.type === "agent_end").messages.at(-1)), "Hello from mock.");
   },
   async auto_compaction_is_a_switch() {
     await client.setAutoCompaction(false);

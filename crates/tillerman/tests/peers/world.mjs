@@ -2,6 +2,7 @@
 // driven by the real RpcClient of the installed npm package.
 //
 //   PEER_PACKAGE     directory of the installed package (its `dist/index.js` is imported)
+//   PEER_CLIENT      the one file of it that is imported instead: there is a client then, and nothing else
 //   PEER_AGENT       the program under test; unset: the package's own agent
 //   PEER_AGENT_ARGS  extra arguments for it, separated by blanks
 import assert from "node:assert/strict";
@@ -14,7 +15,10 @@ import { RawAgent } from "./raw.mjs";
 
 const pack = process.env.PEER_PACKAGE;
 assert.ok(pack, "PEER_PACKAGE is not set");
-export const { RpcClient, SessionManager } = await import(pathToFileURL(path.join(pack, "dist/index.js")).href);
+const part = process.env.PEER_CLIENT ?? "dist/index.js";
+export const { RpcClient, SessionManager } = await import(pathToFileURL(path.join(pack, part)).href);
+/** Whether the package is newer than the one that the first checks were written for. */
+export const isNewer = Boolean(process.env.PEER_CLIENT);
 
 const program = process.env.PEER_AGENT;
 /** Whether the package's own agent is tested: the checks were found right against it. */
@@ -29,7 +33,7 @@ const PATIENCE_MS = 15_000;
 /** A short wait between retries, so that three of them are quick; agents read it from the settings file. */
 export const RETRY_DELAY_MS = 30;
 /** Events that newer agents add and that no order is promised for. */
-const ADDITIVE = new Set(["ready", "queue_update", "agent_settled", "entry_appended", "thinking_level_changed", "session_info_changed", "response"]);
+const ADDITIVE = new Set(["ready", "queue_update", "agent_settled", "bash_execution_update", "entry_appended", "thinking_level_changed", "session_info_changed", "response"]);
 
 export const home = fs.mkdtempSync(path.join(os.tmpdir(), "peer-"));
 export const agentDir = path.join(home, "agent");
@@ -52,9 +56,9 @@ const running = new Set();
 export const complaints = [];
 
 /** A started client; `events` holds everything but the responses it asked for. */
-export async function start(args = [], { pi = false, cwd = workspace, model = MODEL } = {}) {
+export async function start(args = [], { pi = false, cwd = workspace, model = MODEL, env = {} } = {}) {
   const own = pi || isPi;
-  const client = new RpcClient({ cliPath: own ? piCli : shim, cwd, ...model, args: own ? args : [...args, ...extraArgs] });
+  const client = new RpcClient({ cliPath: own ? piCli : shim, cwd, env, ...model, args: own ? args : [...args, ...extraArgs] });
   // RpcClient copies the agent's stderr to ours; we keep it to look at instead.
   const write = process.stderr.write;
   client.events = [];

@@ -19,7 +19,7 @@ pub const BYTES_MAX: usize = 64 * 1024;
 
 /// Where to look, and what may be read.
 pub struct Search<'a> {
-    /// Where the session works.
+    /// Where the session works, or the directory within it that matters.
     pub workspace: &'a Path,
     /// See [`Guard`]: what no tool reads is not read here.
     pub guard: Guard,
@@ -90,7 +90,8 @@ fn levels(root: &Path, workspace: &Path) -> Vec<PathBuf> {
 /// Who trusts the top of a repository trusts what came with it. A home under version control is no one project: there each
 /// directory stands for itself.
 fn is_trusted(search: &Search<'_>, root: &Path, dir: &Path) -> bool {
-    let named = |dir: &Path| search.trusted.iter().any(|path| std::fs::canonicalize(path).is_ok_and(|path| path == dir));
+    let named =
+        |dir: &Path| search.trusted.iter().any(|path| std::fs::canonicalize(path).is_ok_and(|path| path == dir));
     let holds_home = search.home.is_some_and(|home| real(home).starts_with(root));
     named(dir) || (!holds_home && named(root))
 }

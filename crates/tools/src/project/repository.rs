@@ -43,7 +43,8 @@ pub async fn repository(workspace: Arc<Workspace>, secrets: &Keyring) -> Option<
     let (mut found, inert) = tokio::task::spawn_blocking(look).await.ok()??;
     if inert {
         let options = shell::Options { secrets: secrets.clone(), ..shell::Options::new("", workspace.path(), "") };
-        let asking = ask(workspace.path(), shell::environment::clean(std::env::vars_os(), &options, Required::ReadOnly));
+        let asking =
+            ask(workspace.path(), shell::environment::clean(std::env::vars_os(), &options, Required::ReadOnly));
         found.state = tokio::time::timeout(TIME_MAX, asking).await.ok().flatten();
     }
     Some(found)

@@ -59,6 +59,10 @@ impl Tool for Bash {
     fn required(&self) -> Required {
         Required::ReadOnly
     }
+    /// Few commands can be seen to do nothing but read.
+    fn most(&self) -> Required {
+        Required::DangerFullAccess
+    }
 
     fn plan(&self, input: &Json) -> Result<Plan, String> {
         let args = BashArgs::parse(input)?;

@@ -9,8 +9,10 @@ use client::{
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 
-use super::super::repl::{Typed, forget_typed};
+use super::super::repl::{Typed, forget_typed, prompt_of};
 use super::choices::{Choices, Way, What};
+use super::reply::{self, Reply, pick};
+use super::slash::{self, Slash};
 use super::view::{Shown, View};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
 
@@ -35,8 +37,11 @@ pub(super) struct Talk {
     pub(super) answers: Answers,
     /// One prompt and out.
     pub(super) once: bool,
-    pub(super) wish: mpsc::Sender<Want>,
-    commands: Vec<CommandEntry>,
+    wish: mpsc::Sender<Want>,
+    /// Nobody else shows what a line is wanted for.
+    prompts: bool,
+    /// `None` until the agent says which it has.
+    commands: Option<Vec<CommandEntry>>,
     /// What was told of a session before the answer that opens it was dealt with.
     early: Vec<Event>,
     /// The first of them is shown.
@@ -44,6 +49,8 @@ pub(super) struct Talk {
     busy: bool,
     cancelling: bool,
     denied: bool,
+    /// Said behind a no: the next prompt.
+    reason: Option<String>,
     shown: Shown,
     /// The code to leave with.
     leave: Option<u8>,
@@ -57,11 +64,18 @@ pub(super) struct Start {
     pub(super) answers: Answers,
     pub(super) once: bool,
     pub(super) wish: mpsc::Sender<Want>,
+    pub(super) prompts: bool,
+}
+
+/// What comes in: from the agent, and from the keyboard.
+pub(super) struct Inputs {
+    pub(super) events: Events,
+    pub(super) lines: mpsc::Receiver<Typed>,
 }
 
 impl Talk {
     pub(super) fn new(start: Start) -> Self {
-        let Start { client, view, output, answers, once, wish } = start;
+        let Start { client, view, output, answers, once, wish, prompts } = start;
         Self {
             client,
             session: String::new(),
@@ -71,12 +85,14 @@ impl Talk {
             answers,
             once,
             wish,
-            commands: Vec::new(),
+            prompts,
+            commands: None,
             early: Vec::new(),
             asks: VecDeque::new(),
             busy: false,
             cancelling: false,
             denied: false,
+            reason: None,
             shown: Shown::default(),
             leave: None,
         }
@@ -95,24 +111,21 @@ impl Talk {
         }
     }
 
-    /// What comes while a request is under way: a replay, the commands.
-    pub(super) async fn meanwhile<T>(&mut self, events: &mut Events, work: impl Future<Output = T>) -> T {
+    /// What comes while a request is under way: a replay, the commands. `None`: the person waits no longer.
+    pub(super) async fn meanwhile<T>(&mut self, inputs: &mut Inputs, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
                 biased;
-                Some(event) = events.next() => self.event(event).await,
-                done = &mut work => return done,
+                Some(event) = inputs.events.next() => self.event(event).await,
+                done = &mut work => return Some(done),
+                // No line is wanted now, so this is a signal.
+                _ = inputs.lines.recv() => return None,
             }
         }
     }
 
-    pub(super) async fn run(
-        mut self,
-        prompt: Option<String>,
-        events: &mut Events,
-        lines: &mut mpsc::Receiver<Typed>,
-    ) -> u8 {
+    pub(super) async fn run(mut self, prompt: Option<String>, inputs: &mut Inputs) -> u8 {
         match prompt {
             Some(prompt) => self.prompt(prompt),
             None => self.want(Want::Prompt).await,
@@ -120,12 +133,12 @@ impl Talk {
         while self.leave.is_none() {
             tokio::select! {
                 biased;
-                event = events.next() => match event {
+                event = inputs.events.next() => match event {
                     Some(event) => self.event(event).await,
                     None => self.leave = Some(FAILED),
                 },
-                typed = lines.recv() => match typed {
-                    Some(Typed::Line(line)) => self.line(&line, events).await,
+                typed = inputs.lines.recv() => match typed {
+                    Some(Typed::Line(line)) => self.line(&line, inputs).await,
                     Some(Typed::Interrupt) => self.interrupt().await,
                     Some(Typed::End) => self.end_of_input().await,
                     None => self.leave = Some(FAILED),
@@ -136,12 +149,16 @@ impl Talk {
     }
 
     async fn want(&mut self, want: Want) {
+        if self.prompts {
+            self.show(|_, shown| shown.out.push_str(prompt_of(want))).await;
+        }
         let _ = self.wish.send(want).await;
     }
 
     fn prompt(&mut self, text: String) {
         self.busy = true;
         self.cancelling = false;
+        self.denied = false;
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
         tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });
@@ -181,7 +198,7 @@ impl Talk {
                 if let Event::Update { update, session } = &event {
                     self.choices.follow(update);
                     if let Update::AvailableCommandsUpdate { available_commands, .. } = update {
-                        self.commands = available_commands.clone();
+                        self.commands = Some(available_commands.clone());
                     }
                     // Another session of the same agent is not this conversation, and a script asked for an answer, not for
                     // what was said before.
@@ -199,14 +216,19 @@ impl Talk {
     }
 
     async fn turn_ended(&mut self, turn: &Result<Turn, Error>) {
-        let code = exit_code(turn, self.denied);
+        let code = exit_code(turn, self.denied, self.cancelling);
         self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
         self.busy = false;
+        // Whoever stopped the turn after all has something else in mind.
+        let reason = self.reason.take().filter(|_| !self.cancelling && turn.is_ok());
         self.cancelling = false;
-        if self.once {
-            self.leave = Some(code);
-        } else {
-            self.want(Want::Prompt).await;
+        match reason {
+            Some(reason) => {
+                self.show(|view, shown| view.notice(&format!("sent: {reason}"), shown)).await;
+                self.prompt(reason);
+            }
+            None if self.once => self.leave = Some(code),
+            None => self.want(Want::Prompt).await,
         }
     }
 
@@ -232,13 +254,13 @@ impl Talk {
         if let Some(ask) = self.asks.front().cloned() {
             forget_typed();
             self.show(|view, shown| view.question(&ask, shown)).await;
-            self.want(Want::Line).await;
+            self.want(Want::Choice).await;
         }
     }
 
     // ---- what is typed ------------------------------------------------------------------------------------------
 
-    async fn line(&mut self, line: &str, events: &mut Events) {
+    async fn line(&mut self, line: &str, inputs: &mut Inputs) {
         let line = line.replace(LINE_JOIN, "\n");
         let line = line.trim();
         if let Some(ask) = self.asks.front().cloned() {
@@ -248,61 +270,57 @@ impl Talk {
             // Typed ahead of nothing: a question that is settled meanwhile.
             return;
         }
-        match line {
-            "" => self.want(Want::Prompt).await,
-            "/exit" | "/quit" => self.leave = Some(OK),
-            "/commands" => {
-                let mut lines: Vec<String> =
-                    self.commands.iter().map(|it| format!("/{}  {}", it.name, it.description)).collect();
-                lines.extend(OWN.map(str::to_owned));
-                self.show(|view, shown| view.list(&lines, shown)).await;
-                self.want(Want::Prompt).await;
-            }
-            _ => {
-                let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-                let what = match word {
-                    "/model" => Some(What::Model),
-                    "/mode" => Some(What::Mode),
-                    _ => None,
-                };
-                match what.filter(|what| self.choices.offered(*what).is_some()) {
-                    Some(what) => {
-                        self.choose(what, rest.trim(), events).await;
-                        self.want(Want::Prompt).await;
-                    }
-                    // Also a command of the agent's: it reads it in the prompt.
-                    None => self.prompt(line.to_owned()),
-                }
+        if line.is_empty() {
+            return self.want(Want::Prompt).await;
+        }
+        match slash::read(line, self.commands.as_deref(), &self.choices) {
+            Slash::Prompt(text) => return self.prompt(text.to_owned()),
+            Slash::Exit => return self.leave = Some(OK),
+            Slash::Commands => self.list_commands().await,
+            Slash::Choose(what, word) => drop(self.choose(what, word, inputs).await),
+            Slash::Unknown(name) => {
+                let text = format!("there is no command /{name}; to send it all the same, type //{name}. There is:");
+                self.show(|view, shown| view.notice(&text, shown)).await;
+                self.list_commands().await;
             }
         }
+        self.want(Want::Prompt).await;
+    }
+
+    async fn list_commands(&mut self) {
+        let lines = slash::list(self.commands.as_deref().unwrap_or_default(), &self.choices);
+        self.show(|view, shown| view.list(&lines, shown)).await;
     }
 
     async fn answer(&mut self, ask: &PermissionAsk, line: &str) {
-        let number = line.parse::<usize>().ok().and_then(|number| ask.options.get(number.checked_sub(1)?));
-        let named = ask.options.iter().find(|it| it.option_id == line || it.name.eq_ignore_ascii_case(line));
-        match number.or(named) {
-            Some(option) if option.may_allow() && !self.view.has_shown_all() => {
+        let notice = match reply::read(line, &ask.options) {
+            Reply::Option(option, "") if option.may_allow() && !self.view.has_shown_all() => {
                 self.show(|view, shown| view.explain(ask, shown)).await;
-                self.show(|view, shown| view.notice(NOT_TAKEN, shown)).await;
-                self.want(Want::Line).await;
+                Some(NOT_TAKEN)
             }
-            Some(option) => {
+            Reply::Option(option, words) if option.may_allow() && !words.is_empty() => Some(NO_ROOM),
+            Reply::Option(option, words) => {
+                if !words.is_empty() {
+                    self.reason = Some(words.to_owned());
+                }
                 self.asks.pop_front();
                 self.client.choose(ask.ask, Some(&option.option_id)).await;
-                self.show_question().await;
+                return self.show_question().await;
             }
-            None => {
-                match line {
-                    "?" => self.show(|view, shown| view.explain(ask, shown)).await,
-                    _ => self.show(|view, shown| view.notice("type one of the numbers, or ? for more", shown)).await,
-                }
-                self.want(Want::Line).await;
+            Reply::More => {
+                self.show(|view, shown| view.explain(ask, shown)).await;
+                None
             }
+            Reply::Unclear => Some("type one of the numbers, or ? for more"),
+        };
+        if let Some(notice) = notice {
+            self.show(|view, shown| view.notice(notice, shown)).await;
         }
+        self.want(Want::Choice).await;
     }
 
     /// Shows what there is, or chooses. False: there is no such thing.
-    pub(super) async fn choose(&mut self, what: What, word: &str, events: &mut Events) -> bool {
+    pub(super) async fn choose(&mut self, what: What, word: &str, inputs: &mut Inputs) -> bool {
         let Some(offered) = self.choices.offered(what) else {
             let text = format!("the agent offers no choice of a {}", what.word());
             self.show(|view, shown| view.notice(&text, shown)).await;
@@ -327,15 +345,19 @@ impl Talk {
                 (Way::Older, What::Mode) => client.set_mode(&session, &sent).await.map(|()| Vec::new()),
             }
         };
-        match self.meanwhile(events, setting).await {
-            Ok(options) => {
+        match self.meanwhile(inputs, setting).await {
+            None => {
+                self.show(|view, shown| view.notice("not waited for any longer", shown)).await;
+                false
+            }
+            Some(Ok(options)) => {
                 self.choices.chosen(what, &value);
                 self.choices.take_options(options);
                 let text = format!("{}: {value}", what.word());
                 self.show(|view, shown| view.notice(&text, shown)).await;
                 true
             }
-            Err(error) => {
+            Some(Err(error)) => {
                 self.show(|view, shown| view.error(&error, shown)).await;
                 false
             }
@@ -372,43 +394,17 @@ impl Talk {
     }
 }
 
-/// Commands of ours, behind those of the agent.
-const OWN: [&str; 4] = [
-    "/model [NAME]  show or choose the model",
-    "/mode [NAME]  show or choose the mode",
-    "/commands  this list",
-    "/exit  leave",
-];
+/// Said where somebody gives a reason with an allow.
+const NO_ROOM: &str = "nothing is answered yet: words can go with a no only, as the next prompt. Answer again";
 
-/// The mildest option that says it: once before always.
-fn pick(options: &[PermissionOption], allow: bool) -> Option<&PermissionOption> {
-    let fits = |option: &&PermissionOption| option.allows() == allow;
-    options.iter().filter(fits).find(|option| !option.lasts()).or_else(|| options.iter().find(fits))
-}
-
-fn exit_code(turn: &Result<Turn, Error>, denied: bool) -> u8 {
+fn exit_code(turn: &Result<Turn, Error>, denied: bool, cancelled: bool) -> u8 {
     match turn.as_ref().map(|turn| &turn.stop) {
         Err(_) => FAILED,
-        Ok(StopReason::Cancelled) => INTERRUPTED,
+        Ok(StopReason::Cancelled) if cancelled => INTERRUPTED,
+        // Some agents call it so when a permission was denied; nobody stopped anything.
+        Ok(StopReason::Cancelled) => UNFINISHED,
         Ok(StopReason::MaxTokens | StopReason::MaxTurnRequests | StopReason::Refusal) => UNFINISHED,
         Ok(StopReason::EndTurn | StopReason::Unknown(_)) if denied => UNFINISHED,
         Ok(StopReason::EndTurn | StopReason::Unknown(_)) => OK,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mildest_option_is_picked_and_none_where_none_fits() {
-        let option = |id: &str, kind: &str| {
-            serde_json::from_value(serde_json::json!({ "optionId": id, "name": id, "kind": kind })).unwrap()
-        };
-        let options: [PermissionOption; 3] =
-            [option("always", "allow_always"), option("once", "allow_once"), option("never", "reject_always")];
-        assert_eq!(pick(&options, true).map(|it| it.option_id.as_str()), Some("once"));
-        assert_eq!(pick(&options, false).map(|it| it.option_id.as_str()), Some("never"));
-        assert!(pick(&options[..2], false).is_none());
     }
 }

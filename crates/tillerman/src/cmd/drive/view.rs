@@ -1,5 +1,6 @@
 //! How a conversation with an agent looks: to people, or to programs. Pure: events in, text out.
 
+mod card;
 mod json;
 mod people;
 mod question;

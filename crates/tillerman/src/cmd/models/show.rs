@@ -5,20 +5,42 @@ use vocab::ModelInfo;
 
 use super::{dash, facts, levels, price, wired};
 use crate::print::{exactly, say};
-use crate::wiring::Wired;
+use crate::wiring::{Wired, built_in, vendor};
 
 pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8> {
-    let wired = wired(model).await?;
-    let model = wired.ports.provider.resolve(&wired.settings.model)?;
+    let shown = match (wired(model).await, model.and_then(built_in)) {
+        (Ok(wired), _) => {
+            let model = wired.ports.provider.resolve(&wired.settings.model)?;
+            Shown { key: key(&wired, &model), why: wired.reason, model }
+        }
+        // Nobody can be asked for it yet, but what it is can be told.
+        (Err(_), Some(model)) => {
+            let key = format!("there is none: set {}", variables(&model).join(" or "));
+            Shown { key, why: "the built-in table has it".to_owned(), model }
+        }
+        (Err(error), None) => return Err(error),
+    };
     if as_json {
-        let mut facts = facts(&model);
-        facts["key"] = json!(key(&wired, &model));
-        facts["reason"] = json!(wired.reason);
+        let mut facts = facts(&shown.model);
+        facts["key"] = json!(shown.key);
+        facts["reason"] = json!(shown.why);
         exactly(&format!("{facts}\n"))?;
         return Ok(0);
     }
-    say(&text(&wired, &model))?;
+    say(&text(&shown))?;
     Ok(0)
+}
+
+struct Shown {
+    model: ModelInfo,
+    /// Where its key comes from.
+    key: String,
+    /// How we came to it.
+    why: String,
+}
+
+fn variables(model: &ModelInfo) -> Vec<&'static str> {
+    vendor(&model.provider).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect()
 }
 
 /// Where its key comes from; never the key.
@@ -27,7 +49,8 @@ fn key(wired: &Wired, model: &ModelInfo) -> String {
     source.map_or_else(|| "it needs none".to_owned(), |source| source.key.clone())
 }
 
-fn text(wired: &Wired, model: &ModelInfo) -> String {
+fn text(shown: &Shown) -> String {
+    let model = &shown.model;
     let tokens = |count: Option<u64>| count.map_or_else(|| "unknown".to_owned(), |count| format!("{count} tokens"));
     let prices = model.prices.map_or_else(
         || "unknown".to_owned(),
@@ -44,13 +67,13 @@ fn text(wired: &Wired, model: &ModelInfo) -> String {
     };
     let fallbacks = model.fallbacks.iter().map(|slug| &**slug).collect::<Vec<_>>().join(", ");
     let rows = [
-        ("why", wired.reason.clone()),
+        ("why", shown.why.clone()),
         ("name", model.name.to_string()),
         ("provider", dash(&model.provider)),
         ("id", model.id.to_string()),
         ("api", dash(&model.api)),
         ("base url", dash(&model.base_url)),
-        ("key", key(wired, model)),
+        ("key", shown.key.clone()),
         ("context", tokens(Some(model.context_window))),
         ("output", tokens(model.max_output)),
         ("prices", prices),

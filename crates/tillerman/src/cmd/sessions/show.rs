@@ -44,10 +44,20 @@ fn branch(entries: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
     path
 }
 
-/// The newest user message of the active branch.
-pub(super) fn last_prompt(entries: &[Arc<Entry>]) -> Option<u64> {
-    let is_prompt = |entry: &&&Arc<Entry>| matches!(entry.body, Body::User { from: UserFrom::Prompt, .. });
-    branch(entries).iter().rev().find(is_prompt).map(|entry| entry.seq)
+/// Characters of a user message that tell which it is.
+const PROMPT_CHARS_MAX: usize = 30;
+
+/// The user messages of the active branch: number and beginning of each.
+pub(super) fn prompts(entries: &[Arc<Entry>]) -> Vec<(u64, String)> {
+    let prompt = |entry: &&Arc<Entry>| match &entry.body {
+        Body::User { from: UserFrom::Prompt, parts, .. } => {
+            let text = parts_text(parts);
+            let text: Vec<&str> = text.split_whitespace().collect();
+            Some((entry.seq, text.join(" ").chars().take(PROMPT_CHARS_MAX).collect()))
+        }
+        _ => None,
+    };
+    branch(entries).iter().filter_map(prompt).collect()
 }
 
 fn as_text(entry: &Entry) -> Option<String> {

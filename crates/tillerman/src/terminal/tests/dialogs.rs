@@ -223,7 +223,7 @@ fn programs_get_notices_and_trouble_as_objects() {
         notice(Notice::Say { text: "hello".into(), level: NoticeLevel::Error }),
         Step::Told(Event::Trouble { source: "/e/x.py".into(), during: "crash".into(), text: "bye".into() }),
     ];
-    let seen = play(run_talk(Answers::Nobody), JsonLines, Arc::default(), steps);
+    let seen = play(run_talk(Answers::Nobody), JsonLines::default(), Arc::default(), steps);
     let lines: Vec<&str> = seen.shown.lines().rev().take(2).collect();
     assert_eq!(lines[1], r#"{"type":"notice","text":"hello"}"#);
     assert_eq!(lines[0], r#"{"type":"trouble","source":"/e/x.py","during":"crash","text":"bye"}"#);

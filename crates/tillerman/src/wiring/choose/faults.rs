@@ -7,7 +7,7 @@ use vocab::{Fault, FaultKind, ModelInfo};
 
 use super::TOUR;
 use super::pick;
-use crate::wiring::vendors::vendor;
+use crate::wiring::vendors::{built_in, vendor};
 
 /// A vendor of that name, which nobody has a key for.
 pub(super) fn keyless(name: &str) -> Option<Fault> {
@@ -15,6 +15,13 @@ pub(super) fn keyless(name: &str) -> Option<Fault> {
     let variables: Vec<&str> = vendor.keys.iter().map(|(name, _)| *name).collect();
     let fault = Fault::new(FaultKind::Auth, format!("there is no key for {}", vendor.name));
     Some(fault.hint(format!("set {}; docs/config.md names other places for it", variables.join(" or "))))
+}
+
+/// A model of a vendor that nobody has a key for, by the vendor's own short name or id.
+pub(super) fn keyless_model(name: &str) -> Option<Fault> {
+    let model = built_in(pick::split_level(name).0)?;
+    let fault = keyless(&model.provider)?;
+    Some(Fault { message: format!("`{name}` is {}, and {}", model.slug, fault.message), ..fault })
 }
 
 pub(super) fn unknown_model(model: &str, there_is: &str) -> Fault {

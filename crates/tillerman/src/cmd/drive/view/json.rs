@@ -17,7 +17,7 @@ fn line(value: &Value, shown: &mut Shown) {
 }
 
 fn fault(error: &Error) -> Value {
-    json!({ "message": error.to_string(), "hint": error.hint })
+    json!({ "message": error.to_string(), "hint": error.hint, "stderr": error.stderr })
 }
 
 fn call(kind: &str, call: &ToolCall) -> Value {
@@ -31,6 +31,7 @@ fn call(kind: &str, call: &ToolCall) -> Value {
         "locations": call.locations,
         "input": call.raw_input,
         "output": call.raw_output,
+        "terminal": call.terminal(),
     })
 }
 

@@ -4,19 +4,19 @@
 use std::collections::{HashMap, HashSet};
 
 use client::{
-    Block, CallContent, CallStatus, Elicitation, Error, Event, PermissionAsk, PermissionOption, Problem, StopReason,
-    Terminated, ToolCall, Turn, Update,
+    Block, CallContent, Elicitation, Error, Event, PermissionAsk, PermissionOption, Problem, StopReason, ToolCall,
+    Turn, Update,
 };
-use similar::TextDiff;
 use vocab::visible::headline;
 
+use super::card::Card;
 use super::{Beginning, Shown, View, question};
-use crate::terminal::show::{self, DIFF_LINES_MAX};
+use crate::terminal::show;
 use crate::terminal::{Paint, Reading, Window, clean};
 
 /// Calls whose state is kept to show their end; those beyond are shown as they come.
 const CARDS_MAX: usize = 256;
-/// Lines of an agent's stderr that are shown when it is lost.
+/// Lines of an agent's stderr, and of an error, that are shown when it is lost.
 const STDERR_LINES: usize = 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,17 +27,25 @@ enum Last {
     Block,
 }
 
+/// A question as far as it was read.
+struct Asked {
+    title: String,
+    reading: Reading,
+    /// Some of its options were not listed yet.
+    options_hidden: bool,
+}
+
 pub(in super::super) struct People {
     paint: Paint,
     /// Stdout is a terminal.
     inline: bool,
     window: Window,
-    /// The question that is open, as far as it was read.
-    reading: Option<Reading>,
+    /// The question that is open.
+    asked: Option<Asked>,
     last: Last,
     /// The flow is at the start of a line.
     fresh: bool,
-    cards: HashMap<String, ToolCall>,
+    cards: HashMap<String, Card>,
     /// Calls whose diff was seen with the question.
     previewed: HashSet<String>,
     /// The call whose title was written last.
@@ -54,7 +62,7 @@ impl People {
             paint,
             inline,
             window,
-            reading: None,
+            asked: None,
             last: Last::Nothing,
             fresh: true,
             cards: HashMap::new(),
@@ -127,71 +135,47 @@ impl People {
     }
 
     fn called(&mut self, patch: &ToolCall, shown: &mut Shown) {
-        let id = patch.tool_call_id.clone();
-        if !self.cards.contains_key(&id) && self.cards.len() >= CARDS_MAX {
+        let id = patch.tool_call_id.as_str();
+        if !self.cards.contains_key(id) && self.cards.len() >= CARDS_MAX {
             self.cards.clear();
         }
-        let card = self
-            .cards
-            .entry(id.clone())
-            .or_insert_with(|| ToolCall { tool_call_id: id.clone(), ..ToolCall::default() });
-        let had_end = card.status.as_ref().is_some_and(CallStatus::is_end);
-        let old_title = card.title.clone();
-        card.patch(patch.clone());
-        let card = card.clone();
-        let ended = card.status.as_ref().is_some_and(CallStatus::is_end) && !had_end;
-        let renamed = card.title.is_some() && card.title != old_title;
-        if ended {
+        let mut card = self.cards.remove(id).unwrap_or_else(|| Card::new(id));
+        let (was_over, old_title) = (card.is_over(), card.call.title.clone());
+        card.patch(patch);
+        let renamed = card.call.title.is_some() && card.call.title != old_title;
+        if card.is_over() && !was_over {
             self.end_card(&card, shown);
-        } else if renamed && !had_end {
+        } else if renamed && !was_over {
             self.title(&card, shown);
         }
+        self.cards.insert(id.to_owned(), card);
     }
 
-    fn title(&mut self, card: &ToolCall, shown: &mut Shown) {
-        if self.titled.as_deref() == Some(card.tool_call_id.as_str()) && !self.inline {
+    fn title(&mut self, card: &Card, shown: &mut Shown) {
+        let id = card.call.tool_call_id.as_str();
+        if self.titled.as_deref() == Some(id) && !self.inline {
             return;
         }
-        let title = card.title.as_deref().or(card.name.as_deref()).unwrap_or(&card.tool_call_id);
-        let line = format!("{} {}", self.paint.cyan("●"), show::line(title).trim_start());
+        let line = format!("{} {}", self.paint.cyan("●"), show::line(card.title()).trim_start());
         self.block([line], shown);
-        self.titled = Some(card.tool_call_id.clone());
+        self.titled = Some(id.to_owned());
     }
 
-    fn end_card(&mut self, card: &ToolCall, shown: &mut Shown) {
-        if self.titled.as_deref() != Some(card.tool_call_id.as_str()) {
+    fn end_card(&mut self, card: &Card, shown: &mut Shown) {
+        if self.titled.as_deref() != Some(card.call.tool_call_id.as_str()) {
             self.title(card, shown);
         }
-        let failed = card.status == Some(CallStatus::Failed);
-        let mut lines: Vec<String> = Vec::new();
-        if failed {
-            lines.push(self.paint.red("  failed"));
-        }
-        let previewed = self.previewed.remove(&card.tool_call_id);
-        let fresh = |content: &&CallContent| !(previewed && matches!(content, CallContent::Diff { .. }));
-        lines.extend(card.content.iter().flatten().filter(fresh).flat_map(|content| self.content(content)));
-        self.block(lines, shown);
+        let previewed = self.previewed.remove(&card.call.tool_call_id);
+        self.block(card.result(!previewed, self.paint), shown);
     }
 
-    fn content(&self, content: &CallContent) -> Vec<String> {
-        match content {
-            CallContent::Content { content, .. } => {
-                show::result(&content.shown()).iter().map(|line| self.paint.dim(line)).collect()
-            }
-            CallContent::Diff { path, old_text, new_text, .. } => {
-                let old = old_text.as_deref().unwrap_or_default();
-                let diff = TextDiff::from_lines(old, new_text.as_str());
-                let patch = diff.unified_diff().context_radius(2).missing_newline_hint(false).to_string();
-                let head = if old_text.is_some() { show::line(path) } else { format!("{} (new)", show::line(path)) };
-                std::iter::once(head).chain(show::diff(&patch, self.paint, DIFF_LINES_MAX)).collect()
-            }
-            CallContent::Terminal { .. } | CallContent::Unknown(_) => Vec::new(),
-        }
+    fn asking(&self, title: &str) -> String {
+        format!("{} {title}", self.paint.yellow("?"))
     }
 
-    fn last_words(&self, end: &Terminated) -> Vec<String> {
-        let from = end.stderr.len().saturating_sub(STDERR_LINES);
-        end.stderr[from..].iter().map(|line| self.paint.dim(&show::line(line))).collect()
+    fn last_words(&self, stderr: &[String]) -> Vec<String> {
+        let from = stderr.len().saturating_sub(STDERR_LINES);
+        stderr[from..].iter().map(|line| self.paint.dim(&show::line(line))).collect()
     }
 
     fn update(&mut self, update: &Update, shown: &mut Shown) {
@@ -234,6 +218,20 @@ impl People {
     }
 }
 
+/// The first lines of a text, a word in front.
+fn headed(head: &str, text: &str) -> Vec<String> {
+    let text = clean(text);
+    let mut lines: Vec<String> = text.lines().take(STDERR_LINES).map(str::to_owned).collect();
+    if text.lines().nth(STDERR_LINES).is_some() {
+        lines.push("  …".to_owned());
+    }
+    match lines.first_mut() {
+        Some(first) => *first = format!("{head} {first}"),
+        None => lines.push(head.to_owned()),
+    }
+    lines
+}
+
 impl View for People {
     fn begun(&mut self, it: &Beginning<'_>, shown: &mut Shown) {
         self.begun = true;
@@ -249,7 +247,7 @@ impl View for People {
             Event::Note(text) => self.notice(text, shown),
             Event::ConnectionLost(end) if self.begun && !self.told_lost => {
                 let line = self.paint.red(&end.to_string());
-                let lines: Vec<String> = std::iter::once(line).chain(self.last_words(end)).collect();
+                let lines: Vec<String> = std::iter::once(line).chain(self.last_words(&end.stderr)).collect();
                 self.block(lines, shown);
             }
             Event::ConnectionLost(_)
@@ -264,34 +262,44 @@ impl View for People {
 
     fn question(&mut self, ask: &PermissionAsk, shown: &mut Shown) {
         // A request is a patch of what was told of the call before.
-        let mut call = self.cards.get(&ask.call.tool_call_id).cloned().unwrap_or_default();
+        let mut call = self.cards.get(&ask.call.tool_call_id).map(|card| card.call.clone()).unwrap_or_default();
         call.patch(ask.call.clone());
         let title = call.title.clone().unwrap_or_else(|| ask.call.tool_call_id.clone());
         if call.content.iter().flatten().any(|it| matches!(it, CallContent::Diff { .. })) {
             self.previewed.insert(ask.call.tool_call_id.clone());
         }
         let title = headline(&title);
-        let options = question::options(&ask.options);
-        let mut reading = Reading::new(&question::facts(&call), Vec::new, (self.window)(), self.paint);
+        let size = (self.window)();
+        let (options, options_hidden) = question::fitting(question::options(&ask.options), size);
+        let mut reading = Reading::new(&question::facts(&call), Vec::new, size, self.paint);
         // The call's own line above, and the line that is typed below.
         let around: Vec<&str> =
             [title.as_str(), &title, ""].into_iter().chain(options.iter().map(String::as_str)).collect();
-        let mut lines = vec![format!("{} {title}", self.paint.yellow("?"))];
+        let mut lines = vec![self.asking(&title)];
         lines.extend(reading.first(&around));
         lines.extend(reading.warning());
         lines.extend(options);
-        self.reading = Some(reading);
+        self.asked = Some(Asked { title, reading, options_hidden });
         self.block(lines, shown);
     }
 
     fn explain(&mut self, ask: &PermissionAsk, shown: &mut Shown) {
-        let mut lines = self.reading.as_mut().map(Reading::more).unwrap_or_default();
+        let Some(mut asked) = self.asked.take() else { return };
+        let mut lines = asked.reading.more();
         lines.extend(question::options(&ask.options));
+        if ask.options.iter().any(PermissionOption::lasts) {
+            lines.push(self.paint.dim(question::ALWAYS));
+        }
+        lines.push(self.paint.dim(question::REASON));
+        // What is asked may have gone off the screen above.
+        lines.push(self.asking(&asked.title));
+        asked.options_hidden = false;
+        self.asked = Some(asked);
         self.block(lines, shown);
     }
 
     fn has_shown_all(&self) -> bool {
-        self.reading.as_ref().is_none_or(Reading::is_whole)
+        self.asked.as_ref().is_none_or(|asked| asked.reading.is_whole() && !asked.options_hidden)
     }
 
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut Shown) {
@@ -339,14 +347,11 @@ impl View for People {
 
     fn error(&mut self, error: &Error, shown: &mut Shown) {
         self.end_flow(shown);
-        let mut lines = vec![format!("{} {}", self.paint.red("error:"), clean(&error.to_string()))];
-        if let Problem::ProcessTerminated(end) = &error.problem {
-            self.told_lost = true;
-            if !end.before_hello {
-                lines.extend(self.last_words(end));
-            }
-        }
-        lines.extend(error.hint.iter().map(|hint| format!("{} {}", self.paint.cyan("hint:"), clean(hint))));
+        self.told_lost |= matches!(error.problem, Problem::ProcessTerminated(_));
+        let message = error.to_string();
+        let mut lines: Vec<String> = headed(&self.paint.red("error:"), &message);
+        lines.extend(self.last_words(&error.stderr));
+        lines.extend(error.hint.iter().flat_map(|hint| headed(&self.paint.cyan("hint:"), hint)));
         self.block(lines, shown);
     }
 

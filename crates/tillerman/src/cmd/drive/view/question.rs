@@ -2,9 +2,24 @@
 
 use client::{CallContent, OptionKind, PermissionOption, ToolCall};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 use vocab::visible::{headline, visible_line};
 use vocab::{Fact, FactForm};
 use wire::question::{of_value, whole};
+
+use crate::terminal::Size;
+
+/// Of a screen, the part that options may take before they are cut.
+const OPTIONS_SHARE: usize = 2;
+/// Options that are listed at once however small the screen is.
+const OPTIONS_MIN: usize = 3;
+
+/// How far an answer reaches that lasts.
+pub(super) const ALWAYS: &str =
+    "  How far \"always\" goes, and for how long, is up to the agent; nothing is remembered here.";
+/// What becomes of words behind a no: an answer has no room for them.
+pub(super) const REASON: &str =
+    "  Words behind a no (`n use sed instead`) are sent as the next prompt, when this turn has ended.";
 
 /// Shorter texts are shown again: they could stand in another one by chance, or by design.
 const SAID_BYTES_MIN: usize = 40;
@@ -70,6 +85,30 @@ pub(super) fn options(options: &[PermissionOption]) -> Vec<String> {
         format!("  {}. {} [{}]", at + 1, headline(name), meaning(option))
     };
     options.iter().enumerate().map(line).collect()
+}
+
+/// Options that leave room for the question itself: the first of them and the last, and whether some are left out.
+pub(super) fn fitting(mut options: Vec<String>, size: Option<Size>) -> (Vec<String>, bool) {
+    let Some(size) = size else { return (options, false) };
+    let rows = |line: &String| line.width().div_ceil(size.cols.max(1)).max(1);
+    let mut room = size.rows / OPTIONS_SHARE;
+    if options.iter().map(rows).sum::<usize>() <= room {
+        return (options, false);
+    }
+    // The last one, and the line that counts.
+    room = room.saturating_sub(options.last().map_or(0, rows) + 1);
+    let fits = |line: &&String| {
+        let left = room.checked_sub(rows(line));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let first = options.iter().take_while(fits).count().max(OPTIONS_MIN - 1);
+    if first + 1 >= options.len() {
+        return (options, false);
+    }
+    let hidden = options.len() - first - 1;
+    options.splice(first..options.len() - 1, [format!("  … {hidden} more: type ? to see them")]);
+    (options, true)
 }
 
 fn meaning(option: &PermissionOption) -> String {
@@ -144,5 +183,17 @@ mod tests {
                 "  4. Maybe [the agent does not say what it means]",
             ]
         );
+    }
+
+    #[test]
+    fn many_options_leave_room_for_the_question() {
+        let all = || (1..=60).map(|n| format!("  {n}. Option")).collect::<Vec<String>>();
+        let (shown, hidden) = fitting(all(), Some(Size { cols: 80, rows: 24 }));
+        assert_eq!((shown.len(), hidden), (12, true));
+        assert_eq!(shown[9..], ["  10. Option", "  … 49 more: type ? to see them", "  60. Option"]);
+        assert_eq!(fitting(all(), None), (all(), false));
+        assert_eq!(fitting(all(), Some(Size { cols: 80, rows: 120 })), (all(), false));
+        let few = all()[..3].to_vec();
+        assert_eq!(fitting(few.clone(), Some(Size { cols: 5, rows: 5 })), (few, false));
     }
 }

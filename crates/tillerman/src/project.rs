@@ -1,0 +1,49 @@
+//! The project that a person works in: the repository around the directory they stand in.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What a repository has at its root: a directory, or a file in worktrees and submodules.
+const MARK: &str = ".git";
+
+/// The root of the repository that holds `directory`, which is canonical. Whatever belongs to somebody else, lies on another
+/// file system, or is the home directory or the root of all is none: there a repository is no project, and its settings may be a stranger's.
+pub(crate) fn root_of(directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let owned = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.uid()));
+    let here = owned(directory)?;
+    for path in directory.ancestors() {
+        if path.parent().is_none() || home.is_some_and(|home| home.starts_with(path)) || owned(path) != Some(here) {
+            return None;
+        }
+        if path.join(MARK).symlink_metadata().is_ok() {
+            return Some(path.to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_repository_around_a_directory_is_its_project_but_never_the_home_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let top = std::fs::canonicalize(place.path()).unwrap();
+        let deep = top.join("home/src/repo/crates/one");
+        std::fs::create_dir_all(&deep).unwrap();
+        let home = top.join("home");
+        assert_eq!(root_of(&deep, Some(&home)), None);
+        // A home directory under version control is no project of everything in it.
+        std::fs::create_dir(home.join(".git")).unwrap();
+        std::fs::create_dir(top.join(".git")).unwrap();
+        assert_eq!(root_of(&deep, Some(&home)), None);
+        assert_eq!(root_of(&home, Some(&home)), None);
+        assert_eq!(root_of(&deep, None), Some(home.clone()));
+        let repo = top.join("home/src/repo");
+        std::fs::write(repo.join(".git"), "gitdir: elsewhere\n").unwrap();
+        assert_eq!(root_of(&deep, Some(&home)), Some(repo.clone()));
+        assert_eq!(root_of(&repo, Some(&home)), Some(repo));
+        assert_eq!(root_of(&top.join("nowhere"), None), None);
+    }
+}
