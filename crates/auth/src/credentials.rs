@@ -85,6 +85,7 @@ impl Saved {
             antigravity_profile: antigravity.and_then(|login| login.profile.clone()),
             openrouter: self.openrouter.is_some(),
             exa: self.exa.is_some(),
+            model: openai.is_some() || antigravity.is_some() || self.openrouter.is_some(),
         }
     }
     pub(crate) fn key_mut(&mut self, key: Key) -> &mut Option<Secret> {

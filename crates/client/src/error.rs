@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use wire::jsonrpc::RpcError;
+use wire::jsonrpc::{METHOD_NOT_FOUND, RpcError};
 
 use crate::hints::{self, Evidence, SignIns};
 
@@ -76,9 +76,9 @@ impl Problem {
     fn is_before_hello(&self) -> bool {
         match self {
             Problem::ProcessTerminated(end) => end.before_hello,
-            Problem::TimedOut { method, .. } | Problem::Refused { method, .. } | Problem::Unreadable { method, .. } => {
-                method == INITIALIZE
-            }
+            Problem::TimedOut { method, .. } | Problem::Unreadable { method, .. } => method == INITIALIZE,
+            // Any other refusal comes from somebody who understood the question.
+            Problem::Refused { method, error } => method == INITIALIZE && error.code == METHOD_NOT_FOUND,
             Problem::Version(_) | Problem::Echo => true,
             Problem::Start(_)
             | Problem::Stopped
@@ -146,7 +146,7 @@ impl Error {
     }
 
     pub(crate) fn is_method_unknown(&self) -> bool {
-        matches!(&self.problem, Problem::Refused { error, .. } if error.code == wire::jsonrpc::METHOD_NOT_FOUND)
+        matches!(&self.problem, Problem::Refused { error, .. } if error.code == METHOD_NOT_FOUND)
     }
 }
 

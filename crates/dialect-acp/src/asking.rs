@@ -3,7 +3,6 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::visible::headline;
 use vocab::{Answer, Ask, AskId, AskKind, CallId, PermissionAsk, Scope, Services, SessionId, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
@@ -14,7 +13,7 @@ use crate::frames::Pen;
 use crate::particulars;
 use crate::replies::Why;
 use crate::seat::call_id;
-use crate::tools;
+use crate::{titles, tools};
 
 /// One request of ours that waits for its answer.
 pub(crate) enum Asked {
@@ -45,10 +44,10 @@ pub(crate) enum Form {
     YesNo,
 }
 
-const OPTIONS: [(&str, &str, &str); 4] = [
+/// One of each kind: clients label them by it. Nothing that is allowed outlives its session.
+const OPTIONS: [(&str, &str, &str); 3] = [
     ("allow_once", "Allow once", "allow_once"),
     ("allow_session", "Allow for this session", "allow_always"),
-    ("allow_always", "Always allow", "allow_always"),
     ("deny", "Deny", "reject_once"),
 ];
 
@@ -99,7 +98,6 @@ impl Acp {
     fn permission(&self, at: usize, ask: &Ask, permission: &PermissionAsk) -> Value {
         let seat = &self.seats[at];
         let turn = ask.turn.as_ref().or(seat.turn.as_ref().map(|turn| &turn.id));
-        let known = seat.turn.as_ref().and_then(|turn| turn.calls.iter().find(|call| call.id == permission.call));
         let id = turn.map_or_else(|| permission.call.to_string(), |turn| call_id(turn, &permission.call));
         let input: Value = serde_json::from_str(permission.input.as_str()).unwrap_or_default();
         let option = |(id, name, kind): (&str, &str, &str)| json!({ "optionId": id, "name": name, "kind": kind });
@@ -107,12 +105,12 @@ impl Acp {
             "sessionId": seat.session.as_str(),
             "toolCall": {
                 "toolCallId": id,
-                "title": known.map_or_else(|| format!("{}: {}", permission.tool, headline(&permission.summary)), tools::title),
+                "title": self.cards(at).title(&permission.tool, &input),
                 "kind": tools::kind(&permission.tool),
                 "status": "pending",
+                "locations": titles::locations(&permission.tool, &input, &seat.cwd),
                 "rawInput": input,
                 "content": particulars::blocks(permission, &seat.cwd),
-                "locations": known.map(|call| tools::locations(call, &seat.cwd)).unwrap_or_default(),
             },
             "options": OPTIONS.map(option),
         })
@@ -244,7 +242,7 @@ fn decide(answer: Option<&Value>) -> Answer {
     let said = outcome["optionId"].is_string() || answer["optionId"].is_string();
     match option.map(|(id, ..)| *id) {
         Some("allow_once") => Answer::Allow(Scope::Once),
-        Some("allow_session" | "allow_always") => Answer::Allow(Scope::Session),
+        Some("allow_session") => Answer::Allow(Scope::Session),
         Some(_) => denied(),
         // An option that was not offered is none.
         None if said => denied(),
@@ -275,7 +273,8 @@ mod tests {
         for (answer, want) in [
             (json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }), &once),
             (json!({ "outcome": { "outcome": "selected", "optionId": "allow_session" } }), &session),
-            (json!({ "outcome": { "outcome": "selected", "optionId": "allow_always", "kind": "allowed" } }), &session),
+            (json!({ "outcome": { "outcome": "selected", "optionId": "allow_session", "kind": "allowed" } }), &session),
+            (json!({ "outcome": { "outcome": "selected", "optionId": "allow_always" } }), &denied),
             (json!({ "outcome": { "kind": "allowed", "optionId": "deny" } }), &denied),
             (json!({ "outcome": { "kind": "allowed", "optionId": "allow_once" } }), &once),
             (json!({ "optionId": "allow_once" }), &once),

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use vocab::{Image, Part};
 
+/// Of a prompt that stands for a title; lists have room for this.
+const TITLE_CHARS_MAX: usize = 80;
+
 /// A prompt as the engine takes it, and what was left out of it.
 pub(crate) struct Said {
     pub(crate) parts: Vec<Part>,
@@ -43,6 +46,43 @@ pub(crate) fn read(blocks: &[Value]) -> Said {
     }
     parts.extend(images);
     Said { parts, left_out }
+}
+
+/// The longest run of backticks in a text.
+fn backticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+}
+
+/// One line as Markdown's code.
+pub(crate) fn code(line: &str) -> String {
+    let ticks = "`".repeat(backticks(line) + 1);
+    match line.contains('`') {
+        true => format!("{ticks} {line} {ticks}"),
+        false => format!("{ticks}{line}{ticks}"),
+    }
+}
+
+/// A text as it is, for clients that would make headings and lists of it; behind a word of ours.
+pub(crate) fn fenced(before: &str, inside: &str) -> Value {
+    let fence = "`".repeat(backticks(inside).max(2) + 1);
+    block_of(text(&format!("{before}{fence}\n{inside}\n{fence}")))
+}
+
+/// A block of a call's content.
+pub(crate) fn block_of(content: Value) -> Value {
+    json!({ "type": "content", "content": content })
+}
+
+/// A session's title: one line, whatever it is made of.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The title of a session that has none of its own: how its first prompt begins.
+pub(crate) fn title_of_prompt(prompt: &str) -> Option<String> {
+    let line = one_line(prompt);
+    let short = line.char_indices().nth(TITLE_CHARS_MAX).map(|(at, _)| format!("{}…", line[..at].trim_end()));
+    Some(short.unwrap_or(line)).filter(|title| !title.is_empty())
 }
 
 pub(crate) fn text(text: &str) -> Value {

@@ -43,12 +43,12 @@ impl Acp {
                 let params = json!({ "sessionId": id, "path": path, "content": content });
                 ("fs/write_text_file", params, Step::Write)
             }
-            ErrandKind::Run { command, cwd, env, output_bytes_max } => {
+            ErrandKind::Run { program, args, cwd, env, output_bytes_max } => {
                 let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
                 let params = json!({
                     "sessionId": id,
-                    "command": "/bin/sh",
-                    "args": ["-c", command],
+                    "command": program,
+                    "args": args,
                     "cwd": cwd,
                     "env": env,
                     "outputByteLimit": output_bytes_max,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use vocab::{
     Body, Entry, Event, ItemEnd, ItemId, Notice, NoticeLevel, QueueVerb, SignInStep, TodoPhase, TodoStatus, TurnEnd,
-    Verb,
+    UserFrom, Verb,
 };
 use wire::Out;
 
@@ -12,7 +12,7 @@ use crate::config::Chosen;
 use crate::frames::{Pen, invalid, text};
 use crate::replies::{Why, ended};
 use crate::seat::{Turn, call_id};
-use crate::{Acp, content, tools};
+use crate::{Acp, content};
 
 impl Acp {
     pub(crate) fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
@@ -30,9 +30,9 @@ impl Acp {
                     "sessionUpdate": "tool_call_update",
                     "toolCallId": call_id(turn, call),
                     "status": "in_progress",
-                    "content": [tools::output(&vocab::parts_text(parts))],
+                    "content": [self.cards(at).output(&vocab::parts_text(parts))],
                 });
-                pen.update(&seat.session, update);
+                pen.update(&self.seats[at].session, update);
             }
             Event::State(state) => {
                 self.changed(at, state, out);
@@ -93,29 +93,24 @@ impl Acp {
                 }
             }
             Body::CallStarted { turn, call, .. } => {
-                if let Some(turn) = &mut seat.turn {
-                    turn.calls.push(call.clone());
-                }
-                pen.update(&seat.session, tools::announced(turn, call, &seat.cwd, "pending"));
+                let update = self.cards(at).announced(turn, call, "pending");
+                pen.update(&self.seats[at].session, update);
             }
+            // The log of a turn that was lost is completed later; its end was told.
+            Body::CallEnded { turn, .. } if !seat.turn.as_ref().is_some_and(|running| running.id == *turn) => {}
             Body::CallEnded { turn, result } => {
-                // The log of a turn that was lost is completed later; its end was told.
-                if let Some(running) = seat.turn.as_mut().filter(|running| running.id == *turn) {
-                    running.calls.retain(|call| call.id != result.call);
-                    pen.update(&seat.session, tools::finished(turn, result, &seat.cwd));
-                }
+                let update = self.cards(at).finished(turn, result);
+                pen.update(&self.seats[at].session, update);
             }
             Body::AskOpened(ask) => self.asked_by_engine(at, ask, out),
             Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
             Body::Todos { phases } => pen.update(&seat.session, plan(phases)),
-            Body::Title { title } => {
-                seat.title = Some(title.clone());
-                let update = json!({
-                    "sessionUpdate": "session_info_update",
-                    "title": title,
-                    "updatedAt": vocab::iso8601(entry.at_ms),
-                });
-                pen.update(&seat.session, update);
+            Body::Title { title } => seat.named(&mut pen, content::one_line(title), entry.at_ms),
+            // The first thing that is said is what it is called until it gets a name.
+            Body::User { parts, from: UserFrom::Prompt, .. } if seat.title.is_none() => {
+                if let Some(title) = content::title_of_prompt(&vocab::parts_text(parts)) {
+                    seat.named(&mut pen, title, entry.at_ms);
+                }
             }
             Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
                 let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));

@@ -41,7 +41,7 @@ impl Pen<'_> {
     }
     /// `None` where no `id` could be read.
     pub(crate) fn refuse(&mut self, call: Option<&RawValue>, error: &RpcError) {
-        self.write(|out| jsonrpc::error(out, call, error));
+        self.write(|out| jsonrpc::error(out, call, &detailed(error)));
     }
     pub(crate) fn answer(&mut self, call: &RawValue, answer: Result<impl Serialize, RpcError>) {
         match answer {
@@ -103,6 +103,34 @@ pub(crate) fn unknown_method(method: &str) -> RpcError {
 }
 pub(crate) fn unknown_session(id: &str) -> RpcError {
     error(NOT_FOUND, format!("session not found: {id}"), json!({ "sessionId": id }))
+}
+
+/// Some clients show `data.details` and not the message.
+fn detailed(error: &RpcError) -> RpcError {
+    let mut data = error.data.clone().unwrap_or_else(|| json!({}));
+    data["details"] = json!(error.message);
+    RpcError { data: Some(data), ..error.clone() }
+}
+
+/// A turn has failed. A key that its server does not take is no fault of the turn: trying again does not help, another key
+/// does.
+pub(crate) fn turn_failed(fault: Option<&Fault>) -> RpcError {
+    let message = fault.map_or_else(|| "the turn failed".to_owned(), text);
+    let code = match fault.map(|fault| fault.kind) {
+        Some(FaultKind::Auth) => AUTH_REQUIRED,
+        _ => INTERNAL_ERROR,
+    };
+    RpcError::new(code, message)
+}
+
+/// No model can be used.
+pub(crate) fn no_model() -> RpcError {
+    RpcError::new(
+        AUTH_REQUIRED,
+        "no model can be used: set the key of a vendor (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, \
+         OPENROUTER_API_KEY, ...) or OPENAI_BASE_URL in the environment of the agent, start a model server on this \
+         machine, or sign in with `tillerman login`",
+    )
 }
 
 /// A fault of the engine; `session` is what it was about.

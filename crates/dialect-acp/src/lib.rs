@@ -4,7 +4,7 @@
 //!
 //! * `params`, `content`, `frames`: the wire. `requests`: what each method wants from the engine.
 //! * `replies`: what the engine's answers mean. `events`: what it tells unasked. `replay`: a saved session told again.
-//! * `asking`, `errands`: what we want from the client. `tools`, `config`, `seat`: one session as its client sees it.
+//! * `asking`, `errands`: what we want from the client. `tools`, `titles`, `config`, `seat`: one session as its client sees it.
 //!
 //! `docs/dialects/acp.md` is the page for authors of clients.
 
@@ -20,6 +20,7 @@ mod replay;
 mod replies;
 mod requests;
 mod seat;
+mod titles;
 mod tools;
 
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ use frames::Pen;
 use params::Client;
 use replies::Why;
 use seat::Seat;
+use tools::{Cards, Manner};
 
 /// The version that is spoken here.
 pub const PROTOCOL: u64 = 1;
@@ -42,6 +44,9 @@ pub const PROTOCOL: u64 = 1;
 const PENDING_MAX: usize = 1024;
 /// Sessions of one connection; one more is refused until another is closed.
 const SESSIONS_MAX: usize = 256;
+/// How long whoever opens a session waits for the list of models, from the start of the process on: many clients read the
+/// list in that answer and nowhere else. A list that comes later is told as an update.
+const LIST_WAIT_MS: u64 = 1500;
 /// Sessions on one page of a list.
 const PAGE_ROWS_MAX: usize = 50;
 
@@ -95,6 +100,11 @@ pub struct Acp {
     asked_made: u64,
     /// The list that was asked for last.
     models: Vec<ModelInfo>,
+    /// It is on its way and is waited for.
+    listing: bool,
+    /// Sessions to be opened when it is there, or when it has taken too long.
+    held: Vec<(Target, Verb, Why)>,
+    manner: Manner,
     ending: bool,
     /// Nothing is waited for any more.
     now: bool,
@@ -111,6 +121,9 @@ impl Acp {
             asked: HashMap::new(),
             asked_made: 0,
             models: Vec::new(),
+            listing: false,
+            held: Vec::new(),
+            manner: Manner::default(),
             ending: false,
             now: false,
         }
@@ -139,6 +152,31 @@ impl Acp {
         self.submit(target, verb, why, out);
     }
 
+    /// How calls of a session are written.
+    fn cards(&self, at: usize) -> Cards<'_> {
+        Cards { manner: self.manner, cwd: &self.seats[at].cwd }
+    }
+
+    /// Asks for the list of models; sessions that are opened meanwhile wait for it.
+    fn list_models(&mut self, out: &mut Out) {
+        self.listing = true;
+        self.want(Verb::ModelsWithin { limit_ms: LIST_WAIT_MS }, Why::ModelsSoon, out);
+    }
+    /// A command that opens a session.
+    fn open_listed(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
+        match self.listing {
+            true => self.held.push((target, verb, why)),
+            false => self.submit(target, verb, why, out),
+        }
+    }
+    /// Nobody waits for the list any more.
+    fn open_held(&mut self, out: &mut Out) {
+        self.listing = false;
+        for (target, verb, why) in std::mem::take(&mut self.held) {
+            self.submit(target, verb, why, out);
+        }
+    }
+
     fn open(&self, which: Which) -> Open {
         Open {
             mode: self.options.mode,
@@ -155,6 +193,7 @@ impl Acp {
             return;
         }
         self.want(Verb::CancelSignIns, Why::Nothing, out);
+        self.open_held(out);
         for at in 0..self.seats.len() {
             self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
         }
@@ -171,8 +210,7 @@ impl Acp {
 
 impl Dialect for Acp {
     fn greet(&mut self, out: &mut Out) {
-        // Known by the time somebody wants to choose; until then the model that is used is the list.
-        self.want(Verb::Models, Why::Models, out);
+        self.list_models(out);
     }
 
     fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
@@ -223,6 +261,6 @@ impl Dialect for Acp {
     }
 
     fn listening(&self) -> bool {
-        self.pending.len() < PENDING_MAX
+        self.pending.len() + self.held.len() < PENDING_MAX
     }
 }

@@ -34,6 +34,15 @@ fn marker<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 pub(crate) struct Initialize {
     #[serde(default, deserialize_with = "lenient")]
     pub(crate) client_capabilities: Client,
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) client_info: ClientInfo,
+}
+
+/// Who the client is, as far as it says.
+#[derive(Deserialize, Default)]
+pub(crate) struct ClientInfo {
+    #[serde(default)]
+    pub(crate) name: String,
 }
 
 /// What the client can do for us.

@@ -7,7 +7,7 @@ use vocab::visible::visible_line;
 use vocab::{Fact, FactForm, PermissionAsk};
 use wire::question;
 
-use crate::content;
+use crate::content::fenced;
 use crate::tools::OUTPUT_BYTES_MAX;
 
 /// Diffs first, for clients that review the first block; then texts, and last what is short.
@@ -28,33 +28,25 @@ pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<Value> {
     blocks
 }
 
-/// As it is: clients that read Markdown would make headings and lists of it.
-fn fenced(before: &str, text: &str) -> Value {
-    let runs = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
-    let fence = "`".repeat(runs.max(2) + 1);
-    json!({ "type": "content", "content": content::text(&format!("{before}{fence}\n{text}\n{fence}")) })
-}
-
-/// One block for each hunk: what stands there now, and what would.
+/// One block for a file, because some clients show the first block and no other: what stands there now, and what would. What
+/// is between two changes is left out; the line in its place is the same on both sides and says where it goes on.
 fn diffs(fact: &Fact, cwd: &Path) -> Vec<Value> {
-    let path = cwd.join(&*fact.label);
-    let mut blocks = Vec::new();
-    let mut hunk: Option<Hunk> = None;
+    let mut sides: Option<Sides> = None;
     for line in fact.text.split_terminator('\n') {
-        if line.starts_with("@@") {
-            blocks.extend(hunk.replace(Hunk::new(line)).map(|hunk| hunk.block(&path)));
-        } else if let Some(hunk) = &mut hunk {
-            hunk.take(line);
+        match &mut sides {
+            None => sides = line.starts_with("@@").then(|| Sides::new(line)),
+            Some(sides) if line.starts_with("@@") => sides.go_on(line),
+            Some(sides) => sides.take(line),
         }
     }
-    blocks.extend(hunk.map(|hunk| hunk.block(&path)));
+    let mut blocks: Vec<Value> = sides.map(|sides| sides.block(&cwd.join(&*fact.label))).into_iter().collect();
     if !fact.is_whole() {
         blocks.push(fenced("", &question::left_out(fact.missing)));
     }
     blocks
 }
 
-struct Hunk {
+struct Sides {
     /// There was no file.
     is_new: bool,
     old: String,
@@ -63,9 +55,14 @@ struct Hunk {
     last: u8,
 }
 
-impl Hunk {
+impl Sides {
     fn new(header: &str) -> Self {
         Self { is_new: header.starts_with("@@ -0,0 "), old: String::new(), new: String::new(), last: b' ' }
+    }
+
+    fn go_on(&mut self, header: &str) {
+        self.old.extend([header, "\n"]);
+        self.new.extend([header, "\n"]);
     }
 
     fn take(&mut self, line: &str) {
@@ -129,14 +126,12 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_shown_as_diffs() {
+    fn an_edit_is_shown_as_one_diff_of_its_file() {
         let hunks = "@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9 @@\n-x\n\\ No newline at end of file\n+y\n";
         assert_eq!(
             shown(Some(vec![Fact::diff("src/a.rs", hunks)])),
-            [
-                json!({ "type": "diff", "path": "/w/src/a.rs", "oldText": "a\nb\n", "newText": "a\nc\n" }),
-                json!({ "type": "diff", "path": "/w/src/a.rs", "oldText": "x", "newText": "y\n" }),
-            ]
+            [json!({ "type": "diff", "path": "/w/src/a.rs",
+                "oldText": "a\nb\n@@ -9 +9 @@\nx", "newText": "a\nc\n@@ -9 +9 @@\ny\n" })]
         );
         let made = shown(Some(vec![Fact::diff("/tmp/new", "@@ -0,0 +1 @@\n+y\n")]));
         assert_eq!(made, [json!({ "type": "diff", "path": "/tmp/new", "oldText": null, "newText": "y\n" })]);

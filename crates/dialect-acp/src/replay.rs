@@ -3,21 +3,34 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{Block, Body, Entry, TurnId, UserFrom};
+use vocab::{Block, Body, Entry, MessageEnd, TurnId, UserFrom};
 
 use crate::content;
 use crate::events::plan;
 use crate::frames::Pen;
 use crate::seat::Seat;
-use crate::tools;
+use crate::tools::{Cards, Manner};
 
-pub(crate) fn tell(pen: &mut Pen<'_>, seat: &Seat, entries: &[Arc<Entry>]) {
+pub(crate) fn tell(pen: &mut Pen<'_>, seat: &Seat, manner: Manner, entries: &[Arc<Entry>]) {
     for entry in entries {
-        updates(seat, entry).into_iter().for_each(|update| pen.update(&seat.session, update));
+        updates(seat, manner, entry).into_iter().for_each(|update| pen.update(&seat.session, update));
     }
 }
 
-fn updates(seat: &Seat, entry: &Entry) -> Vec<Value> {
+/// How full the context was: what the last whole reply counted, or what a compaction has left of that.
+pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
+    let count = |entry: &Arc<Entry>| match &entry.body {
+        Body::Assistant { message, .. } if matches!(message.end, MessageEnd::Finished(_)) => {
+            Some(message.usage.context()).filter(|tokens| *tokens > 0)
+        }
+        Body::Compacted(done) => Some(done.tokens_after),
+        _ => None,
+    };
+    entries.iter().rev().find_map(count).unwrap_or_default()
+}
+
+fn updates(seat: &Seat, manner: Manner, entry: &Entry) -> Vec<Value> {
+    let cards = Cards { manner, cwd: &seat.cwd };
     // Messages of the past are named by their places in the log.
     let message = format!("{}-{}", seat.session, entry.seq);
     let chunk = |tag: &str, content| json!({ "sessionUpdate": tag, "content": content, "messageId": message });
@@ -34,12 +47,12 @@ fn updates(seat: &Seat, entry: &Entry) -> Vec<Value> {
                 (Block::Call(call), turn) => {
                     let none = TurnId::from("");
                     let turn = turn.as_ref().unwrap_or(&none);
-                    Some(tools::announced(turn, call, &seat.cwd, "in_progress"))
+                    Some(cards.announced(turn, call, "in_progress"))
                 }
             };
             said.blocks.iter().filter_map(block).collect()
         }
-        Body::CallEnded { turn, result } => vec![tools::finished(turn, result, &seat.cwd)],
+        Body::CallEnded { turn, result } => vec![cards.finished(turn, result)],
         Body::Todos { phases } => vec![plan(phases)],
         _ => Vec::new(),
     }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Tag, TurnEnd, Verb, Which, iso8601,
+    Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Summary, Tag, TurnEnd, Verb, Which,
+    iso8601,
 };
 use wire::Out;
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
-use crate::frames::{CallId, Pen, from_fault, text, unknown_session};
+use crate::frames::{CallId, Pen, from_fault, no_model, turn_failed, unknown_session};
 use crate::seat::{Closing, Seat};
 use crate::{Acp, content, replay};
 
@@ -16,6 +17,8 @@ pub(crate) enum Why {
     /// Nobody waits for it.
     Nothing,
     Models,
+    /// Sessions wait for it to be opened.
+    ModelsSoon,
     Environment(CallId),
     SignIn(CallId),
     Logout(CallId),
@@ -24,10 +27,11 @@ pub(crate) enum Why {
         asked: Option<String>,
         how: Opening,
     },
-    /// The log of a session that is being loaded.
+    /// The log of a session that is not new.
     Replay {
         call: CallId,
         session: SessionId,
+        how: Opening,
     },
     Fork {
         call: CallId,
@@ -67,6 +71,8 @@ pub(crate) enum Opening {
     /// Everything that was said is told again, before the answer.
     Load,
     Resume,
+    /// A copy, under an id that its client does not know yet.
+    Fork,
 }
 
 /// What a changed setting is answered with.
@@ -113,18 +119,22 @@ impl Acp {
             (Why::Models, Ok(Reply::Models(models))) => self.models_known(models, out),
             // A list that cannot be got leaves the model that is used.
             (Why::Models, _) => {}
-            (Why::Environment(call), Ok(Reply::Accounts(accounts))) => {
-                let answer = match accounts.openai || accounts.openrouter {
-                    true => Ok(json!({})),
-                    false => {
-                        Err(RpcError::new(-32000, "no key in the environment; set OPENAI_API_KEY or OPENAI_BASE_URL"))
-                    }
-                };
-                pen(out).answer(&call, answer);
+            (Why::ModelsSoon, Ok(Reply::Models(models))) => {
+                self.models_known(models, out);
+                self.open_held(out);
             }
+            // It is late, or could not be got just now: whoever waited goes on, and it is told when it comes.
+            (Why::ModelsSoon, _) => {
+                self.want(Verb::Models, Why::Models, out);
+                self.open_held(out);
+            }
+            (Why::Environment(call), Ok(Reply::Accounts(accounts))) => match accounts.model {
+                true => pen(out).result(&call, json!({})),
+                false => pen(out).refuse(Some(&call), &no_model()),
+            },
             (Why::SignIn(call), Ok(Reply::SignedIn(_))) => {
                 pen(out).result(&call, json!({}));
-                self.want(Verb::Models, Why::Models, out);
+                self.list_models(out);
             }
             (Why::Logout(call), Ok(_)) => pen(out).result(&call, json!({})),
             (Why::Open { call, asked, how }, Ok(Reply::Opened(opened))) => {
@@ -133,22 +143,29 @@ impl Acp {
             (Why::Open { call, asked, .. }, Err(fault)) => {
                 pen(out).refuse(Some(&call), &from_fault(fault, asked.as_deref()));
             }
-            (Why::Replay { call, session }, Ok(Reply::Recalled(recalled))) => {
+            (Why::Replay { call, session, how }, Ok(Reply::Recalled(recalled))) => {
                 let Some(at) = self.seat_of(&session) else { return refuse_gone(&call, &session, out) };
-                let seat = &self.seats[at];
-                replay::tell(&mut pen(out), seat, &recalled.entries);
-                self.welcome(&call, at, true, out);
+                let (seat, manner) = (&mut self.seats[at], self.manner);
+                seat.state.context_tokens = replay::context_tokens(&recalled.entries);
+                if how == Opening::Load {
+                    replay::tell(&mut pen(out), seat, manner, &recalled.entries);
+                }
+                self.welcome(&call, at, how, out);
+                let summary = &recalled.saved.summary;
+                if let Some(title) = title(summary) {
+                    self.seats[at].named(&mut pen(out), title, summary.updated_ms);
+                }
             }
             // Nothing was said in it yet.
-            (Why::Replay { call, session }, Err(fault)) if fault.kind == FaultKind::NotFound => {
+            (Why::Replay { call, session, how }, Err(fault)) if fault.kind == FaultKind::NotFound => {
                 match self.seat_of(&session) {
-                    Some(at) => self.welcome(&call, at, true, out),
+                    Some(at) => self.welcome(&call, at, how, out),
                     None => refuse_gone(&call, &session, out),
                 }
             }
             (Why::Fork { call, open, .. }, Ok(Reply::Forked { session, .. })) => {
                 let open = Open { which: Which::Id(session.as_str().to_owned()), ..*open };
-                self.want(Verb::Open(open), Why::Open { call, asked: None, how: Opening::New }, out);
+                self.want(Verb::Open(open), Why::Open { call, asked: None, how: Opening::Fork }, out);
             }
             (Why::Fork { call, asked, .. }, Err(fault)) => {
                 pen(out).refuse(Some(&call), &from_fault(fault, Some(&asked)));
@@ -251,18 +268,18 @@ impl Acp {
         };
         self.offer(at, out);
         match how {
-            Opening::New => self.welcome(&call, at, false, out),
-            Opening::Resume => self.welcome(&call, at, true, out),
-            Opening::Load => {
+            Opening::New => self.welcome(&call, at, how, out),
+            Opening::Load | Opening::Resume | Opening::Fork => {
                 let session = opened.session.clone();
                 let which = Which::Id(session.as_str().to_owned());
-                self.want(Verb::Recall(which), Why::Replay { call, session }, out);
+                self.want(Verb::Recall(which), Why::Replay { call, session, how }, out);
             }
         }
     }
 
     /// The answer first: a client may drop updates of a session that it does not know yet.
-    fn welcome(&mut self, call: &CallId, at: usize, known: bool, out: &mut Out) {
+    fn welcome(&mut self, call: &CallId, at: usize, how: Opening, out: &mut Out) {
+        let known = matches!(how, Opening::Load | Opening::Resume);
         let (answer, commands) = (self.session_answer(at, known), self.available_commands());
         let seat = &self.seats[at];
         let mut pen = pen(out);
@@ -310,7 +327,7 @@ fn refuse_gone(call: &CallId, session: &SessionId, out: &mut Out) {
 
 fn refuse(why: &Why, error: impl FnOnce(Option<&str>) -> RpcError, out: &mut Out) {
     let (call, session) = match why {
-        Why::Nothing | Why::Models => return,
+        Why::Nothing | Why::Models | Why::ModelsSoon => return,
         Why::Environment(call)
         | Why::SignIn(call)
         | Why::Logout(call)
@@ -318,7 +335,7 @@ fn refuse(why: &Why, error: impl FnOnce(Option<&str>) -> RpcError, out: &mut Out
         | Why::Deleted(call) => (call, None),
         Why::Open { call, asked, .. } => (call, asked.as_deref()),
         Why::Fork { call, asked, .. } => (call, Some(&**asked)),
-        Why::Replay { call, session }
+        Why::Replay { call, session, .. }
         | Why::Prompt { call, session, .. }
         | Why::Slash { call, session }
         | Why::Set { call, session, .. } => (call, Some(session.as_str())),
@@ -338,10 +355,7 @@ pub(crate) fn ended(end: &TurnEnd, strict: bool) -> Result<Value, RpcError> {
         Stop::MaxIterations => "max_turn_requests",
         Stop::Refusal => "refusal",
         Stop::Interrupted => "cancelled",
-        Stop::Error => {
-            let message = end.fault.as_ref().map_or_else(|| "the turn failed".to_owned(), text);
-            return Err(RpcError::new(INTERNAL_ERROR, message));
-        }
+        Stop::Error => return Err(turn_failed(end.fault.as_ref())),
     };
     let usage = &end.usage;
     let mut answer = json!({ "stopReason": reason });
@@ -357,16 +371,21 @@ pub(crate) fn ended(end: &TurnEnd, strict: bool) -> Result<Value, RpcError> {
     Ok(answer)
 }
 
+/// What a saved session is called.
+fn title(summary: &Summary) -> Option<String> {
+    let named = summary.title.as_deref().map(content::one_line).filter(|title| !title.is_empty());
+    named.or_else(|| content::title_of_prompt(summary.preview.as_deref()?))
+}
+
 fn listed(page: &SavedPage, offset: usize) -> Value {
     let row = |saved: &vocab::Saved| {
         let summary = &saved.summary;
-        let title = summary.title.as_ref().or(summary.preview.as_ref());
         let mut row = json!({
             "sessionId": summary.id.as_str(),
             "cwd": summary.workspace,
             "updatedAt": iso8601(summary.updated_ms),
         });
-        if let Some(title) = title {
+        if let Some(title) = title(summary) {
             row["title"] = json!(title);
         }
         row

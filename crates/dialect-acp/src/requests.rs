@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::{Account, Change, Delivery, Mode, Open, Query, QueueVerb, SignInMode, Verb, Which};
+use vocab::{Account, Change, Delivery, Mode, Open, Query, QueueVerb, SignInMode, Target, Verb, Which};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -14,6 +14,7 @@ use crate::frames::{CANCELLED, Pen, invalid, unknown_method};
 use crate::params::{self, absolute, read};
 use crate::replies::{Opening, Setting, Why};
 use crate::seat::Closing;
+use crate::tools::Manner;
 use crate::{Acp, PAGE_ROWS_MAX, PROTOCOL, SESSIONS_MAX, content};
 
 /// The ways to sign in that are offered.
@@ -21,6 +22,9 @@ const OPENAI: &str = "openai";
 const ANTIGRAVITY: &str = "antigravity";
 const ENVIRONMENT: &str = "environment";
 const LOGIN: &str = "login";
+const ENVIRONMENT_HELP: &str = "Whatever model can be used already: the key of any vendor (OPENAI_API_KEY, \
+    ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY, ...), OPENAI_BASE_URL, a configured provider, a model server on \
+    this machine, or an account that is signed in";
 
 impl Acp {
     pub(crate) fn request(&mut self, call: &RawValue, method: &str, params: Option<&RawValue>, out: &mut Out) {
@@ -76,9 +80,10 @@ impl Acp {
 
     fn initialize(&mut self, call: &RawValue, params: params::Initialize, out: &mut Out) {
         self.client = params.client_capabilities;
+        self.manner = Manner::of(&params.client_info.name);
         let mut methods = vec![
-            json!({ "id": ENVIRONMENT, "name": "Keys of the environment",
-                "description": "OPENAI_API_KEY, OPENAI_BASE_URL or OPENROUTER_API_KEY, or a model server on this machine" }),
+            json!({ "id": ENVIRONMENT, "name": "What is set up",
+                "description": ENVIRONMENT_HELP }),
             json!({ "id": OPENAI, "name": "ChatGPT account", "description": "Sign in with a browser or a device code" }),
             json!({ "id": ANTIGRAVITY, "name": "Antigravity account", "description": "Sign in with a browser" }),
         ];
@@ -139,7 +144,8 @@ impl Acp {
             servers,
             ..self.open(Which::New)
         };
-        self.want(Verb::Open(open), Why::Open { call: call.to_owned(), asked: None, how: Opening::New }, out);
+        let why = Why::Open { call: call.to_owned(), asked: None, how: Opening::New };
+        self.open_listed(Target::Current, Verb::Open(open), why, out);
         Ok(())
     }
 
@@ -155,7 +161,8 @@ impl Acp {
         let workspace = params.cwd.map(absolute).transpose()?;
         let asked = params.session_id;
         let open = Open { workspace, servers, ..self.open(Which::Id(asked.clone())) };
-        self.want(Verb::Open(open), Why::Open { call: call.to_owned(), asked: Some(asked), how }, out);
+        let why = Why::Open { call: call.to_owned(), asked: Some(asked), how };
+        self.open_listed(Target::Current, Verb::Open(open), why, out);
         Ok(())
     }
 
@@ -164,9 +171,9 @@ impl Acp {
         let servers = params.servers()?;
         let workspace = params.cwd.map(absolute).transpose()?;
         let open = Open { workspace, servers, ..self.open(Which::New) };
-        let target = vocab::Target::Session(params.session_id.as_str().into());
+        let target = Target::Session(params.session_id.as_str().into());
         let why = Why::Fork { call: call.to_owned(), asked: params.session_id, open: Box::new(open) };
-        self.submit(target, Verb::Fork { at: None }, why, out);
+        self.open_listed(target, Verb::Fork { at: None }, why, out);
         Ok(())
     }
 
@@ -298,8 +305,8 @@ impl Acp {
     }
 
     fn set_option(&mut self, call: &RawValue, params: &params::SetOption, out: &mut Out) -> Result<(), RpcError> {
-        let at = self.seat_named(&params.session_id)?;
         let value = params.value.as_str().ok_or_else(|| invalid("value must be a string"))?;
+        let at = self.seat_named(&params.session_id)?;
         let change = match &*params.config_id {
             MODE => Change::Mode(mode(value)?),
             MODEL => Change::Model(value.into()),

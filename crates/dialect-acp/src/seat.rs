@@ -1,10 +1,9 @@
 //! One session as its client sees it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{Call, CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
+use vocab::{CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
 use wire::OpenCalls;
 
 use crate::config::Chosen;
@@ -15,7 +14,8 @@ pub(crate) struct Seat {
     pub(crate) cwd: PathBuf,
     pub(crate) chosen: Chosen,
     pub(crate) state: State,
-    pub(crate) title: Option<Arc<str>>,
+    /// What the client was told that it is called.
+    pub(crate) title: Option<String>,
     pub(crate) turn: Option<Turn>,
     pub(crate) open_calls: OpenCalls,
     /// Prompts of this client by the turns they became.
@@ -45,15 +45,13 @@ pub(crate) struct Turn {
     pub(crate) id: TurnId,
     text: Option<Chunks>,
     thought: Option<Chunks>,
-    /// Calls that were announced and have no result yet.
-    pub(crate) calls: Vec<Call>,
     /// What sessions that worked for its calls used; it is charged already, at the prices of their models.
     charged: Usage,
 }
 
 impl Turn {
     pub(crate) fn new(id: TurnId) -> Self {
-        Self { id, text: None, thought: None, calls: Vec::new(), charged: Usage::default() }
+        Self { id, text: None, thought: None, charged: Usage::default() }
     }
 
     /// A message is complete: the next delta begins another.
@@ -75,7 +73,7 @@ impl Seat {
             session: opened.session.clone(),
             cwd: state.workspace.clone(),
             chosen: Chosen::of(&state),
-            title: state.title.clone(),
+            title: None,
             // One that somebody else has begun is watched to its end.
             turn: state.turn.clone().map(Turn::new),
             open_calls: OpenCalls::default(),
@@ -113,6 +111,14 @@ impl Seat {
         let chunks =
             turn.thought.get_or_insert_with(|| Chunks::new(session, "agent_thought_chunk", &ids.mint(IdKind::Session)));
         chunks.write(pen, delta);
+    }
+
+    /// Tells what it is called from now on.
+    pub(crate) fn named(&mut self, pen: &mut Pen<'_>, title: String, at_ms: i64) {
+        let updated = vocab::iso8601(at_ms);
+        let update = json!({ "sessionUpdate": "session_info_update", "title": title, "updatedAt": updated });
+        pen.update(&self.session, update);
+        self.title = Some(title);
     }
 
     /// At the price of the chosen model.

@@ -2,16 +2,44 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use vocab::names;
-use vocab::visible::headline;
-use vocab::{Call, CallResult, FileEdit, Snapshot, TurnId};
+use serde_json::{Map, Value, json};
+use vocab::{Call, CallResult, FileEdit, Snapshot, TurnId, names};
 
-use crate::content;
+use crate::content::{self, fenced};
 use crate::seat::call_id;
+use crate::titles;
 
-/// Output that one update carries; of more the end is shown.
+/// Output that one update carries; of more the end is shown. Both texts of a diff together; of more only the changed lines.
 pub(crate) const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// All diffs of one update together: clients take lines of up to 32 MiB. The files behind that are named.
+const DIFFS_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Lines around a change that are shown with it where the whole file is too much.
+const LINES_AROUND: usize = 3;
+
+/// What a client makes of what it is told about calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Manner {
+    /// Texts are Markdown, a title is shown as it is, and raw output is an object.
+    #[default]
+    Markdown,
+    /// As Scarf does it: texts are plain, a title begins with the name of its tool and a colon, and of raw output only a
+    /// text is shown.
+    Plain,
+}
+
+impl Manner {
+    /// By the name that a client gives itself.
+    pub(crate) fn of(client: &str) -> Self {
+        if client.eq_ignore_ascii_case("scarf") { Self::Plain } else { Self::Markdown }
+    }
+}
+
+/// Writes calls of one session for its client.
+#[derive(Clone, Copy)]
+pub(crate) struct Cards<'a> {
+    pub(crate) manner: Manner,
+    pub(crate) cwd: &'a Path,
+}
 
 pub(crate) fn kind(tool: &str) -> &'static str {
     match names::canonical(tool).unwrap_or(tool) {
@@ -25,85 +53,164 @@ pub(crate) fn kind(tool: &str) -> &'static str {
     }
 }
 
-/// `name: what it is about`. Some clients take what stands before the colon for the name.
-pub(crate) fn title(call: &Call) -> String {
-    let input: Value = serde_json::from_str(call.input.json().as_str()).unwrap_or_default();
-    let about = ["command", "path", "file_path", "pattern", "query", "url", "id", "label", "task"]
-        .iter()
-        .find_map(|name| input[*name].as_str().map(str::trim).filter(|text| !text.is_empty()));
-    match about {
-        Some(about) => format!("{}: {}", call.name, headline(about)),
-        None => call.name.to_string(),
-    }
-}
-
-/// The files that a call names.
-pub(crate) fn locations(call: &Call, cwd: &Path) -> Vec<Value> {
-    let input: Value = serde_json::from_str(call.input.json().as_str()).unwrap_or_default();
-    let path = ["path", "file_path"].iter().find_map(|name| input[*name].as_str());
-    let Some(path) = path.filter(|path| !path.is_empty()) else { return Vec::new() };
-    let mut location = json!({ "path": cwd.join(path) });
-    if let Some(line) = input["offset"].as_u64() {
-        location["line"] = json!(line);
-    }
-    vec![location]
-}
-
-fn raw_input(call: &Call) -> Value {
-    serde_json::from_str(call.input.json().as_str()).unwrap_or_default()
-}
-
-/// A call is there.
-pub(crate) fn announced(turn: &TurnId, call: &Call, cwd: &Path, status: &str) -> Value {
-    json!({
-        "sessionUpdate": "tool_call",
-        "toolCallId": call_id(turn, &call.id),
-        "title": title(call),
-        "kind": kind(&call.name),
-        "status": status,
-        "rawInput": raw_input(call),
-        "locations": locations(call, cwd),
-    })
-}
-
-/// A call has its result. The status is in every update: some clients take its absence for the end.
-pub(crate) fn finished(turn: &TurnId, result: &CallResult, cwd: &Path) -> Value {
-    json!({
-        "sessionUpdate": "tool_call_update",
-        "toolCallId": call_id(turn, &result.call),
-        "status": if result.is_error { "failed" } else { "completed" },
-        "content": shown(result, cwd),
-        "rawOutput": result.text(),
-    })
-}
-
-/// Text of a running or finished call.
-pub(crate) fn output(text: &str) -> Value {
-    let from = text.len().saturating_sub(OUTPUT_BYTES_MAX);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    json!({ "type": "content", "content": content::text(&text[from..]) })
-}
-
-/// What a finished call shows: what it changed, then what it said.
-fn shown(result: &CallResult, cwd: &Path) -> Vec<Value> {
-    let mut shown: Vec<Value> = result.edits.iter().filter_map(|edit| diff(edit, cwd)).collect();
-    for part in &result.parts {
-        match part {
-            vocab::Part::Text(text) if text.is_empty() => {}
-            vocab::Part::Text(text) => shown.push(output(text)),
-            image => shown.push(json!({ "type": "content", "content": content::block(image) })),
+impl Cards<'_> {
+    pub(crate) fn title(&self, tool: &str, input: &Value) -> String {
+        match self.manner {
+            Manner::Markdown => titles::title(tool, input),
+            Manner::Plain => titles::named_title(tool, input),
         }
     }
-    shown
+
+    /// A call is there.
+    pub(crate) fn announced(&self, turn: &TurnId, call: &Call, status: &str) -> Value {
+        let input: Value = serde_json::from_str(call.input.json().as_str()).unwrap_or_default();
+        json!({
+            "sessionUpdate": "tool_call",
+            "toolCallId": call_id(turn, &call.id),
+            "title": self.title(&call.name, &input),
+            "kind": kind(&call.name),
+            "status": status,
+            "locations": titles::locations(&call.name, &input, self.cwd),
+            "rawInput": input,
+        })
+    }
+
+    /// A call has its result. The status is in every update: some clients take its absence for the end.
+    pub(crate) fn finished(&self, turn: &TurnId, result: &CallResult) -> Value {
+        json!({
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": call_id(turn, &result.call),
+            "status": if result.is_error { "failed" } else { "completed" },
+            "content": self.shown(result),
+            "rawOutput": self.raw_output(result),
+        })
+    }
+
+    /// An object: the published protocol calls it one, and clients that read by it drop the whole update for anything else.
+    fn raw_output(&self, result: &CallResult) -> Value {
+        if self.manner == Manner::Plain {
+            return json!(result.text());
+        }
+        let mut output = Map::from_iter([("output".to_owned(), json!(result.text()))]);
+        let details = result.details.as_ref().and_then(|details| serde_json::from_str(details.as_str()).ok());
+        if let Some(details) = details.filter(|details: &Value| !details.is_null()) {
+            output.insert("details".to_owned(), details);
+        }
+        Value::Object(output)
+    }
+
+    /// Text of a running or finished call, as it is: a file's `# x` is no heading.
+    pub(crate) fn output(&self, text: &str) -> Value {
+        let from = text.len().saturating_sub(OUTPUT_BYTES_MAX);
+        let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+        match self.manner {
+            Manner::Markdown => fenced("", text[from..].trim_end_matches('\n')),
+            Manner::Plain => content::block_of(content::text(&text[from..])),
+        }
+    }
+
+    /// What a finished call shows: what it changed, then what it said.
+    fn shown(&self, result: &CallResult) -> Vec<Value> {
+        let mut left = DIFFS_BYTES_MAX;
+        let mut shown: Vec<Value> = result.edits.iter().filter_map(|edit| self.diff(edit, &mut left)).collect();
+        for part in &result.parts {
+            match part {
+                vocab::Part::Text(text) if text.is_empty() => {}
+                vocab::Part::Text(text) => shown.push(self.output(text)),
+                image => shown.push(content::block_of(content::block(image))),
+            }
+        }
+        shown
+    }
+
+    /// `left`: bytes that diffs of this update may still have.
+    fn diff(&self, edit: &FileEdit, left: &mut usize) -> Option<Value> {
+        let path: PathBuf = self.cwd.join(&*edit.path);
+        let text = |snapshot: &Snapshot| match snapshot {
+            Snapshot::Absent => Some(None),
+            Snapshot::Text(text) => Some(Some(text.clone())),
+            Snapshot::NotKept => None,
+        };
+        let (old, new) = (text(&edit.before)?, text(&edit.after)?);
+        let (mut was, mut is) = (old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
+        if was.len() + is.len() > OUTPUT_BYTES_MAX {
+            (was, is) = changed_lines(was, is);
+        }
+        let bytes = was.len() + is.len();
+        if bytes > OUTPUT_BYTES_MAX || bytes > *left {
+            return Some(self.output(&format!("{}: the change is too large to be shown here", edit.path)));
+        }
+        *left -= bytes;
+        Some(json!({ "type": "diff", "path": path, "oldText": old.is_some().then_some(was), "newText": is }))
+    }
 }
 
-fn diff(edit: &FileEdit, cwd: &Path) -> Option<Value> {
-    let path: PathBuf = cwd.join(&*edit.path);
-    let text = |snapshot: &Snapshot| match snapshot {
-        Snapshot::Absent => Some(None),
-        Snapshot::Text(text) => Some(Some(text.clone())),
-        Snapshot::NotKept => None,
+/// Two texts without the lines that they begin and end with in common, but for those around the change.
+fn changed_lines<'t>(old: &'t str, new: &'t str) -> (&'t str, &'t str) {
+    let lines = |text: &'t str| text.split_inclusive('\n').collect::<Vec<&str>>();
+    let (was, is) = (lines(old), lines(new));
+    let same = |pairs: usize| pairs.saturating_sub(LINES_AROUND);
+    let head = was.iter().zip(&is).take_while(|(a, b)| a == b).count();
+    let shorter = was.len().min(is.len());
+    let tail = was.iter().rev().zip(is.iter().rev()).take(shorter - head).take_while(|(a, b)| a == b).count();
+    let cut = |text: &'t str, lines: &[&str]| {
+        let bytes = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
+        &text[bytes(&lines[..same(head)])..text.len() - bytes(&lines[lines.len() - same(tail)..])]
     };
-    let (old, new) = (text(&edit.before)?, text(&edit.after)?);
-    Some(json!({ "type": "diff", "path": path, "oldText": old, "newText": new.unwrap_or_default() }))
+    (cut(old, &was), cut(new, &is))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(before: &str, after: &str) -> FileEdit {
+        FileEdit { path: "a.txt".into(), before: Snapshot::Text(before.into()), after: Snapshot::Text(after.into()) }
+    }
+
+    fn cards(client: &str) -> Cards<'static> {
+        Cards { manner: Manner::of(client), cwd: Path::new("/w") }
+    }
+
+    fn diff(edit: &FileEdit, mut left: usize) -> Value {
+        cards("zed").diff(edit, &mut left).unwrap()
+    }
+
+    #[test]
+    fn of_a_large_file_the_changed_lines_are_shown() {
+        let old: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+        let new = old.replace("line 9000\n", "other\n");
+        let shown = diff(&edit(&old, &new), DIFFS_BYTES_MAX);
+        let around =
+            |middle: &str| format!("line 8997\nline 8998\nline 8999\n{middle}\nline 9001\nline 9002\nline 9003\n");
+        assert_eq!(shown["oldText"], around("line 9000"));
+        assert_eq!(shown["newText"], around("other"));
+        let small = diff(&edit("a\nb\n", "a\nc\n"), DIFFS_BYTES_MAX);
+        assert_eq!((&small["oldText"], &small["newText"]), (&json!("a\nb\n"), &json!("a\nc\n")), "the whole file");
+    }
+
+    #[test]
+    fn a_change_that_is_too_large_is_named() {
+        let (old, new) = ("a\n".repeat(90_000), "b\n".repeat(90_000));
+        for (edit, left) in [(edit(&old, &new), DIFFS_BYTES_MAX), (edit("old", "new"), 5)] {
+            let shown = diff(&edit, left);
+            assert_eq!(shown["content"]["text"], "```\na.txt: the change is too large to be shown here\n```");
+        }
+    }
+
+    #[test]
+    fn lines_in_common_are_counted_once() {
+        for (old, new) in
+            [("a\n", "a\na\n"), ("a\na\na\na\na\n", "a\n"), ("", "x\n"), ("same\n", "same\n"), ("x", "x\n")]
+        {
+            let (was, is) = changed_lines(old, new);
+            assert!(old.contains(was) && new.contains(is), "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn output_cannot_leave_its_fence() {
+        assert_eq!(cards("zed").output("# x\n```\n")["content"]["text"], "````\n# x\n```\n````");
+        assert_eq!(cards("Scarf").output("# x\n")["content"]["text"], "# x\n");
+    }
 }

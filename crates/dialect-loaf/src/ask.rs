@@ -153,7 +153,7 @@ impl Loaf {
         if let Some(asked) = version.filter(|asked| strict && asked != PROTOCOL) {
             return Err(Problem::version(&asked, PROTOCOL));
         }
-        let methods: Vec<&str> = METHODS.iter().map(|(name, ..)| *name).collect();
+        let methods: Vec<&str> = METHODS.iter().map(|entry| entry.name).collect();
         let answer = json!({
             "protocol_version": PROTOCOL,
             "server_name": "loaf",

@@ -261,9 +261,9 @@ impl Dialect for Loaf {
         };
         match jsonrpc::read(&text, Version::Required) {
             Frame::Request { id, method, params } => match methods::find(&method) {
-                Some((name, method, needs)) => {
-                    let call = Call { id: id.to_owned(), method, command: false };
-                    self.request(&call, Params::read(name, needs, params), out);
+                Some(entry) => {
+                    let call = Call { id: id.to_owned(), method: entry.method, command: false };
+                    self.request(&call, Params::checked(entry, params), out);
                 }
                 None => self.pen(out).refuse(Some(id), &Problem::method(&method)),
             },

@@ -1,6 +1,7 @@
 //! The methods of the wire, by name.
 
-use crate::params::Needs;
+use crate::params::Kind::{self, Flag, Number, Text};
+use crate::params::{Field, Needs};
 
 /// What a controller can call. Sorted by name, as the handshake lists them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,41 +37,91 @@ pub(crate) enum Method {
     ToolsList,
 }
 
-pub(crate) const METHODS: &[(&str, Method, Needs)] = &[
-    ("auth.connect.antigravity", Method::AuthConnectAntigravity, Needs::Nothing),
-    ("auth.connect.openai", Method::AuthConnectOpenAi, Needs::Optional),
-    ("auth.set.exa_key", Method::AuthSetExaKey, Needs::Object),
-    ("auth.set.openrouter_key", Method::AuthSetOpenRouterKey, Needs::Object),
-    ("auth.status", Method::AuthStatus, Needs::Nothing),
-    ("command.execute", Method::CommandExecute, Needs::Object),
-    ("debug.set", Method::DebugSet, Needs::Object),
-    ("history.clear_session", Method::HistoryClearSession, Needs::Object),
-    ("history.get", Method::HistoryGet, Needs::Optional),
-    ("history.list", Method::HistoryList, Needs::Optional),
-    ("limits.get", Method::LimitsGet, Needs::Nothing),
-    ("model.list", Method::ModelList, Needs::Optional),
-    ("model.openrouter.providers", Method::ModelOpenRouterProviders, Needs::Object),
-    ("model.select", Method::ModelSelect, Needs::Object),
-    ("onboarding.complete", Method::OnboardingComplete, Needs::Nothing),
-    ("onboarding.status", Method::OnboardingStatus, Needs::Nothing),
-    ("rpc.handshake", Method::RpcHandshake, Needs::Optional),
-    ("session.create", Method::SessionCreate, Needs::Optional),
-    ("session.get", Method::SessionGet, Needs::Object),
-    ("session.interrupt", Method::SessionInterrupt, Needs::Object),
-    ("session.queue.clear", Method::SessionQueueClear, Needs::Object),
-    ("session.queue.list", Method::SessionQueueList, Needs::Object),
-    ("session.send", Method::SessionSend, Needs::Object),
-    ("session.steer", Method::SessionSteer, Needs::Object),
-    ("skills.list", Method::SkillsList, Needs::Nothing),
-    ("state.get", Method::StateGet, Needs::Nothing),
-    ("system.ping", Method::SystemPing, Needs::Nothing),
-    ("system.shutdown", Method::SystemShutdown, Needs::Optional),
-    ("tools.list", Method::ToolsList, Needs::Nothing),
+/// One method: its name, whether it can do without params, and the members that it reads, in the order in which they are
+/// looked at. All of them are checked before anything is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) method: Method,
+    pub(crate) needs: Needs,
+    pub(crate) fields: &'static [Field],
+}
+
+const fn entry(name: &'static str, method: Method, needs: Needs, fields: &'static [Field]) -> Entry {
+    Entry { name, method, needs, fields }
+}
+const fn must(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind, required: true }
+}
+const fn may(name: &'static str, kind: Kind) -> Field {
+    Field { name, kind, required: false }
+}
+
+const SESSION: Field = must("session_id", Text);
+const KEY: &[Field] = &[must("api_key", Text)];
+
+pub(crate) const METHODS: &[Entry] = &[
+    entry("auth.connect.antigravity", Method::AuthConnectAntigravity, Needs::Nothing, &[]),
+    entry(
+        "auth.connect.openai",
+        Method::AuthConnectOpenAi,
+        Needs::Optional,
+        &[may("mode", Text), may("originator", Text)],
+    ),
+    entry("auth.set.exa_key", Method::AuthSetExaKey, Needs::Object, KEY),
+    entry("auth.set.openrouter_key", Method::AuthSetOpenRouterKey, Needs::Object, KEY),
+    entry("auth.status", Method::AuthStatus, Needs::Nothing, &[]),
+    entry("command.execute", Method::CommandExecute, Needs::Object, &[SESSION, must("raw_command", Text)]),
+    entry("debug.set", Method::DebugSet, Needs::Object, &[must("super_debug", Flag)]),
+    entry("history.clear_session", Method::HistoryClearSession, Needs::Object, &[SESSION]),
+    entry(
+        "history.get",
+        Method::HistoryGet,
+        Needs::Optional,
+        &[may("id", Text), may("rollout_path", Text), may("last", Flag)],
+    ),
+    entry("history.list", Method::HistoryList, Needs::Optional, &[may("limit", Number), may("cursor", Number)]),
+    entry("limits.get", Method::LimitsGet, Needs::Nothing, &[]),
+    entry("model.list", Method::ModelList, Needs::Optional, &[may("provider", Text)]),
+    entry("model.openrouter.providers", Method::ModelOpenRouterProviders, Needs::Object, &[must("model_id", Text)]),
+    entry(
+        "model.select",
+        Method::ModelSelect,
+        Needs::Object,
+        &[
+            must("model_id", Text),
+            must("provider", Text),
+            must("thinking_level", Text),
+            may("openrouter_provider", Text),
+            may("session_id", Text),
+            may("compress_immediately", Flag),
+        ],
+    ),
+    entry("onboarding.complete", Method::OnboardingComplete, Needs::Nothing, &[]),
+    entry("onboarding.status", Method::OnboardingStatus, Needs::Nothing, &[]),
+    entry(
+        "rpc.handshake",
+        Method::RpcHandshake,
+        Needs::Optional,
+        &[may("protocol_version", Text), may("strict", Flag)],
+    ),
+    entry("session.create", Method::SessionCreate, Needs::Optional, &[may("title", Text)]),
+    entry("session.get", Method::SessionGet, Needs::Object, &[SESSION]),
+    entry("session.interrupt", Method::SessionInterrupt, Needs::Object, &[SESSION]),
+    entry("session.queue.clear", Method::SessionQueueClear, Needs::Object, &[SESSION]),
+    entry("session.queue.list", Method::SessionQueueList, Needs::Object, &[SESSION]),
+    entry("session.send", Method::SessionSend, Needs::Object, &[SESSION, may("text", Text), may("enqueue", Flag)]),
+    entry("session.steer", Method::SessionSteer, Needs::Object, &[SESSION, must("text", Text)]),
+    entry("skills.list", Method::SkillsList, Needs::Nothing, &[]),
+    entry("state.get", Method::StateGet, Needs::Nothing, &[]),
+    entry("system.ping", Method::SystemPing, Needs::Nothing, &[]),
+    entry("system.shutdown", Method::SystemShutdown, Needs::Optional, &[may("reason", Text)]),
+    entry("tools.list", Method::ToolsList, Needs::Nothing, &[]),
 ];
 
-/// The name as we have it, which outlives the line it came in.
-pub(crate) fn find(name: &str) -> Option<(&'static str, Method, Needs)> {
-    METHODS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok().map(|at| METHODS[at])
+/// What is known of a method.
+pub(crate) fn find(name: &str) -> Option<&'static Entry> {
+    METHODS.binary_search_by(|entry| entry.name.cmp(name)).ok().map(|at| &METHODS[at])
 }
 
 #[cfg(test)]
@@ -80,10 +131,8 @@ mod tests {
     #[test]
     fn every_name_is_found_and_they_are_sorted() {
         assert_eq!(METHODS.len(), 29);
-        assert!(METHODS.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        for &(name, method, needs) in METHODS {
-            assert_eq!(find(name), Some((name, method, needs)));
-        }
+        assert!(METHODS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(METHODS.iter().all(|entry| find(entry.name) == Some(entry)));
         assert_eq!((find(" system.ping"), find("")), (None, None));
     }
 }

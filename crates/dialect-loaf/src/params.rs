@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::methods::Entry;
 use crate::problem::Problem;
 
 pub(crate) struct Params {
@@ -22,8 +23,42 @@ pub(crate) enum Needs {
     Object,
 }
 
+/// What a member has to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Text,
+    Flag,
+    Number,
+}
+
+/// A member that a method reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) required: bool,
+}
+
 impl Params {
-    pub(crate) fn read(method: &'static str, needs: Needs, raw: Option<&RawValue>) -> Result<Self, Problem> {
+    /// Every member that the method reads has the right shape, or this says which has not. So a request that is wrong in
+    /// itself is told so, whatever it is about.
+    pub(crate) fn checked(entry: &Entry, raw: Option<&RawValue>) -> Result<Self, Problem> {
+        let params = Self::read(entry.name, entry.needs, raw)?;
+        entry.fields.iter().try_for_each(|field| params.check(*field))?;
+        Ok(params)
+    }
+
+    fn check(&self, field: Field) -> Result<(), Problem> {
+        match (field.kind, field.required) {
+            (Kind::Text, true) => self.text(field.name).map(drop),
+            (Kind::Text, false) => self.text_maybe(field.name).map(drop),
+            (Kind::Flag, true) => self.flag(field.name).map(drop),
+            (Kind::Flag, false) => self.flag_maybe(field.name).map(drop),
+            (Kind::Number, _) => self.number_maybe(field.name).map(drop),
+        }
+    }
+
+    fn read(method: &'static str, needs: Needs, raw: Option<&RawValue>) -> Result<Self, Problem> {
         let raw = raw.map(RawValue::get).filter(|text| *text != "null");
         let members = match (needs, raw) {
             (Needs::Nothing, _) | (Needs::Optional, None) => Map::new(),

@@ -50,12 +50,12 @@ mod tests {
                 (it["properties"]["method"]["const"].as_str().unwrap(), needs)
             })
             .collect();
-        let known: Vec<(&str, Needs)> = METHODS.iter().map(|&(name, _, needs)| (name, needs)).collect();
+        let known: Vec<(&str, Needs)> = METHODS.iter().map(|entry| (entry.name, entry.needs)).collect();
         assert_eq!(published, known);
-        let answers: Vec<String> = METHODS.iter().map(|(name, ..)| format!("#/$defs/{name}.result")).collect();
+        let answers: Vec<String> = METHODS.iter().map(|entry| format!("#/$defs/{}.result", entry.name)).collect();
         let listed = defs["response"]["properties"]["result"]["anyOf"].as_array().unwrap();
         assert_eq!(listed.iter().map(|it| it["$ref"].as_str().unwrap()).collect::<Vec<_>>(), answers);
-        assert!(METHODS.iter().all(|(name, ..)| defs[format!("{name}.result")].is_object()));
+        assert!(METHODS.iter().all(|entry| defs[format!("{}.result", entry.name)].is_object()));
     }
 
     /// A conversation with one session, `s`.
@@ -88,16 +88,48 @@ mod tests {
         loaf
     }
 
-    /// Whether the decoder lets a request through; what comes of it is another matter.
-    fn is_taken(request: &Value) -> bool {
+    fn errors(request: &Value) -> Vec<Value> {
         let mut out = Out::new();
         loaf().hear(Line::Whole(request.to_string().as_bytes()), &mut out);
         let frames = String::from_utf8(out.frames.as_bytes().to_vec()).unwrap();
-        let mut codes = frames.lines().filter_map(|line| {
-            let frame: Value = serde_json::from_str(line).unwrap();
-            frame["error"]["code"].as_i64()
-        });
-        !codes.any(|code| code < -32000)
+        let errors = frames.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].take());
+        errors.filter(|error| !error.is_null()).collect()
+    }
+
+    /// Whether the decoder lets a request through; what comes of it is another matter.
+    fn is_taken(request: &Value) -> bool {
+        !errors(request).iter().any(|error| error["code"].as_i64().unwrap() < -32000)
+    }
+
+    /// Every member of every method, wrong in a request about a session that nobody knows.
+    #[test]
+    fn the_shape_of_params_counts_before_what_they_are_about() {
+        let defs = definitions();
+        let mut wrong = 0;
+        for rule in requests(&defs) {
+            let method = &rule["properties"]["method"]["const"];
+            let Some(members) = rule["properties"]["params"]["properties"].as_object() else { continue };
+            let shaped = || members.iter().filter(|(_, shape)| shape.is_object());
+            let mut full: Map<String, Value> =
+                shaped().map(|(name, shape)| (name.clone(), sample(&defs, name, shape))).collect();
+            if let Some(session) = full.get_mut("session_id") {
+                *session = json!("nobody");
+            }
+            for (name, _) in shaped() {
+                let mut params = full.clone();
+                params.insert(name.clone(), json!(["wrong"]));
+                let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+                let errors = errors(&request);
+                assert_eq!(errors.len(), 1, "{request}: {errors:?}");
+                assert_eq!(
+                    (&errors[0]["code"], &errors[0]["data"]["field"]),
+                    (&json!(-32602), &json!(name)),
+                    "{request}"
+                );
+                wrong += 1;
+            }
+        }
+        assert!(wrong > 25, "{wrong} tried");
     }
 
     /// Some value that a rule allows.
@@ -189,7 +221,7 @@ mod tests {
         let is_event = |text: &String| {
             let known = ["session.", "compaction.", "auth.flow.", "state."].iter().any(|start| text.starts_with(start));
             let plain = text.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '.' | '_'));
-            known && plain && METHODS.iter().all(|(name, ..)| name != text)
+            known && plain && METHODS.iter().all(|entry| entry.name != text)
         };
         let told: BTreeSet<String> = quoted().into_iter().map(|(_, text)| text).filter(is_event).collect();
         let defs = definitions();

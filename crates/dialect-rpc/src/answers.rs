@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use vocab::{
-    Body, CommandInfo, Compaction, Delivery, Drain, Entry, Inspection, Item, ModelInfo, Shell, State, SteerPoint,
-    parts_text,
+    Body, CommandInfo, Compaction, Delivery, Drain, Entry, Inspection, Item, ModelInfo, Opened, Shell, State,
+    SteerPoint, parts_text,
 };
 
 use crate::frames::{self, Writer};
@@ -23,8 +23,8 @@ pub(crate) fn state(it: &Inspection, out: &mut Vec<u8>) {
     let state = &it.state;
     Writer::object(out, |w| {
         w.key("model");
-        models::write(&state.model_info, Some(state.max_tokens), w.out);
-        w.maybe("thinkingLevel", state.thinking.as_deref());
+        models::write(&state.model_info, w.out);
+        w.text("thinkingLevel", models::level(state));
         w.flag("isStreaming", state.turn.is_some()).flag("isCompacting", it.compacting);
         w.text("steeringMode", drain(it.lane.steer_drain)).text("followUpMode", drain(it.lane.follow_up_drain));
         let point = match it.lane.steer_point {
@@ -41,6 +41,10 @@ pub(crate) fn state(it: &Inspection, out: &mut Vec<u8>) {
         // Both words for it: the lineages differ.
         let waiting = it.waiting.len() as u64;
         w.number("queuedMessageCount", waiting).number("pendingMessageCount", waiting);
+        // Nothing of ours wakes a session by itself; there is one speed, and nobody measures it.
+        w.flag("hasPendingAsyncWork", false);
+        w.flag("isSettled", state.turn.is_none() && !it.compacting && waiting == 0);
+        w.flag("fastModeEnabled", false).flag("fastModeActive", false).raw("tokensPerSecond", b"null");
         w.key("todoPhases");
         frames::todo_phases(&state.todos, w.out);
         w.text("systemPrompt", &it.spec.system);
@@ -70,6 +74,7 @@ fn drain(drain: Drain) -> &'static str {
     }
 }
 
+/// `sourceInfo` is pi's: nothing here comes in a package, and all of it is the user's own.
 pub(crate) fn commands(commands: &[CommandInfo], templates: &[Template], out: &mut Vec<u8>) {
     let extensions = commands.iter().map(|it| ("extension", &it.name, &it.description, &it.source));
     let prompts = templates.iter().map(|it| ("prompt", &it.name, &it.description, &it.source));
@@ -79,7 +84,7 @@ pub(crate) fn commands(commands: &[CommandInfo], templates: &[Template], out: &m
                 w.text("name", name).maybe("description", description.as_deref()).text("source", kind);
                 w.key("sourceInfo");
                 Writer::object(w.out, |w| {
-                    w.text("path", source);
+                    w.text("path", source).text("source", "local").text("scope", "user").text("origin", "top-level");
                 });
             });
         });
@@ -91,13 +96,14 @@ pub(crate) fn tool_names(names: &[String], out: &mut Vec<u8>) {
 }
 
 pub(crate) fn models(list: &[ModelInfo], out: &mut Vec<u8>) {
-    Writer::object(out, |w| w.list("models", list.iter(), |model, out| models::write(model, None, out)));
+    Writer::object(out, |w| w.list("models", list.iter(), |model, out| models::write(model, out)));
 }
 
 /// `files` where the log was read for it.
 pub(crate) fn compaction(it: &Compaction, first_kept: Option<&str>, files: Option<&Files>, out: &mut Vec<u8>) {
     Writer::object(out, |w| {
         w.text("summary", &it.summary).maybe("firstKeptEntryId", first_kept).number("tokensBefore", it.tokens_before);
+        w.number("estimatedTokensAfter", it.tokens_after);
         if let Some(files) = files {
             w.key("details");
             Writer::object(w.out, |w| {
@@ -154,6 +160,18 @@ pub(crate) fn shell(it: &Shell, out: &mut Vec<u8>) {
     });
 }
 
+/// The session that a command led to, and the text that a branch gives back. oh-my-pi's `open_session` says which it is.
+pub(crate) fn moved(opened: &Opened, says_which: bool, text: Option<&str>, out: &mut Vec<u8>) {
+    Writer::object(out, |w| {
+        w.maybe("text", text).flag("cancelled", false);
+        if says_which {
+            w.flag("resumed", opened.resumed).text("sessionId", opened.session.as_str());
+            let file = opened.state.file.as_ref().map(|file| file.display().to_string());
+            w.maybe("sessionFile", file.as_deref());
+        }
+    });
+}
+
 /// What waits, by kind.
 pub(crate) fn queued(items: &[Item]) -> (Vec<String>, Vec<String>) {
     let of = |steers: bool| {
@@ -189,7 +207,8 @@ pub(crate) fn page(transcript: &Transcript, cursor: Option<&str>, limit: Option<
         if end < all.len() {
             w.text("nextCursor", &end.to_string());
         }
-        w.number("total", all.len() as u64);
+        // The second is older than oh-my-pi's own word for it.
+        w.number("totalMessages", all.len() as u64).number("total", all.len() as u64);
     });
 }
 

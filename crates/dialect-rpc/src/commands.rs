@@ -11,11 +11,13 @@ use wire::Out;
 use crate::decode::{Answer, Call, Command, Phase, Text};
 use crate::frames::Writer;
 use crate::models::LEVELS;
-use crate::replies::{ReadFor, Then, Why};
+use crate::replies::{Named, ReadFor, Then, Why};
 use crate::{Rpc, frames, host_tools, ui};
 
 /// The one version of the framing that we speak.
 const PROTOCOL_VERSION: u64 = 1;
+/// How much a host may want to know of sub-agents.
+const SUBSCRIPTIONS: [&str; 3] = ["off", "progress", "events"];
 
 impl Rpc {
     /// A command: now, or when the host is on its new session. What stops something never waits.
@@ -44,6 +46,7 @@ impl Rpc {
             Command::AbortAndPrompt(text) => self.stop_then(Then::Prompt(call, text), out),
             Command::NewSession { parent } => self.move_then(Then::New(call, parent), out),
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
+            Command::OpenSession { dir } => self.open_session(call, &dir, out),
             Command::Branch { entry } => self.move_then(Then::Branch(call, entry), out),
             Command::Clone => self.move_then(Then::Clone(call), out),
             Command::Handoff { instructions } => {
@@ -71,12 +74,11 @@ impl Rpc {
                 self.send(Verb::Export { file: Some(file) }, Why::Exported(call), out);
             }
             Command::GetAvailableModels => self.send(Verb::Models, Why::Models(call), out),
-            Command::CycleModel => self.send(Verb::Models, Why::CycleModel(call), out),
-            Command::SetModel { provider, model } => {
-                let name = format!("{provider}/{model}");
-                let change = Change::Model(self.known.slug_of(&provider, &model));
-                self.send(Verb::Set(change), Why::SetModel { call, name, scoped: None }, out);
+            Command::CycleModel => {
+                self.moving = true;
+                self.send(Verb::Models, Why::CycleModel(call), out);
             }
+            Command::SetModel { provider, model } => self.set_model(call, Named { provider, id: model }, out),
             other => self.set(call, other, out),
         }
     }
@@ -181,8 +183,61 @@ impl Rpc {
             Command::SetHostUriSchemes { schemes } if !schemes.is_empty() => {
                 self.refuse(call, "URI schemes of the host are not supported", out);
             }
-            // Switches for what there is only one way of.
+            Command::SetHostUriSchemes { .. } => {
+                self.respond(call, Some(&|out| out.extend(br#"{"schemes":[]}"#)), out);
+            }
+            Command::SetFastMode { enabled: true } => {
+                self.refuse(call, "Fast mode is unavailable for the current model.", out);
+            }
+            Command::SetFastMode { enabled: false } => {
+                self.respond(call, Some(&|out| out.extend(br#"{"enabled":false,"active":false}"#)), out);
+            }
+            Command::SetSubagentSubscription { level } => self.subscribe(call, &level, out),
+            Command::SetEventFilter { events } => self.filter_events(call, events.as_deref(), out),
+            // Every other command has its place above.
             _ => self.respond(call, None, out),
+        }
+    }
+
+    /// A sub-agent is seen as its call and the call's updates, whatever the level.
+    fn subscribe(&self, call: &Call, level: &str, out: &mut Out) {
+        if !SUBSCRIPTIONS.contains(&level) {
+            return self.refuse(call, &format!("Invalid subagent subscription level: {level}"), out);
+        }
+        let data = |out: &mut Vec<u8>| {
+            Writer::object(out, |w| {
+                w.text("level", level);
+            });
+        };
+        self.respond(call, Some(&data), out);
+    }
+
+    fn filter_events(&mut self, call: &Call, events: Option<&[String]>, out: &mut Out) {
+        if events.is_some_and(|events| events.iter().any(String::is_empty)) {
+            return self.refuse(call, "events must be null or an array of non-empty event type strings", out);
+        }
+        self.filter.set(events);
+        let data = |out: &mut Vec<u8>| {
+            Writer::object(out, |w| match self.filter.events() {
+                Some(events) => w.list("events", events, |event, out| wire::escape_into(event, out)),
+                None => _ = w.raw("events", b"null"),
+            });
+        };
+        self.respond(call, Some(&data), out);
+    }
+
+    /// A model that was met is taken at its name. Of another one the list decides whether it is there; what comes behind
+    /// waits meanwhile, so that the next prompt goes to it.
+    fn set_model(&mut self, call: Call, named: Named, out: &mut Out) {
+        match self.known.slug_of(&named.provider, &named.id) {
+            Some(slug) => {
+                let why = Why::SetModel { call, name: named.shown(), scoped: None };
+                self.send(Verb::Set(Change::Model(slug)), why, out);
+            }
+            None => {
+                self.moving = true;
+                self.send(Verb::Models, Why::FindModel(call, named), out);
+            }
         }
     }
 
@@ -253,6 +308,15 @@ impl Rpc {
     fn move_then(&mut self, then: Then, out: &mut Out) {
         self.moving = true;
         self.stop_then(then, out);
+    }
+
+    /// The newest session of that directory, or a new one there.
+    fn open_session(&mut self, call: Call, dir: &str, out: &mut Out) {
+        if self.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
+            return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
+        }
+        // A path that ends so is a directory.
+        self.move_then(Then::Switch(call, format!("{}/", dir.trim_end_matches('/'))), out);
     }
 
     pub(crate) fn go_to(&mut self, which: Which, call: Call, text: Option<String>, out: &mut Out) {

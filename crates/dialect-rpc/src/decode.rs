@@ -27,7 +27,7 @@ pub(crate) enum Refused {
     /// No JSON at all.
     Malformed(String),
     /// `command` as it may be repeated; `None` when there is nothing to repeat.
-    Unknown { command: Option<Box<str>>, shown: String },
+    Unknown { id: Option<Box<str>>, command: Option<Box<str>>, shown: String },
     /// A command that we know, with members that make no sense.
     Wrong { call: Call, what: String },
 }
@@ -127,8 +127,10 @@ pub(crate) enum Command {
     GetTree,
     GetLoginProviders,
     Login { provider: String },
-    SetFastMode,
-    SetSubagentSubscription,
+    SetFastMode { enabled: bool },
+    SetSubagentSubscription { level: String },
+    SetEventFilter { events: Option<Vec<String>> },
+    OpenSession { dir: String },
     GetSubagents,
     GetSubagentMessages,
     NegotiateProtocol { version: u64 },
@@ -187,33 +189,36 @@ pub(crate) fn from_wire(line: &[u8]) -> Result<Heard, Refused> {
     let text = wire::check(line).map_err(|error| Refused::Malformed(error.to_string()))?;
     let text = wire::replace_lone_surrogates(text);
     if !text.trim_start().starts_with('{') {
-        return Err(Refused::Unknown { command: None, shown: "undefined".into() });
+        return Err(Refused::Unknown { id: None, command: None, shown: "undefined".into() });
     }
     let envelope: Envelope<'_> = serde_json::from_str(&text).map_err(|error| Refused::Malformed(error.to_string()))?;
-    let Some(kind) = envelope.kind else { return Err(Refused::Unknown { command: None, shown: "undefined".into() }) };
+    let id: Option<Box<str>> = envelope.id.map(|id| id.get().into());
+    let Some(kind) = envelope.kind else {
+        return Err(Refused::Unknown { id, command: None, shown: "undefined".into() });
+    };
     let Ok(name) = serde_json::from_str::<String>(kind.get()) else {
         let shown = shorten(kind.get()).to_owned();
-        return Err(Refused::Unknown { command: Some(shown.clone().into()), shown });
+        return Err(Refused::Unknown { id, command: Some(shown.clone().into()), shown });
     };
     if let Some(answer) = answer(&name, &text) {
-        return answer.map(Heard::Answer).ok_or_else(|| unknown(&name));
+        return answer.map(Heard::Answer).ok_or_else(|| unknown(id, &name));
     }
     let Some(command) = COMMANDS.iter().find(|(known, _)| *known == name).map(|(known, _)| *known) else {
-        return Err(unknown(&name));
+        return Err(unknown(id, &name));
     };
-    let call = Call { id: envelope.id.map(|id| id.get().into()), command };
+    let call = Call { id, command };
     match read(command, &text) {
         Ok(read) => Ok(Heard::Command(call, read)),
         Err(what) => Err(Refused::Wrong { call, what }),
     }
 }
 
-fn unknown(name: &str) -> Refused {
+fn unknown(id: Option<Box<str>>, name: &str) -> Refused {
     let shown = shorten(name);
     let mut quoted = Vec::new();
     wire::escape_into(shown, &mut quoted);
     let command = String::from_utf8(quoted).ok().map(String::into_boxed_str);
-    Refused::Unknown { command, shown: shown.to_owned() }
+    Refused::Unknown { id, command, shown: shown.to_owned() }
 }
 
 /// Characters of a foreign name that an error repeats.
@@ -270,8 +275,10 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("get_tree", "The same as a tree."),
     ("get_login_providers", "Who could be logged in to."),
     ("login", "Not in this mode."),
-    ("set_fast_mode", "Accepted; there is one speed."),
-    ("set_subagent_subscription", "Accepted; there are no sub-agents."),
+    ("set_fast_mode", "Off is accepted; there is one speed."),
+    ("set_subagent_subscription", "Accepted; a sub-agent is seen as its call."),
+    ("set_event_filter", "Only these events from now on; `null` for all."),
+    ("open_session", "The newest session of a directory, or a new one there."),
     ("get_subagents", "None."),
     ("get_subagent_messages", "None."),
     ("negotiate_protocol", "Agree on version 1."),
@@ -310,6 +317,7 @@ struct Members {
     since: Option<String>,
     provider_id: Option<String>,
     protocol_version: Option<u64>,
+    session_dir: Option<String>,
 }
 
 fn need<T>(name: &str, value: Option<T>) -> Result<T, String> {
@@ -328,6 +336,13 @@ struct SetHostTools {
 struct Schemes {
     #[serde(default)]
     schemes: Vec<serde_json::Value>,
+}
+
+#[derive(Deserialize)]
+struct EventFilter {
+    /// Whoever leaves it out may have meant another command.
+    #[serde(deserialize_with = "Deserialize::deserialize")]
+    events: Option<Vec<String>>,
 }
 
 fn read(name: &str, text: &str) -> Result<Command, String> {
@@ -385,8 +400,10 @@ fn read(name: &str, text: &str) -> Result<Command, String> {
         "get_tree" => Command::GetTree,
         "get_login_providers" => Command::GetLoginProviders,
         "login" => Command::Login { provider: need("providerId", it()?.provider_id)? },
-        "set_fast_mode" => Command::SetFastMode,
-        "set_subagent_subscription" => Command::SetSubagentSubscription,
+        "set_fast_mode" => Command::SetFastMode { enabled: need("enabled", it()?.enabled)? },
+        "set_subagent_subscription" => Command::SetSubagentSubscription { level: need("level", it()?.level)? },
+        "set_event_filter" => Command::SetEventFilter { events: get::<EventFilter>(text)?.events },
+        "open_session" => Command::OpenSession { dir: need("sessionDir", it()?.session_dir)? },
         "get_subagents" => Command::GetSubagents,
         "get_subagent_messages" => Command::GetSubagentMessages,
         "negotiate_protocol" => {

@@ -1,11 +1,12 @@
 //! What the engine tells that is not the answer to a command: runs, questions, compactions, queues, notices.
 
-use vocab::{AskEnd, Body, CompactReason, Event, FaultKind};
+use vocab::{AskEnd, Body, CompactReason, Event, Fault, FaultKind, Tag, Verb};
 use wire::Out;
 
 use crate::frames::Writer;
+use crate::replies::Why;
 use crate::run::Came;
-use crate::{Rpc, answers, messages, models, ui};
+use crate::{Rpc, answers, frames, messages, models, ui};
 
 impl Rpc {
     pub(crate) fn event(&mut self, event: &Event, out: &mut Out) {
@@ -15,6 +16,10 @@ impl Rpc {
         }
         if let Event::Logged(entry) = event {
             self.ask_logged(&entry.body, out);
+        }
+        // Their last words stand before `agent_settled`, behind which nothing is left to say.
+        if matches!(event, Event::Settled) && self.run.is_unsettled() {
+            self.settled(out);
         }
         match self.run.tell(event, &self.known, &mut out.frames) {
             Came::ToItsEnd => self.turn_over(event, out),
@@ -28,21 +33,11 @@ impl Rpc {
                 }
                 self.compaction_logged(&entry.body, out);
             }
-            Event::CompactionStarted { reason } if *reason != CompactReason::Manual => {
-                Writer::event(&mut out.frames, "auto_compaction_start", |w| {
-                    w.text("reason", compact_reason(*reason)).text("action", "context-full");
-                });
-            }
-            Event::CompactionFailed { reason, fault } if *reason != CompactReason::Manual => {
-                let aborted = fault.kind == FaultKind::Cancelled;
-                Writer::event(&mut out.frames, "auto_compaction_end", |w| {
-                    w.text("action", "context-full").flag("aborted", aborted).flag("willRetry", false);
-                    if !aborted {
-                        w.text("errorMessage", &fault.message);
-                    }
-                });
-            }
+            Event::CompactionStarted { reason } => self.compaction_started(*reason, out),
+            Event::CompactionFailed { reason, fault } => compaction_failed(*reason, fault, out),
+            Event::ShellProgress { tag, text } => self.shell_grew(*tag, text, out),
             Event::Queue(items) => {
+                self.waiting = items.len();
                 let (steering, follow_up) = answers::queued(items);
                 Writer::event(&mut out.frames, "queue_update", |w| {
                     w.list("steering", steering.iter(), |text, out| wire::escape_into(text, out));
@@ -66,9 +61,7 @@ impl Rpc {
             // A compaction that was asked to stop ends without a turn.
             Event::Settled => self.stopped(out),
             Event::Gone { fault } => self.lost(fault, out),
-            Event::CompactionStarted { .. }
-            | Event::CompactionFailed { .. }
-            | Event::State(_)
+            Event::State(_)
             | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
@@ -80,7 +73,6 @@ impl Rpc {
             | Event::CallProgress { .. }
             | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
-            | Event::ShellProgress { .. }
             | Event::Consult(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }
@@ -99,7 +91,7 @@ impl Rpc {
         }
         if before.thinking != state.thinking {
             Writer::event(&mut out.frames, "thinking_level_changed", |w| {
-                w.text("level", state.thinking.as_deref().unwrap_or(models::LEVELS[0]));
+                w.text("level", models::level(state));
             });
         }
     }
@@ -162,19 +154,86 @@ impl Rpc {
         }
     }
 
+    fn settled(&mut self, out: &mut Out) {
+        let settled = self.waiting == 0;
+        self.prompts.over(&self.run.outcome(), settled, &mut out.frames);
+        if settled {
+            frames::bare(&mut out.frames, "session_settled");
+        }
+    }
+
+    fn shell_grew(&mut self, tag: Tag, text: &str, out: &mut Out) {
+        let Some(Why::Shell(call)) = self.pending.get(&tag) else { return };
+        let delta = self.outputs.grown(tag, text);
+        frames::bash_update(&mut out.frames, call.id.as_deref(), &delta);
+    }
+
+    /// The seed's lineage has words for what happens by itself, pi's for every compaction: each host reads its own.
+    fn compaction_started(&mut self, reason: CompactReason, out: &mut Out) {
+        if reason != CompactReason::Manual {
+            Writer::event(&mut out.frames, "auto_compaction_start", |w| {
+                w.text("reason", compact_reason(reason)).text("action", "context-full");
+            });
+        }
+        Writer::event(&mut out.frames, "compaction_start", |w| {
+            w.text("reason", compact_reason(reason));
+        });
+        // The first line that is kept may be older than this conversation; its name is asked for while the summary is
+        // written.
+        if self.resumed && self.past_names.is_empty() {
+            self.send(Verb::Read { after: 0 }, Why::Names, out);
+        }
+    }
+
     fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
         let Body::Compacted(compaction) = body else { return };
-        if compaction.reason == CompactReason::Manual {
+        // Whoever asked for it is answered when the log was read, and told the same then.
+        if self.pending.values().any(|why| matches!(why, Why::Compact(_))) {
             return;
         }
         let name = self.run.name_of(compaction.first_kept);
+        let name = name.or_else(|| self.past_names.get(&compaction.first_kept).cloned());
+        let mut result = Vec::new();
+        answers::compaction(compaction, name.as_deref(), None, &mut result);
+        compaction_ended(compaction.reason, &result, out);
+    }
+}
+
+/// `result` is the finished object.
+pub(crate) fn compaction_ended(reason: CompactReason, result: &[u8], out: &mut Out) {
+    let end = |w: &mut Writer<'_>| {
+        w.raw("result", result).flag("aborted", false).flag("willRetry", reason == CompactReason::Overflow);
+    };
+    if reason != CompactReason::Manual {
         Writer::event(&mut out.frames, "auto_compaction_end", |w| {
             w.text("action", "context-full");
-            w.key("result");
-            answers::compaction(compaction, name.as_deref(), None, w.out);
-            w.flag("aborted", false).flag("willRetry", compaction.reason == CompactReason::Overflow);
+            end(w);
         });
     }
+    Writer::event(&mut out.frames, "compaction_end", |w| {
+        w.text("reason", compact_reason(reason));
+        end(w);
+    });
+}
+
+fn compaction_failed(reason: CompactReason, fault: &Fault, out: &mut Out) {
+    let aborted = fault.kind == FaultKind::Cancelled;
+    let end = |w: &mut Writer<'_>, before: &str| {
+        w.flag("aborted", aborted).flag("willRetry", false);
+        if !aborted {
+            w.text("errorMessage", &format!("{before}{}", fault.message));
+        }
+    };
+    if reason != CompactReason::Manual {
+        Writer::event(&mut out.frames, "auto_compaction_end", |w| {
+            w.text("action", "context-full");
+            end(w, "");
+        });
+    }
+    Writer::event(&mut out.frames, "compaction_end", |w| {
+        w.text("reason", compact_reason(reason));
+        end(w, "Compaction failed: ");
+    });
 }
 
 fn compact_reason(reason: CompactReason) -> &'static str {

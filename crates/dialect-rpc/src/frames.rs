@@ -69,6 +69,19 @@ pub(crate) fn tool_end(frames: &mut FrameBuf, id: &str, name: &str, result: &Cal
     });
 }
 
+/// Words that a command of the user's own has said since the last time.
+pub(crate) fn bash_update(frames: &mut FrameBuf, id: Option<&str>, delta: &str) {
+    if delta.is_empty() {
+        return;
+    }
+    Writer::event(frames, "bash_execution_update", |w| {
+        if let Some(id) = id {
+            w.raw("id", id.as_bytes());
+        }
+        w.text("delta", delta);
+    });
+}
+
 pub(crate) fn auto_retry_start(frames: &mut FrameBuf, attempt: u32, most: u32, delay_ms: u64, error: &str) {
     Writer::event(frames, "auto_retry_start", |w| {
         w.number("attempt", attempt).number("maxAttempts", most).number("delayMs", delay_ms);

@@ -7,12 +7,16 @@
 mod answers;
 mod commands;
 mod decode;
+mod diff;
 mod events;
+mod filter;
 mod frames;
 mod host_tools;
 pub mod messages;
 mod models;
+mod output;
 mod partial_json;
+mod prompts;
 mod replies;
 mod run;
 mod schema;
@@ -33,9 +37,12 @@ use vocab::{
 use wire::{Dialect, Line, Out, Parting};
 
 use decode::{Call, Heard, Refused};
+use filter::Filter;
 use frames::Writer;
 use host_tools::Registered;
 use models::Known;
+use output::Outputs;
+use prompts::Prompts;
 use replies::{Then, Why};
 use run::Run;
 use ui::Dialog;
@@ -56,13 +63,14 @@ const EXIT_NO_SESSION: u8 = 1;
 /// Writes the payload of a response.
 type Data<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-/// Which form an error of a known command takes. It has the command's id in both, or a host with two open requests could
-/// not tell which of them failed.
+/// Which form an error takes. That of a known command has its id in both, or a host with two open requests could not tell
+/// which of them failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Errors {
-    /// Under the command `parse`.
+    /// As xcsh and the older oh-my-pi: under the command `parse`, an unknown command without its id, and a refused prompt is
+    /// acknowledged first.
     Seed,
-    /// Under its own command.
+    /// As pi and oh-my-pi 18: under its own command, everything under its id.
     Pi,
 }
 
@@ -72,6 +80,8 @@ pub struct Options {
     pub which: Which,
     /// Go on in a copy of that session.
     pub fork: bool,
+    /// What the first session is called from now on.
+    pub title: Option<Arc<str>>,
     pub workspace: Option<PathBuf>,
     pub model: Option<Arc<str>>,
     pub mode: Option<Mode>,
@@ -127,11 +137,12 @@ impl Options {
         Self {
             which: Which::New,
             fork: false,
+            title: None,
             workspace: None,
             model: None,
             mode: None,
             version: version.into(),
-            errors: Errors::Seed,
+            errors: Errors::Pi,
             updates: Updates::Full,
             emit_title: false,
             scope: Vec::new(),
@@ -152,6 +163,15 @@ pub struct Rpc {
     session: Option<SessionId>,
     known: Known,
     run: Run,
+    prompts: Prompts,
+    outputs: Outputs,
+    filter: Filter,
+    /// Messages that wait in the session, as it last said.
+    waiting: usize,
+    /// How lines of the log are called that were written before this conversation, once somebody needs it.
+    past_names: HashMap<u64, Arc<str>>,
+    /// The session had a log before this conversation.
+    resumed: bool,
     pending: HashMap<Tag, Why>,
     tags_made: u64,
     /// Retries as they are when they are switched on.
@@ -191,6 +211,12 @@ impl Rpc {
             options,
             session: None,
             known: Known::default(),
+            prompts: Prompts::default(),
+            outputs: Outputs::default(),
+            filter: Filter::default(),
+            waiting: 0,
+            past_names: HashMap::new(),
+            resumed: false,
             pending: HashMap::new(),
             tags_made: 0,
             aborts: Vec::new(),
@@ -338,15 +364,10 @@ impl Dialect for Rpc {
                 Ok(Heard::Command(call, command)) => self.command(call, command, out),
                 Ok(Heard::Answer(answer)) => self.answer(answer, out),
                 Err(Refused::Malformed(what)) => unparsed(&what, out),
-                Err(Refused::Unknown { command, shown }) => out.frames.line(|bytes| {
-                    Writer::object(bytes, |w| {
-                        w.text("type", "response");
-                        if let Some(command) = command {
-                            w.raw("command", command.as_bytes());
-                        }
-                        w.flag("success", false).text("error", &format!("Unknown command: {shown}"));
-                    });
-                }),
+                Err(Refused::Unknown { id, command, shown }) => {
+                    let id = id.filter(|_| self.options.errors == Errors::Pi);
+                    unknown(id.as_deref(), command.as_deref(), &shown, out);
+                }
                 Err(Refused::Wrong { call, what }) => self.fail(&call, &format!("{}: {what}", call.command), out),
             },
             Line::TooLong { limit } => unparsed(&format!("the line is longer than {limit} bytes; it was skipped"), out),
@@ -355,16 +376,20 @@ impl Dialect for Rpc {
     }
 
     fn tell(&mut self, told: &Told, out: &mut Out) {
+        let from = out.frames.len();
         if let Event::Reply { tag, result } = &told.event {
             self.replied(*tag, result, out);
         } else if self.session.as_ref() == Some(&told.session) {
             self.event(&told.event, out);
         }
+        self.filter.apply(from, &mut out.frames);
         self.settle(out);
     }
 
     fn pause(&mut self, out: &mut Out) {
+        let from = out.frames.len();
         self.run.pause(&mut out.frames);
+        self.filter.apply(from, &mut out.frames);
         self.settle(out);
     }
 
@@ -387,6 +412,22 @@ impl Dialect for Rpc {
 
 fn unparsed(error: &str, out: &mut Out) {
     failed(None, error, out);
+}
+
+/// `command` is JSON, as it came.
+fn unknown(id: Option<&str>, command: Option<&str>, shown: &str, out: &mut Out) {
+    out.frames.line(|bytes| {
+        Writer::object(bytes, |w| {
+            if let Some(id) = id {
+                w.raw("id", id.as_bytes());
+            }
+            w.text("type", "response");
+            if let Some(command) = command {
+                w.raw("command", command.as_bytes());
+            }
+            w.flag("success", false).text("error", &format!("Unknown command: {shown}"));
+        });
+    });
 }
 
 fn failed(id: Option<&str>, error: &str, out: &mut Out) {

@@ -14,6 +14,8 @@ use vocab::{
 };
 use wire::escape_into;
 
+use crate::diff::Changed;
+
 /// What an assistant message says that was cut short by an abort.
 pub const ABORTED: &str = "Request was aborted";
 /// What an assistant message says that the model refused to go on with.
@@ -150,11 +152,19 @@ pub fn result_content(out: &mut Vec<u8>, result: &CallResult) {
     }
 }
 
-/// `,"details":{...}` where there are any; an error always has them.
+/// `,"details":{...}` where there are any; an error always has them. Those of a changed file are pi's.
 pub fn result_details(out: &mut Vec<u8>, result: &CallResult) {
     if let Some(details) = &result.details {
         out.extend_from_slice(b",\"details\":");
         value(out, details);
+    } else if let Some(changed) = Changed::of(&result.edits) {
+        out.extend_from_slice(b",\"details\":{\"diff\":");
+        escape_into(&changed.diff, out);
+        if let Some(line) = changed.first_changed_line {
+            out.extend_from_slice(b",\"firstChangedLine\":");
+            natural(out, line as u64);
+        }
+        out.push(b'}');
     } else if result.is_error {
         out.extend_from_slice(b",\"details\":{}");
     }

@@ -34,11 +34,10 @@ impl Known {
         }
     }
 
-    /// What the engine calls the model that hosts call so; one that was never met is `PROVIDER/ID`.
-    pub(crate) fn slug_of(&self, provider: &str, id: &str) -> Arc<str> {
+    /// What the engine calls the model that hosts call so, when it was met.
+    pub(crate) fn slug_of(&self, provider: &str, id: &str) -> Option<Arc<str>> {
         let is_it = |face: &Face| *face.provider == *provider && *face.id == *id;
-        let known = self.faces.iter().find(|(_, face)| is_it(face)).map(|(slug, _)| slug.clone());
-        known.unwrap_or_else(|| format!("{provider}/{id}").into())
+        self.faces.iter().find(|(_, face)| is_it(face)).map(|(slug, _)| slug.clone())
     }
 
     pub(crate) fn model(&self) -> Option<&Arc<ModelInfo>> {
@@ -58,7 +57,7 @@ impl Known {
     }
 
     pub(crate) fn level(&self) -> &str {
-        self.state.as_ref().and_then(|state| state.thinking.as_deref()).unwrap_or("off")
+        self.state.as_deref().map_or(LEVELS[0], level)
     }
 
     /// The level that will be in force when this one is asked for; `None` for a word that is no level.
@@ -85,8 +84,13 @@ fn face(model: &ModelInfo) -> Face {
     }
 }
 
-/// A `Model` as the family writes it.
-pub(crate) fn write(model: &ModelInfo, max_tokens: Option<u64>, out: &mut Vec<u8>) {
+/// The level in force; none that was set is one, too.
+pub(crate) fn level(state: &State) -> &str {
+    state.thinking.as_deref().unwrap_or(LEVELS[0])
+}
+
+/// A `Model` as the family writes it, the same wherever it is told.
+pub(crate) fn write(model: &ModelInfo, out: &mut Vec<u8>) {
     const NOTHING: Prices = Prices { input: 0.0, cache_read: 0.0, cache_write: 0.0, output: 0.0 };
     let face = face(model);
     let prices = model.prices.unwrap_or(NOTHING);
@@ -101,8 +105,13 @@ pub(crate) fn write(model: &ModelInfo, max_tokens: Option<u64>, out: &mut Vec<u8
         });
         w.number("contextWindow", model.context_window);
         // Without a limit of its own a model can fill what is left of the window.
-        w.number("maxTokens", model.max_output.or(max_tokens).unwrap_or(model.context_window));
+        w.number("maxTokens", model.max_output.unwrap_or(model.context_window));
     });
+}
+
+/// Who serves it, in the family's words.
+pub(crate) fn provider(model: &ModelInfo) -> Arc<str> {
+    face(model).provider
 }
 
 /// `PROVIDER/ID`, as clients name a model.

@@ -13,8 +13,10 @@ use wire::Out;
 use crate::decode::{Call, Text};
 use crate::frames::Writer;
 use crate::host_tools::Registered;
+use crate::prompts::{Disposition, Prompts};
+use crate::run::Outcome;
 use crate::transcript::{LineKind, Role, Transcript};
-use crate::{Errors, Rpc, answers, models, said};
+use crate::{Errors, Rpc, answers, events, frames, models, said};
 
 /// What a prompt is answered while something runs and nobody said what to do then.
 const BUSY: &str = "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.";
@@ -42,6 +44,10 @@ pub(crate) enum Why {
     HostTools(Call, Registered),
     Models(Call),
     CycleModel(Call),
+    /// Whether there is such a model.
+    FindModel(Call, Named),
+    /// How older lines of the log are called.
+    Names,
     SetModel {
         call: Call,
         name: String,
@@ -57,6 +63,18 @@ pub(crate) enum Why {
     Fork(Call),
     /// The copy is being summarised.
     Handoff(Call),
+}
+
+/// A model as hosts name it.
+pub(crate) struct Named {
+    pub(crate) provider: String,
+    pub(crate) id: String,
+}
+
+impl Named {
+    pub(crate) fn shown(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
 }
 
 /// What the log is read for.
@@ -113,6 +131,14 @@ impl Rpc {
             (Why::Slash(call, text), Err(fault)) if fault.kind == FaultKind::UnknownCommand => {
                 self.deliver(call, text, Delivery::RejectIfBusy, out);
             }
+            (Why::Slash(call, _), Ok(reply)) => self.acknowledge(&call, disposition(reply, Disposition::Handled), out),
+            (Why::FindModel(call, named), result) => self.model_found(call, &named, result, out),
+            (Why::CycleModel(call), Err(fault)) => self.not_moved(&call, fault, out),
+            (Why::Names, Ok(Reply::Entries(entries))) => {
+                let transcript = Transcript::new(entries, &self.known);
+                self.past_names = transcript.lines().iter().map(|line| (line.seq, line.name.clone())).collect();
+            }
+            (Why::Shell(call), result) => self.shell_ended(tag, &call, result, out),
             (Why::QueueSlash(call, text, delivery), result) => self.queue_slash(call, text, delivery, result, out),
             (Why::SetModel { call, name, scoped }, result) => self.model_set(&call, &name, scoped, result, out),
             (Why::Fork(call), Ok(Reply::Forked { session, text })) => {
@@ -197,10 +223,10 @@ impl Rpc {
                 let transcript = Transcript::new(entries, &self.known);
                 let name = transcript.first_kept().map(|name| &**name);
                 let files = answers::Files::before(compaction.first_kept, entries);
-                self.respond(&call, Some(&|out| answers::compaction(&compaction, name, Some(&files), out)), out);
-            }
-            (Why::Shell(call), Reply::Shell(shell)) => {
-                self.respond(&call, Some(&|out| answers::shell(shell, out)), out);
+                let mut data = Vec::new();
+                answers::compaction(&compaction, name, Some(&files), &mut data);
+                events::compaction_ended(compaction.reason, &data, out);
+                self.respond(&call, Some(&|out| out.extend_from_slice(&data)), out);
             }
             (Why::Cleared(call), Reply::Queue(items)) => {
                 self.respond(&call, Some(&|out| answers::cleared(items, out)), out);
@@ -230,6 +256,11 @@ impl Rpc {
 
     fn opened(&mut self, opened: &Opened, command: Option<(Call, Option<String>)>, out: &mut Out) {
         let before = self.session.replace(opened.session.clone());
+        // What still ran on the session before has no end that could be told here.
+        self.prompts.over(&Outcome::Aborted, true, &mut out.frames);
+        self.past_names.clear();
+        self.resumed = opened.resumed;
+        self.waiting = 0;
         let state = Arc::new(opened.state.clone());
         let level = self.known.state.as_ref().and_then(|state| state.thinking.clone());
         self.run.forget(&state.model);
@@ -243,20 +274,19 @@ impl Rpc {
             return self.send(Verb::Compact { instructions, wait: false }, Why::Handoff(call.clone()), out);
         }
         match command {
-            Some((call, text)) => self.respond(
-                &call,
-                Some(&|out| {
-                    Writer::object(out, |w| {
-                        w.maybe("text", text.as_deref()).flag("cancelled", false);
-                    });
-                }),
-                out,
-            ),
+            Some((call, text)) => {
+                let mut data = Vec::new();
+                answers::moved(opened, call.command == "open_session", text.as_deref(), &mut data);
+                self.respond(&call, Some(&|out| out.extend_from_slice(&data)), out);
+            }
             None => {
                 self.ready = true;
                 Writer::event(&mut out.frames, "ready", |w| {
                     w.text("version", &self.options.version);
                 });
+                if let Some(title) = self.options.title.clone() {
+                    self.send(Verb::Set(Change::Title(title)), Why::Nothing, out);
+                }
             }
         }
         self.moving = false;
@@ -344,7 +374,7 @@ impl Rpc {
 
     fn prompted(&mut self, call: Call, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
         let fault = match result {
-            Ok(_) => return self.respond(&call, None, out),
+            Ok(reply) => return self.acknowledge(&call, disposition(reply, Disposition::Started), out),
             Err(fault) => fault,
         };
         let queued = match text.behavior.as_deref() {
@@ -364,6 +394,39 @@ impl Rpc {
             self.respond(&call, None, out);
         }
         self.refuse(&call, &error, out);
+    }
+
+    /// The message is taken, and this is what happens to it.
+    fn acknowledge(&mut self, call: &Call, disposition: Disposition, out: &mut Out) {
+        let data = |out: &mut Vec<u8>| {
+            Writer::object(out, |w| {
+                w.text("disposition", disposition.as_str());
+            });
+        };
+        self.respond(call, Some(&data), out);
+        match disposition {
+            Disposition::Started | Disposition::Queued => self.prompts.taken(call),
+            Disposition::Handled => {
+                let settled = self.waiting == 0 && !self.run.is_unsettled();
+                Prompts::handled(call, settled, &mut out.frames);
+            }
+        }
+    }
+
+    /// What nobody was told of the output comes before the response.
+    fn shell_ended(&mut self, tag: Tag, call: &Call, result: &Result<Reply, Fault>, out: &mut Out) {
+        match result {
+            Ok(Reply::Shell(shell)) => {
+                let rest = self.outputs.ended(tag, shell);
+                frames::bash_update(&mut out.frames, call.id.as_deref(), &rest);
+                self.respond(call, Some(&|out| answers::shell(shell, out)), out);
+            }
+            Ok(_) => self.respond(call, None, out),
+            Err(fault) => {
+                self.outputs.forget(tag);
+                self.fault(call, fault, out);
+            }
+        }
     }
 
     fn queue_slash(
@@ -408,9 +471,30 @@ impl Rpc {
         self.refuse(call, &error, out);
     }
 
+    /// Only what is listed is there; where a provider gives no list, those who serve it decide.
+    fn model_found(&mut self, call: Call, named: &Named, result: &Result<Reply, Fault>, out: &mut Out) {
+        let listed: &[ModelInfo] = match result {
+            Ok(Reply::Models(models)) => models,
+            _ => &[],
+        };
+        listed.iter().for_each(|model| self.known.meet(model));
+        let of_provider = |model: &ModelInfo| *models::provider(model) == *named.provider;
+        let unlisted = !listed.iter().any(of_provider) && self.known.model().is_some_and(|model| of_provider(model));
+        let slug = self.known.slug_of(&named.provider, &named.id);
+        match slug.or_else(|| unlisted.then(|| named.shown().into())) {
+            Some(slug) => {
+                let why = Why::SetModel { call, name: named.shown(), scoped: None };
+                self.send(Verb::Set(Change::Model(slug)), why, out);
+            }
+            None => self.refuse(&call, &format!("Model not found: {}", named.shown()), out),
+        }
+        self.moving = false;
+        self.release(out);
+    }
+
     fn model_now(&mut self, call: &Call, scoped: Option<bool>, out: &mut Out) {
         let Some(state) = self.known.state.clone() else { return self.respond(call, None, out) };
-        let model = |out: &mut Vec<u8>| models::write(&state.model_info, Some(state.max_tokens), out);
+        let model = |out: &mut Vec<u8>| models::write(&state.model_info, out);
         match scoped {
             None => self.respond(call, Some(&model), out),
             Some(scoped) => self.respond(
@@ -419,7 +503,7 @@ impl Rpc {
                     Writer::object(out, |w| {
                         w.key("model");
                         model(w.out);
-                        w.maybe("thinkingLevel", state.thinking.as_deref()).flag("isScoped", scoped);
+                        w.text("thinkingLevel", models::level(&state)).flag("isScoped", scoped);
                     });
                 }),
                 out,
@@ -434,14 +518,17 @@ impl Rpc {
         let scoped: Vec<&ModelInfo> = all.iter().filter(wanted).collect();
         let is_scoped = !scope.is_empty();
         let choice = if is_scoped { scoped } else { all.iter().collect() };
+        self.moving = false;
         if choice.len() < 2 {
-            return self.respond(&call, Some(&|out| out.extend(b"null")), out);
+            self.respond(&call, Some(&|out| out.extend(b"null")), out);
+            return self.release(out);
         }
         let current = self.known.model().map(|model| model.slug.clone());
         let at = choice.iter().position(|model| Some(&model.slug) == current.as_ref());
         let next = choice[at.map_or(0, |at| (at + 1) % choice.len())].slug.clone();
         let why = Why::SetModel { call, name: next.to_string(), scoped: Some(is_scoped) };
         self.send(Verb::Set(Change::Model(next)), why, out);
+        self.release(out);
     }
 
     // ---- the log ------------------------------------------------------------------------------------------------
@@ -469,11 +556,20 @@ impl Rpc {
     }
 }
 
+/// What the engine did with a message; `usual` where it does not say.
+fn disposition(reply: &Reply, usual: Disposition) -> Disposition {
+    match reply {
+        Reply::Started { .. } => Disposition::Started,
+        Reply::Waiting { .. } => Disposition::Queued,
+        _ => usual,
+    }
+}
+
 impl Why {
     /// The command that waits for this reply.
     fn call(&self) -> Option<&Call> {
         match self {
-            Why::Nothing | Why::Open(None) | Why::OpenSource | Why::Copied | Why::Stop => None,
+            Why::Nothing | Why::Names | Why::Open(None) | Why::OpenSource | Why::Copied | Why::Stop => None,
             Why::Open(Some((call, _)))
             | Why::Abort(call)
             | Why::Plain(call)
@@ -486,6 +582,7 @@ impl Why {
             | Why::HostTools(call, _)
             | Why::Models(call)
             | Why::CycleModel(call)
+            | Why::FindModel(call, _)
             | Why::SetModel { call, .. }
             | Why::Level(call, _)
             | Why::Compact(call)

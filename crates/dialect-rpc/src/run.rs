@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    AssistantMessage, Body, CallId, CallResult, Entry, Event, MessageEnd, Part, Stop, TurnEnd, TurnId, UserFrom,
+    AssistantMessage, Body, CallId, CallResult, Entry, Event, Fault, FaultKind, MessageEnd, Part, Stop, TurnEnd,
+    TurnId, UserFrom,
 };
 use wire::{FrameBuf, OpenCalls};
 
@@ -26,6 +27,28 @@ pub(crate) enum Came {
     On,
     /// The engine's turn is over; `agent_end` is still to be written by [`Run::close`].
     ToItsEnd,
+}
+
+/// How the last turn came out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Completed,
+    Aborted,
+    Failed {
+        message: String,
+        /// The same may work a little later.
+        retryable: bool,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Aborted => "aborted",
+            Outcome::Failed { .. } => "error",
+        }
+    }
 }
 
 pub(crate) struct Run {
@@ -50,7 +73,7 @@ pub(crate) struct Run {
     retried: Option<(u32, bool)>,
     /// Who stands in for the chosen model in this turn.
     fallback: Option<Fallback>,
-    stop: Option<(Stop, Option<String>)>,
+    stop: Option<(Stop, Option<Fault>)>,
     reminders: u32,
     pub(crate) reminders_max: u32,
     /// Something ran since the last `agent_settled`.
@@ -184,7 +207,7 @@ impl Run {
                 if matches!(message.end, MessageEnd::Finished(_)) {
                     stream.complete(message, frames);
                 } else {
-                    stream.flush(frames);
+                    stream.cut(frames);
                 }
                 self.stream = None;
                 self.calls = message.calls().map(RoundCall::new).collect();
@@ -375,7 +398,7 @@ impl Run {
     }
 
     fn turn_over(&mut self, end: &TurnEnd, said: Option<Arc<str>>, frames: &mut FrameBuf) {
-        self.stop = Some((end.stop, end.fault.as_ref().map(|fault| fault.message.clone())));
+        self.stop = Some((end.stop, end.fault.clone()));
         // While a retry was waited for, the run was closed already; nothing is said twice.
         if self.open {
             match said {
@@ -392,7 +415,7 @@ impl Run {
         let cancelled = !self.open;
         self.end_run(false, frames);
         if self.retried.is_some() {
-            let fault = self.stop.as_ref().and_then(|(_, fault)| fault.clone());
+            let fault = self.stop.as_ref().and_then(|(_, fault)| fault.as_ref()).map(|fault| fault.message.clone());
             let why = if cancelled { "Retry cancelled".to_owned() } else { fault.unwrap_or_default() };
             self.tell_retry(Some(&why), frames);
         }
@@ -425,12 +448,31 @@ impl Run {
         }
     }
 
-    fn settled(&mut self, frames: &mut FrameBuf) {
-        if std::mem::take(&mut self.unsettled) {
-            let aborted = matches!(self.stop, Some((Stop::Interrupted, _)));
-            frames::agent_settled(frames, aborted);
+    pub(crate) fn outcome(&self) -> Outcome {
+        match &self.stop {
+            Some((Stop::Interrupted, _)) => Outcome::Aborted,
+            Some((Stop::Error, fault)) => Outcome::Failed {
+                message: fault.as_ref().map_or("", messages::fault_text).to_owned(),
+                retryable: fault.as_ref().is_some_and(|fault| may_pass(fault.kind)),
+            },
+            _ => Outcome::Completed,
         }
     }
+
+    /// Something ran since `agent_settled` was said last.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsettled
+    }
+
+    fn settled(&mut self, frames: &mut FrameBuf) {
+        if std::mem::take(&mut self.unsettled) {
+            frames::agent_settled(frames, self.outcome() == Outcome::Aborted);
+        }
+    }
+}
+
+fn may_pass(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::RateLimited | FaultKind::Provider | FaultKind::StreamCut | FaultKind::Network)
 }
 
 /// How this family names a model.

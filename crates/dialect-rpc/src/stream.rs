@@ -155,7 +155,15 @@ impl Stream {
         let mut unsent = std::mem::take(&mut growing.unsent);
         growing.has_unsent = false;
         if !std::mem::replace(&mut growing.started, true) {
-            self.update("_start", |_, _| {}, frames);
+            let is_alone = self.updates == Updates::Delta;
+            // Without the message beside it nothing else says which call begins.
+            let named = |growing: &Growing, out: &mut Vec<u8>| {
+                if is_alone && matches!(growing.kind, Kind::Call { .. }) {
+                    messages::member(out, "id", &growing.id);
+                    messages::member(out, "toolName", &growing.name);
+                }
+            };
+            self.update("_start", named, frames);
         }
         let delta = |_: &Growing, out: &mut Vec<u8>| {
             out.extend_from_slice(b",\"delta\":\"");
@@ -189,6 +197,15 @@ impl Stream {
         };
         self.update("_end", whole, frames);
         self.keep_block();
+    }
+
+    /// The reply was cut. Its words end as any others do; a call that was not said to its end has none.
+    pub(crate) fn cut(&mut self, frames: &mut FrameBuf) {
+        match self.growing.as_ref().map(|growing| growing.kind) {
+            Some(Kind::Text | Kind::Thinking) => self.end_block(frames),
+            Some(Kind::Call { .. }) => self.flush(frames),
+            None => {}
+        }
     }
 
     fn keep_block(&mut self) {

@@ -21,7 +21,7 @@ pub(crate) fn event(event: &Event) -> usize {
         Event::Logged(entry) => body(&entry.body),
         Event::Errand(Errand { kind, .. }) => match kind {
             ErrandKind::WriteText { content, .. } => content.len(),
-            ErrandKind::Run { command, .. } => command.len(),
+            ErrandKind::Run { args, .. } => args.iter().map(|arg| arg.len()).sum(),
             ErrandKind::ReadText { .. } => 0,
         },
         Event::Consult(Consult { kind, .. }) => match kind {

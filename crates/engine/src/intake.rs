@@ -89,6 +89,7 @@ fn is_costly(verb: &Verb) -> bool {
         Verb::Read { .. }
             | Verb::Recall(_)
             | Verb::Inspect
+            | Verb::ModelsWithin { .. }
             | Verb::Tools
             | Verb::Sessions(_)
             | Verb::Skills

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use dialect_rpc::transcript::{Name, Transcript};
 use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, SessionId};
 
 use crate::files::Following;
-use crate::find::head_of;
+use crate::find::{head_of, newest};
 use crate::head::{absolute, copy_of, file_name, id_in_name};
 use crate::import::{self, Defaults, Reader};
 use crate::read::{Refused, Scan, scan};
@@ -21,10 +22,18 @@ impl Archive for Mirrored {
     }
 
     /// A file of this family becomes a session of the same id; one that is there already takes what others have added to
-    /// the file. A path where nothing is, or an empty file, is promised to a session that is still to begin.
+    /// the file. A path where nothing is, or an empty file, is promised to a session that is still to begin. A path that
+    /// ends in `/` is a directory: its newest session is meant, or a new one there.
     fn import(&self, file: &Path) -> Later<'static, Result<SessionId, Fault>> {
         let (shared, file) = (self.shared.clone(), file.to_owned());
         Box::pin(async move {
+            let file = match is_directory(&file) {
+                true => match newest(&file) {
+                    Some(newest) => newest,
+                    None => return Ok(shared.begin_in(&file)),
+                },
+                false => file,
+            };
             match what_is(&file) {
                 There::Nothing => shared.promise(&file).await,
                 There::Ours => shared.setup.archive.import(&file).await,
@@ -55,7 +64,20 @@ fn what_is(file: &Path) -> There {
     }
 }
 
+fn is_directory(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
 impl Shared {
+    /// A session that is still to begin, with its file in that directory.
+    fn begin_in(&self, dir: &Path) -> SessionId {
+        let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at_ms = i64::try_from(since_1970.as_millis()).unwrap_or_default();
+        self.bind(&session, &dir.join(file_name(at_ms, &session)));
+        session
+    }
+
     async fn promise(&self, file: &Path) -> Result<SessionId, Fault> {
         // The inner archive writes places down that are no files.
         if let Ok(session) = self.setup.archive.import(file).await {

@@ -82,9 +82,10 @@ pub fn default_dir(agent_dir: &Path, cwd: &Path) -> PathBuf {
     agent_dir.join("sessions").join(format!("--{inner}--"))
 }
 
-/// What the session in a copy of a file is called: the file says whose copy it is, its place says which.
-pub(crate) fn copy_of(head: &SessionId, file: &Path) -> SessionId {
-    let place = absolute(file).display().to_string();
+/// What a session is called whose id another one has already: a copy of its file, or one of the same id that belongs to
+/// another directory. Its place says which it is.
+pub fn copy_of(head: &SessionId, place: &Path) -> SessionId {
+    let place = absolute(place).display().to_string();
     let short = place.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     SessionId::from(format!("{head}-{short:08x}"))
 }

@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use dialect_rpc::messages::Faces;
 
-pub use find::{by_id, newest};
-pub use head::{Head, default_dir, file_name};
+pub use find::{by_id, id_of, newest};
+pub use head::{Head, copy_of, default_dir, file_name};
 pub use read::{FILE_BYTES_MAX, Refused, Row, Scan, scan};
 pub use store::{Mirrored, Setup};
 pub use tail::{Tail, side_file};

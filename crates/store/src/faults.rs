@@ -20,11 +20,11 @@ pub(crate) fn damaged(place: &Path, what: &str) -> Fault {
 pub(crate) fn from_sqlite(place: &Path, doing: &str, error: &rusqlite::Error) -> Fault {
     let (cause, hint) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => {
-            ("no space left on the disk".to_owned(), Some("free some space; the next write is tried again"))
+            ("the disk is full: no space left".to_owned(), Some("free some space; the next write is tried again"))
         }
         // Where the log beside the file cannot grow, the database calls it an error of the device.
         Some(ErrorCode::SystemIoFailure) if is_full(place) => {
-            ("no space left on the disk".to_owned(), Some("free some space; the next write is tried again"))
+            ("the disk is full: no space left".to_owned(), Some("free some space; the next write is tried again"))
         }
         Some(ErrorCode::SystemIoFailure) => {
             (format!("input/output error ({error})"), Some("check the disk; the next write is tried again"))

@@ -166,7 +166,7 @@ pub struct Filled {
 impl Default for Filled {
     fn default() -> Self {
         let given = Given {
-            accounts: Ok(Accounts { openai: true, ..Accounts::default() }),
+            accounts: Ok(Accounts { openai: true, model: true, ..Accounts::default() }),
             sign_in: (vec![SignInStep::Started], None),
             key_set: Ok(KeySet { models: 0, source: ModelSource::Fallback }),
             limits: Ok(Limits::default()),

@@ -22,7 +22,7 @@ impl Default for Neighbourhood {
     fn default() -> Self {
         let directories = ["/people/u/.loaf/skills", "/people/u/.agents/skills"].map(PathBuf::from).to_vec();
         Self {
-            accounts: Mutex::new(Accounts { openai: true, ..Accounts::default() }),
+            accounts: Mutex::new(Accounts { openai: true, model: true, ..Accounts::default() }),
             skills: Mutex::new(Skills { directories, ..Skills::default() }),
             ended: watch::Sender::new(None),
         }

@@ -67,7 +67,7 @@ pub(crate) enum Command {
     /// Drive an agent that speaks ACP: hermes, opencode, gemini, claude, codex, or ourselves.
     #[command(after_help = DRIVE_EXAMPLES)]
     Drive(Drive),
-    /// Look at, export, fork, rename or delete saved conversations.
+    /// Find, read, export, fork, rename or delete saved conversations.
     #[command(after_help = SESSIONS_EXAMPLES)]
     Sessions(Sessions),
     /// Show which models can be used, which one is chosen, and why.
@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Logout(Logout),
     /// Show what is signed in.
     Accounts,
-    /// Check this machine: directories, configuration, model, and how commands are held.
+    /// Check what has to work: sessions, disk, configuration, keys, models, servers.
     Doctor(Doctor),
     /// Print the JSON Schema of a wire dialect.
     #[command(
@@ -116,7 +116,7 @@ both, what could leave the workspace (most commands can) is denied without a que
 const REPL_EXAMPLES: &str = "\
 Examples:
   tillerman repl
-  tillerman repl --resume 0199a2      a conversation by the start of its id
+  tillerman repl --resume latest      or an end of its id, as `tillerman sessions` shows it
   printf '/status\\n/exit\\n' | tillerman repl
 
 Type /help inside. A line that ends in \\ goes on in the next.
@@ -138,12 +138,12 @@ Examples:
 
 Nothing is said before the first request. Tools run without asking; `--mode` tightens that, and
 what it leaves open is denied. A client opens its sessions itself and resumes chats with
-`/history`, so `--resume` means nothing here. `tillerman schema loaf` prints the messages.";
+`/history`. `tillerman schema loaf` prints the messages.";
 
 const ACP_EXAMPLES: &str = "\
 Examples:
   tillerman acp                          what an editor runs; docs/dialects/acp.md has its settings
-  tillerman acp --model gpt-4.1 --mode workspace-write
+  tillerman acp --model sonnet --mode workspace-write
   tillerman acp --log-frames frames.log
 
 Whatever is more than reading is put to the client, unless `--mode` or the client says otherwise.";
@@ -177,11 +177,13 @@ describes the lines of `--json`. Exit codes are those of `run`.";
 
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
-  tillerman sessions list
+  tillerman sessions                           newest first, with as much of each id as names it
+  tillerman sessions search rust files         which one was it? words of a title or of what was said
   tillerman sessions show latest
-  tillerman sessions export 0199a2 talk.html   .html or .md to read, .jsonl to import again
+  tillerman sessions export latest talk.html   .html or .md to read, .jsonl to import again
+  tillerman sessions export latest -           Markdown on stdout
   tillerman sessions export latest --requests  every request to a model, as it was sent
-  tillerman sessions fork 0199a2 --at 7        a new session with everything before entry 7";
+  tillerman sessions fork latest               a new session with everything before the last prompt";
 
 const MODELS_EXAMPLES: &str = "\
 Examples:

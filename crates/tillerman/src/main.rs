@@ -5,6 +5,7 @@ mod args;
 mod beside;
 mod cmd;
 mod config;
+mod console;
 mod leash_hook;
 mod nearest;
 mod print;

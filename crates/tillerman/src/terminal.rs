@@ -3,6 +3,8 @@
 //! [`Face`]'s affair. No I/O here: bytes go through the host like those of any other dialect.
 
 mod answer;
+mod cue;
+mod doing;
 mod face;
 mod json;
 mod paint;
@@ -24,10 +26,11 @@ use vocab::{
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
 use answer::Heard;
-pub(crate) use face::{Face, Want};
+pub(crate) use cue::{Cue, Piece, first as first_piece};
+pub(crate) use face::{Face, Sent, Want};
 pub(crate) use json::{JsonLines, stop_name};
 pub(crate) use paint::{Paint, clean};
-pub(crate) use people::{CHOICES, MARK_ANSWER, MARK_LINE, MARK_PROMPT, People, Side, Window};
+pub(crate) use people::{CHOICES, People, Side, Window};
 pub(crate) use reading::{NOT_TAKEN, Reading};
 pub(crate) use sheet::Size;
 
@@ -183,6 +186,12 @@ impl<F: Face> Terminal<F> {
 
     /// A command whose reply ends the wait.
     fn busy_with(&mut self, verb: Verb, out: &mut Out) {
+        let sent = match &verb {
+            Verb::Slash { name, .. } => Sent::Command(name),
+            Verb::Command { name, .. } => Sent::Command(name),
+            _ => Sent::Prompt,
+        };
+        self.face.sent(sent, &mut out.frames);
         self.phase = Phase::Busy;
         self.interrupting = false;
         self.turn = None;
@@ -211,10 +220,10 @@ impl<F: Face> Terminal<F> {
             return self.close(OK, out);
         }
         self.phase = Phase::Idle;
-        self.face.want(Want::Prompt, &mut out.frames);
-        // A question that is not the turn's is still there; the next line is its answer.
-        if let Some(ask) = self.asks.front() {
-            self.face.ask(ask, &mut out.frames);
+        match self.asks.is_empty() {
+            true => self.face.want(Want::Prompt, &mut out.frames),
+            // A question that is not the turn's is still there; the next line is its answer.
+            false => self.show_next_ask(out),
         }
     }
 
@@ -267,11 +276,7 @@ impl<F: Face> Terminal<F> {
             Heard::Answer(answer) => {
                 self.asks.pop_front();
                 self.command(Verb::Answer { ask: ask.id.clone(), answer }, out);
-                if !self.asks.is_empty() {
-                    self.show_next_ask(out);
-                } else if self.phase == Phase::Idle {
-                    self.face.want(Want::Prompt, &mut out.frames);
-                }
+                self.after_question(out);
             }
             Heard::Explain => {
                 self.face.explain(ask, None, &mut out.frames);
@@ -292,6 +297,7 @@ impl<F: Face> Terminal<F> {
             Phase::Busy if !self.interrupting => {
                 self.interrupting = true;
                 self.face.notice("interrupting; once more to leave at once", &mut out.frames);
+                self.face.sent(Sent::Interrupt, &mut out.frames);
                 self.command(Verb::Interrupt { turn: None }, out);
             }
             Phase::Closed => {}
@@ -322,11 +328,8 @@ impl<F: Face> Terminal<F> {
             Some(answer) => self.answer_unasked(ask, answer, out),
             None => {
                 self.asks.push_back(ask.clone());
-                match (self.asks.len(), self.phase) {
-                    // A line is wanted already; it will be the answer.
-                    (1, Phase::Idle) => self.face.ask(ask, &mut out.frames),
-                    (1, _) => self.show_next_ask(out),
-                    _ => {}
+                if self.asks.len() == 1 {
+                    self.show_next_ask(out);
                 }
             }
         }
@@ -350,19 +353,23 @@ impl<F: Face> Terminal<F> {
         }
     }
 
+    /// The next question, or back to what went on before it.
+    fn after_question(&mut self, out: &mut Out) {
+        match (self.asks.front(), self.phase) {
+            (Some(_), _) => self.show_next_ask(out),
+            (None, Phase::Idle) => self.face.want(Want::Prompt, &mut out.frames),
+            (None, _) => self.face.goes_on(&mut out.frames),
+        }
+    }
+
     /// Answered by somebody else, or withdrawn.
     fn ask_closed(&mut self, id: &AskId, out: &mut Out) {
         let shown = self.asks.front().is_some_and(|ask| ask.id == *id);
         self.asks.retain(|ask| ask.id != *id);
         if shown && !self.interrupting {
-            self.face.notice("the question is settled", &mut out.frames);
-            match (self.asks.front(), self.phase) {
-                (Some(ask), Phase::Idle) => self.face.ask(ask, &mut out.frames),
-                _ => self.show_next_ask(out),
-            }
-        }
-        if shown {
             self.draft.clear();
+            self.face.notice("the question is settled", &mut out.frames);
+            self.after_question(out);
         }
     }
 
@@ -543,6 +550,7 @@ impl<F: Face> Dialect for Terminal<F> {
             Event::State(state) => {
                 if self.session.as_ref() == Some(&state.session) {
                     self.mode = Some(state.mode);
+                    self.face.event(&told.event, &mut out.frames);
                 }
             }
             event => {

@@ -42,12 +42,12 @@ use vocab::{
 
 pub(crate) use accounts::AccountSettings;
 use accounts::UserKey;
-use around::UserAround;
+use around::{UserAround, Ways};
 use border::{FileBorder, OnlyShown};
 use briefing::Briefer;
 pub(crate) use briefing::BriefingSettings;
-use catalogue::Catalogue;
 pub(crate) use catalogue::Standing;
+use catalogue::{Catalogue, is_built_in};
 pub(crate) use census::Standpoint;
 pub(crate) use checkup::Reached;
 pub(crate) use choose::{Suggestion, Wanted};
@@ -159,6 +159,15 @@ pub(crate) struct Wired {
     pub(crate) keyring: Keyring,
 }
 
+impl Wired {
+    /// What to say on stderr at the start. Clients show that to people as trouble: a model that was found is none, the tour
+    /// in the place of one is. `asked`: a model was named, so it is what it should be.
+    pub(crate) fn warnings(&self, asked: bool) -> impl Iterator<Item = &String> {
+        let unchosen = self.integrations.model == Standing::NoProvider && !asked;
+        self.notes.iter().chain(unchosen.then_some(&self.reason))
+    }
+}
+
 pub(crate) async fn build(setup: Setup) -> Result<Wired, Fault> {
     let environment = environment(&setup);
     build_from(setup, environment, &CANDIDATES).await
@@ -227,6 +236,8 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         Some(files) => kept.with_files(files, &catalogue, border, &setup.settings),
         None => kept,
     };
+    let built_in = setup.wanted.model.as_deref().is_some_and(|asked| is_built_in(asked.trim()));
+    let ways = Ways { linked, exa, models: catalogue.clone(), built_in };
     let ports = Ports {
         provider: catalogue.clone(),
         toolbox: Arc::new(tools::Builtin::new(tools)),
@@ -237,7 +248,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
         fit_picture: pictures::fit,
-        around: Arc::new(UserAround::new(linked, exa, stands, briefer)),
+        around: Arc::new(UserAround::new(ways, stands, briefer)),
         servers: servers::servers(&keyring, setup.servers),
         keyring: keyring.clone(),
     };

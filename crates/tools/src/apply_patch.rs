@@ -4,6 +4,7 @@
 mod envelope;
 mod hunk;
 mod patch;
+mod preview;
 mod through;
 mod unified;
 
@@ -16,7 +17,7 @@ use crate::args::Args;
 use crate::blocking::{Cancel, blocking, outcome};
 use crate::controller::Controller;
 use crate::output;
-use crate::text::{TextFile, load};
+use crate::text::{EDIT_BYTES_MAX, TextFile, load_within};
 use crate::workspace::{Access, Facts, Spot, Workspace, explain, explain_at, replace};
 use patch::{Change, Section};
 
@@ -85,12 +86,17 @@ impl Tool for ApplyPatch {
                 noted.push(format!("{}{}", place.shown(), self.workspace.note(&place)));
             }
         }
-        let targets = shown.join(", ");
+        let (targets, noted) = (shown.join(", "), noted.join(", "));
+        let mut facts = vec![Fact::line("files", &noted)];
+        match preview::diffs(&self.workspace, sections) {
+            Some(diffs) => facts.extend(diffs),
+            None => facts.push(Fact::text("patch", &text)),
+        }
         Ok(Plan {
             required,
-            summary: format!("patch {}", noted.join(", ")).into(),
+            summary: format!("patch {noted}").into(),
             mutation: Some(targets.as_str().into()),
-            preview: Some([Fact::line("files", &noted.join(", ")), Fact::text("patch", &text)].into()),
+            preview: Some(facts.into()),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
@@ -114,7 +120,10 @@ impl Tool for ApplyPatch {
 /// The files of a patch, as they were and as they shall be.
 struct Desk<'a> {
     workspace: &'a Workspace,
+    access: Access,
     granted: Required,
+    /// A larger file is refused.
+    file_bytes_max: u64,
     /// What a controller has of files, by the path that the patch calls them.
     shown: HashMap<String, Arc<str>>,
     files: Vec<File>,
@@ -131,16 +140,18 @@ struct File {
 
 impl<'a> Desk<'a> {
     fn new(workspace: &'a Workspace, granted: Required) -> Self {
-        Self { workspace, granted, shown: HashMap::new(), files: Vec::new() }
+        let (shown, files) = (HashMap::new(), Vec::new());
+        Self { workspace, access: Access::Write, granted, file_bytes_max: EDIT_BYTES_MAX, shown, files }
     }
 
     /// The file of this path, loaded when it is first named.
     fn file(&mut self, path: &str) -> Result<usize, String> {
-        let spot = self.workspace.spot(path, Access::Write, self.granted)?;
+        let spot = self.workspace.spot(path, self.access, self.granted)?;
         if let Some(at) = self.files.iter().position(|file| file.spot.shown() == spot.shown()) {
             return Ok(at);
         }
-        let (disk, like) = load(path, &spot)?.map_or((None, None), |(bytes, facts)| (Some(bytes), Some(facts)));
+        let found = load_within(path, &spot, self.file_bytes_max)?;
+        let (disk, like) = found.map_or((None, None), |(bytes, facts)| (Some(bytes), Some(facts)));
         let before = match self.shown.get(path) {
             Some(text) => Some(text.as_bytes().to_vec()),
             None => disk.clone(),

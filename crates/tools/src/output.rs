@@ -35,10 +35,11 @@ pub(crate) struct Change {
 
 pub(crate) fn change(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Change> {
     let Hunks { text, added, removed } = hunks(&diffable(before)?, &diffable(after)?);
-    let diff = match (text.is_empty(), before) {
-        (false, _) => Fact::diff(path, &text),
-        (true, None) => Fact::line(path, "a new, empty file"),
-        (true, Some(_)) => Fact::line(path, "nothing would change"),
+    let diff = match (text.is_empty(), before, after) {
+        (false, ..) => Fact::diff(path, &text),
+        (true, None, _) => Fact::line(path, "a new, empty file"),
+        (true, Some(_), None) => Fact::line(path, "an empty file, deleted"),
+        (true, Some(_), Some(_)) => Fact::line(path, "nothing would change"),
     };
     Some(Change { counts: format!("(+{added} -{removed})"), diff })
 }

@@ -44,11 +44,16 @@ impl TextFile {
 
 /// Reads a file to edit it; `None` when it does not exist.
 pub(crate) fn load(path: &str, spot: &Spot) -> Result<Option<(Vec<u8>, Facts)>, String> {
-    match spot.read_all(EDIT_BYTES_MAX) {
+    load_within(path, spot, EDIT_BYTES_MAX)
+}
+
+/// The same with a bound of the caller's.
+pub(crate) fn load_within(path: &str, spot: &Spot, bytes_max: u64) -> Result<Option<(Vec<u8>, Facts)>, String> {
+    match spot.read_all(bytes_max) {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == ErrorKind::FileTooLarge => {
-            Err(format!("{path}: larger than {EDIT_BYTES_MAX} bytes; edit it with a command instead"))
+            Err(format!("{path}: larger than {bytes_max} bytes; edit it with a command instead"))
         }
         Err(error) if error.kind() == ErrorKind::IsADirectory => {
             Err(format!("{path}: is a directory; name a file in it"))

@@ -102,6 +102,8 @@ pub struct Accounts {
     pub antigravity_profile: Option<Profile>,
     pub openrouter: bool,
     pub exa: bool,
+    /// Some model can be used: by a key, a server, an account, or because it was asked for by name.
+    pub model: bool,
 }
 
 /// What came of a new key.

@@ -95,6 +95,10 @@ pub enum Verb {
     Inspect,
     /// Everything that can be offered as a model.
     Models,
+    /// The same for somebody who waits: what takes longer is a fault.
+    ModelsWithin {
+        limit_ms: u64,
+    },
     /// Tools as every session has them, without being on one.
     Tools,
     /// Saved sessions, newest first.

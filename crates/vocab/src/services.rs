@@ -34,9 +34,10 @@ pub enum ErrandKind {
         path: PathBuf,
         content: Arc<str>,
     },
-    /// A shell command, to its end.
+    /// A program in a terminal, to its end.
     Run {
-        command: Arc<str>,
+        program: PathBuf,
+        args: Vec<Arc<str>>,
         cwd: PathBuf,
         /// Variables on top of the controller's own. No secret is among them.
         env: Vec<(Arc<str>, Arc<str>)>,

@@ -30,6 +30,15 @@ impl FrameBuf {
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
+    /// Keeps of the lines behind the first `from` bytes those that `keep` wants.
+    pub fn retain_lines(&mut self, from: usize, keep: impl Fn(&[u8]) -> bool) {
+        let tail = self.bytes.split_off(from);
+        for line in tail.split_inclusive(|byte| *byte == b'\n') {
+            if keep(line) {
+                self.bytes.extend_from_slice(line);
+            }
+        }
+    }
     /// Moves everything to the end of `into`.
     pub fn drain_into(&mut self, into: &mut Vec<u8>) {
         if into.is_empty() {

@@ -74,9 +74,18 @@ pub fn left_out(missing: Missing) -> String {
     format!("[{}, {} more are not shown here]", plural(missing.lines, "line"), plural(missing.bytes, "byte"))
 }
 
-/// All facts as plain text of at most about `bytes_max` bytes; what does not fit is counted at the end. Lines of a text
-/// are indented, so that none of them can pose as a fact.
+/// All facts as plain text of at most about `bytes_max` bytes; what does not fit, and what the facts themselves lack, is
+/// counted at the end. Lines of a text are indented, so that none of them can pose as a fact.
 pub fn text(facts: &[Fact], bytes_max: usize) -> String {
+    let whole = written(facts, true);
+    if whole.len() <= bytes_max {
+        return whole;
+    }
+    cut(&written(facts, false), bytes_max, facts.iter().map(|fact| fact.missing))
+}
+
+/// Each fact, and behind it what it lacks.
+fn written(facts: &[Fact], says_missing: bool) -> String {
     let mut whole = String::new();
     for fact in facts {
         let lines = lines_of(fact);
@@ -90,34 +99,36 @@ pub fn text(facts: &[Fact], bytes_max: usize) -> String {
                 }
             }
         }
-        if !fact.is_whole() {
+        if says_missing && !fact.is_whole() {
             let _ = writeln!(whole, "{}", left_out(fact.missing));
         }
     }
     whole.truncate(whole.trim_end_matches('\n').len());
-    bounded(whole, bytes_max)
+    whole
 }
 
 /// The lines of one fact without its label, as [`text`] has them but for the indent.
 pub fn body(fact: &Fact, bytes_max: usize) -> String {
     let lines: Vec<String> = lines_of(fact).into_iter().map(|(sign, line)| format!("{sign}{line}")).collect();
-    let mut whole = bounded(lines.join("\n"), bytes_max);
+    let mut whole = lines.join("\n");
+    if whole.len() > bytes_max {
+        return cut(&whole, bytes_max, std::iter::once(fact.missing));
+    }
     if !fact.is_whole() {
         whole.push_str(&format!("\n{}", left_out(fact.missing)));
     }
     whole
 }
 
-/// Cut at a line where there is one, and counted.
-fn bounded(whole: String, bytes_max: usize) -> String {
-    if whole.len() <= bytes_max {
-        return whole;
-    }
+/// Cut at a line where that leaves more than it takes, else within one; and counted, with what was missing before.
+fn cut(whole: &str, bytes_max: usize, missing: impl Iterator<Item = Missing>) -> String {
     let start = &whole[..whole.floor_char_boundary(bytes_max)];
-    let start = start.rfind('\n').map_or(start, |at| &start[..=at]);
+    let at_line = start.rfind('\n').filter(|at| *at >= bytes_max / 2);
+    let start = at_line.map_or(start, |at| &start[..=at]);
     let rest = &whole[start.len()..];
-    let cut = left_out(Missing { lines: rest.lines().count(), bytes: rest.len() });
-    format!("{start}{}{cut}", if start.ends_with('\n') { "" } else { "\n" })
+    let here = Missing { lines: rest.lines().count(), bytes: rest.len() };
+    let all = missing.fold(here, |all, it| Missing { lines: all.lines + it.lines, bytes: all.bytes + it.bytes });
+    format!("{start}{}{}", if start.ends_with('\n') { "" } else { "\n" }, left_out(all))
 }
 
 #[cfg(test)]
@@ -151,6 +162,12 @@ mod tests {
         assert_eq!(body(&script, 16), "echo 1\necho 1\n[98 lines, 685 bytes more are not shown here]");
         let line = text(&[Fact::line("url", &"x".repeat(100))], 25);
         assert_eq!(line, format!("url: {}\n[1 line, 80 bytes more are not shown here]", "x".repeat(20)));
+        let long = text(&[Fact::text("command", &"x".repeat(100))], 40);
+        assert_eq!(long, format!("command:\n  {}\n[1 line, 71 bytes more are not shown here]", "x".repeat(29)), "some of it");
+        let lacking = Fact { missing: Missing { lines: 5, bytes: 1000 }, ..script };
+        let told = "[103 lines, 1881 bytes more are not shown here]";
+        assert_eq!(text(std::slice::from_ref(&lacking), 29), format!("command:\n  echo 1\n  echo 1\n{told}"));
+        assert_eq!(body(&lacking, 16), "echo 1\necho 1\n[103 lines, 1685 bytes more are not shown here]");
         let cut = Fact { missing: Missing { lines: 1, bytes: 9 }, ..Fact::line("a", "b") };
         assert_eq!(text(&[cut], 100), "a: b\n[1 line, 9 bytes more are not shown here]");
     }

@@ -38,7 +38,7 @@ fn a_question_that_is_withdrawn_is_taken_back_and_its_late_answer_is_nothing() {
     talk.logged(permission("a1")).logged(closed("a1", AskEnd::Withdrawn));
     talk.answer(0, json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }));
     talk.check(expect![[r#"
-        < 0 session/request_permission {"options":[{"kind":"allow_once","name":"Allow once","optionId":"allow_once"},{"kind":"allow_always","name":"Allow for this session","optionId":"allow_session"},{"kind":"allow_always","name":"Always allow","optionId":"allow_always"},{"kind":"reject_once","name":"Deny","optionId":"deny"}],"sessionId":"c1","toolCall":{"content":[],"kind":"edit","locations":[],"rawInput":{},"status":"pending","title":"write_file: write a.txt","toolCallId":"t1-k1"}}
+        < 0 session/request_permission {"options":[{"kind":"allow_once","name":"Allow once","optionId":"allow_once"},{"kind":"allow_always","name":"Allow for this session","optionId":"allow_session"},{"kind":"reject_once","name":"Deny","optionId":"deny"}],"sessionId":"c1","toolCall":{"content":[],"kind":"edit","locations":[],"rawInput":{},"status":"pending","title":"Write a file","toolCallId":"t1-k1"}}
         < $/cancel_request {"requestId":0}
         > answer 0 {"outcome":{"optionId":"allow_once","outcome":"selected"}}
     "#]]);
@@ -89,7 +89,7 @@ fn a_session_that_is_lost_takes_its_questions_back() {
     talk.tell("c1", Event::Gone { fault: Fault::new(FaultKind::Store, "the disk is full") });
     talk.check(expect![[r#"
         < $/cancel_request {"requestId":0}
-        < {"error":{"code":-32603,"message":"the disk is full"},"id":3}
+        < {"error":{"code":-32603,"data":{"details":"the disk is full"},"message":"the disk is full"},"id":3}
     "#]]);
 }
 

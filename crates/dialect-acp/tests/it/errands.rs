@@ -18,9 +18,9 @@ fn write(talk: &mut Talk, id: u64) {
     errand(talk, id, ErrandKind::WriteText { path: "/w/a.txt".into(), content: "text\n".into() });
 }
 fn run(talk: &mut Talk, id: u64) {
-    let (command, cwd) = ("make test".into(), PathBuf::from("/w"));
+    let (program, args) = (PathBuf::from("bash"), vec!["-c".into(), "make test".into()]);
     let env = vec![("TERM".into(), "dumb".into())];
-    errand(talk, id, ErrandKind::Run { command, cwd, env, output_bytes_max: 1000 });
+    errand(talk, id, ErrandKind::Run { program, args, cwd: "/w".into(), env, output_bytes_max: 1000 });
 }
 fn drop_it(talk: &mut Talk, errand: u64) {
     talk.tell("c1", Event::ErrandDropped { errand });
@@ -94,10 +94,10 @@ fn a_client_that_cannot_after_all_is_believed() {
         < 3 fs/write_text_file {"content":"text\n","path":"/w/a.txt","sessionId":"c1"}
         > answer 3 error -32601
         ! ErrandDone { errand: 4, result: Failed("it cannot") }
-        < 4 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 4 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 4 error -32601
         ! ErrandDone { errand: 5, result: Failed("it cannot") }
-        < 5 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 5 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 5 {}
         ! ErrandDone { errand: 6, result: Failed("the client sent no terminal") }
     "#]]);
@@ -111,7 +111,7 @@ fn a_command_runs_in_a_terminal_that_is_shown_and_released() {
     let exit = json!({ "exitCode": 2, "signal": null });
     talk.answer(2, json!({ "output": "red\n", "truncated": true, "exitStatus": exit })).answer(3, json!({}));
     talk.check(expect![[r#"
-        < 0 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 0 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 0 {"terminalId":"term-1"}
         < "c1" {"content":[{"terminalId":"term-1","type":"terminal"}],"sessionUpdate":"tool_call_update","status":"in_progress","toolCallId":"t1-k1"}
         < 1 terminal/wait_for_exit {"sessionId":"c1","terminalId":"term-1"}
@@ -132,7 +132,7 @@ fn a_terminal_that_fails_on_the_way_is_killed_and_released() {
     run(&mut talk, 2);
     talk.answer(4, json!({ "terminalId": "term-2" })).answer(5, json!({ "signal": "SIGKILL" })).fail(6, -32603);
     talk.check(expect![[r#"
-        < 0 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 0 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 0 {"terminalId":"term-1"}
         < "c1" {"content":[{"terminalId":"term-1","type":"terminal"}],"sessionUpdate":"tool_call_update","status":"in_progress","toolCallId":"t1-k1"}
         < 1 terminal/wait_for_exit {"sessionId":"c1","terminalId":"term-1"}
@@ -142,7 +142,7 @@ fn a_terminal_that_fails_on_the_way_is_killed_and_released() {
         ! ErrandDone { errand: 1, result: Failed("it cannot") }
         > answer 2 {}
         > answer 3 error -32002
-        < 4 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 4 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 4 {"terminalId":"term-2"}
         < "c1" {"content":[{"terminalId":"term-2","type":"terminal"}],"sessionUpdate":"tool_call_update","status":"in_progress","toolCallId":"t1-k1"}
         < 5 terminal/wait_for_exit {"sessionId":"c1","terminalId":"term-2"}
@@ -185,20 +185,20 @@ fn whatever_is_dropped_ends_at_the_client_too() {
         < 0 fs/read_text_file {"path":"/w/a.txt","sessionId":"c1"}
         < $/cancel_request {"requestId":0}
         > answer 0 {"content":"late"}
-        < 1 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 1 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 1 {"terminalId":"term-1"}
         < 2 terminal/kill {"sessionId":"c1","terminalId":"term-1"}
         < 3 terminal/release {"sessionId":"c1","terminalId":"term-1"}
-        < 4 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 4 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 4 error -32603
-        < 5 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 5 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 5 {"terminalId":"term-2"}
         < "c1" {"content":[{"terminalId":"term-2","type":"terminal"}],"sessionUpdate":"tool_call_update","status":"in_progress","toolCallId":"t1-k1"}
         < 6 terminal/wait_for_exit {"sessionId":"c1","terminalId":"term-2"}
         < 7 terminal/kill {"sessionId":"c1","terminalId":"term-2"}
         < 8 terminal/release {"sessionId":"c1","terminalId":"term-2"}
         > answer 6 {"exitCode":0}
-        < 9 terminal/create {"args":["-c","make test"],"command":"/bin/sh","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
+        < 9 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 9 {"terminalId":"term-3"}
         < "c1" {"content":[{"terminalId":"term-3","type":"terminal"}],"sessionUpdate":"tool_call_update","status":"in_progress","toolCallId":"t1-k1"}
         < 10 terminal/wait_for_exit {"sessionId":"c1","terminalId":"term-3"}
@@ -235,6 +235,6 @@ fn a_session_that_is_lost_takes_back_what_its_client_does() {
     talk.check(expect![[r#"
         < 2 terminal/kill {"sessionId":"c1","terminalId":"term-1"}
         < 3 terminal/release {"sessionId":"c1","terminalId":"term-1"}
-        < {"error":{"code":-32603,"message":"the disk is full"},"id":3}
+        < {"error":{"code":-32603,"data":{"details":"the disk is full"},"message":"the disk is full"},"id":3}
     "#]]);
 }

@@ -44,7 +44,7 @@ fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
         ! Prompt { parts: [Text("x")], delivery: Queue }
         > 4 session/close
         ! Interrupt { turn: None }
-        < {"error":{"code":-32603,"message":"it broke"},"id":3}
+        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
         ! Leave
     "#]]);
 }
@@ -84,8 +84,8 @@ fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
         ! Set(Mode(Plan))
         > 4 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < {"error":{"code":-32002,"data":{"sessionId":"c1"},"message":"session not found: c1"},"id":3}
-        < {"error":{"code":-32002,"data":{"sessionId":"c1"},"message":"session not found: c1"},"id":4}
+        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":3}
+        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":4}
     "#]]);
 }
 
@@ -112,7 +112,7 @@ fn a_list_that_was_taken_back_is_answered_once() {
         > 1 session/list
         ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, limit: Some(50), offset: 0 })
         > $/cancel_request {"requestId":1}
-        < {"error":{"code":-32800,"message":"request cancelled"},"id":1}
+        < {"error":{"code":-32800,"data":{"details":"request cancelled"},"message":"request cancelled"},"id":1}
     "#]]);
 }
 
@@ -145,8 +145,8 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     talk.logged(Body::TurnStarted { turn: "t2".into() });
     talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Consumed });
     talk.check(expect![[r#"
-        < {"error":{"code":-32603,"message":"it broke"},"id":4}
-        < {"error":{"code":-32603,"message":"it broke"},"id":3}
+        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":4}
+        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
         ! Interrupt { turn: Some("t2") }
     "#]]);
 }
@@ -165,5 +165,42 @@ fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_o
         < "c1" {"content":{"text":"on we go","type":"text"},"messageId":"s1","sessionUpdate":"agent_message_chunk"}
         < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
         < {"id":3,"result":{"stopReason":"end_turn","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+    "#]]);
+}
+
+#[test]
+fn a_session_is_opened_when_the_list_of_models_is_there() {
+    let mut talk = Talk::unlisted();
+    talk.ask("initialize", json!({ "protocolVersion": 1 })).log.clear();
+    talk.ask("session/new", json!({ "cwd": "/w" })).ask("session/load", json!({ "sessionId": "c2" }));
+    assert_eq!(talk.open.len(), 1, "nothing but the list is wanted: {}", talk.log);
+    talk.reply(Ok(Reply::Models(vec![])));
+    talk.check(expect![[r#"
+        > 2 session/new
+        > 3 session/load
+        ! Open New
+        ! Open Id("c2")
+    "#]]);
+}
+
+#[test]
+fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
+    let late = Fault::new(FaultKind::Network, "no list of models within 1500 ms");
+    let mut talk = Talk::unlisted();
+    talk.ask("session/new", json!({ "cwd": "/w" })).reply(Err(late));
+    talk.check(expect![[r#"
+        ! ModelsWithin { limit_ms: 1500 }
+        > 1 session/new
+        ! Models
+        ! Open New
+    "#]]);
+    let mut talk = Talk::unlisted();
+    talk.ask("session/new", json!({ "cwd": "/w" })).part(Parting::Eof);
+    talk.check(expect![[r#"
+        ! ModelsWithin { limit_ms: 1500 }
+        > 1 session/new
+        - Eof
+        ! CancelSignIns
+        ! Open New
     "#]]);
 }

@@ -30,12 +30,18 @@ impl Talk {
 
     /// With these models to choose from.
     pub(crate) fn knowing(models: Vec<ModelInfo>) -> Self {
+        let mut talk = Self::unlisted();
+        talk.reply(Ok(Reply::Models(models)));
+        talk.log.clear();
+        talk
+    }
+
+    /// Just started: the list of models is on its way.
+    pub(crate) fn unlisted() -> Self {
         let acp = Acp::new(Options::new("0.1.0", Arc::new(CountedIds::default())));
         let mut talk = Self { acp, out: Out::new(), log: String::new(), open: Vec::new(), seq: 0, ids: 0 };
         talk.acp.greet(&mut talk.out);
         talk.drain();
-        talk.reply(Ok(Reply::Models(models)));
-        talk.log.clear();
         talk
     }
 

@@ -76,8 +76,10 @@ impl Tool for Simple {
                     errands.run(ErrandKind::WriteText { path: "/w/a".into(), content: "x".into() }).await;
                 }
                 if offered.terminal {
-                    let (command, cwd) = ("make".into(), "/w".into());
-                    errands.run(ErrandKind::Run { command, cwd, env: vec![], output_bytes_max: 100 }).await;
+                    let (program, cwd) = ("make".into(), "/w".into());
+                    errands
+                        .run(ErrandKind::Run { program, args: vec![], cwd, env: vec![], output_bytes_max: 100 })
+                        .await;
                 }
                 Outcome::text("helped")
             }),

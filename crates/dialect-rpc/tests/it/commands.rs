@@ -29,7 +29,7 @@ const TABLE: &[(&str, &str, Leads, Option<&str>)] = &[
     ("set_todos", r#""phases":[{"name":"P","tasks":[{"content":"c"}]}]"#, To("Set(Todos("), Some(r#""phases":[{"tasks":[]}]"#)),
     ("set_host_tools", r#""tools":[{"name":"t","description":"d","parameters":{}}]"#, To("OfferTools"), Some(r#""tools":[{"name":"t"}]"#)),
     ("get_integrations", "", Answered, None),
-    ("set_model", r#""provider":"mock","modelId":"beta""#, To("Set(Model(\"mock/beta\"))"), Some(r#""provider":"mock""#)),
+    ("set_model", r#""provider":"mock","modelId":"beta""#, To("Models"), Some(r#""provider":"mock""#)),
     ("cycle_model", "", To("Models"), None),
     ("get_available_models", "", To("Models"), None),
     ("set_thinking_level", r#""level":"high""#, To("Set(Thinking(Some(\"high\")))"), Some(r#""level":true"#)),
@@ -63,8 +63,10 @@ const TABLE: &[(&str, &str, Leads, Option<&str>)] = &[
     ("get_tree", "", To("Read"), None),
     ("get_login_providers", "", Answered, None),
     ("login", r#""providerId":"x""#, Refused, Some("")),
-    ("set_fast_mode", r#""enabled":true"#, Answered, None),
-    ("set_subagent_subscription", r#""level":"off""#, Answered, None),
+    ("set_fast_mode", r#""enabled":false"#, Answered, Some(r#""enabled":1"#)),
+    ("set_subagent_subscription", r#""level":"off""#, Answered, Some("")),
+    ("set_event_filter", r#""events":["agent_end"]"#, Answered, Some("")),
+    ("open_session", r#""sessionDir":"/tmp/x""#, Refused, Some(r#""sessionDir":1"#)),
     ("get_subagents", "", Answered, None),
     ("get_subagent_messages", r#""id":"x""#, Refused, None),
     ("negotiate_protocol", r#""protocolVersion":1"#, Answered, Some(r#""protocolVersion":"1""#)),
@@ -109,17 +111,16 @@ fn every_command_as_it_should_be() {
 fn every_command_as_it_should_not_be_is_one_error_and_nothing_else() {
     for (name, _, _, bad) in TABLE {
         let Some(bad) = bad else { continue };
-        let mut talk = Talk::open();
-        let (commands, frames) = talk.hear(line(name, bad));
+        let comma = if bad.is_empty() { "" } else { "," };
+        let line = format!(r#"{{"id":"i","type":"{name}"{comma}{bad}}}"#);
+        let (commands, frames) = Talk::open().hear(&line);
         assert_eq!((commands.len(), frames.len()), (0, 1), "{name} {bad}: {frames:?}");
         assert_eq!(frames[0]["success"], false, "{name}: {frames:?}");
-        assert_eq!(frames[0]["command"], "parse", "{name}: {frames:?}");
-        assert!(frames[0]["error"].as_str().unwrap().starts_with("Failed to parse command: "), "{frames:?}");
-
-        let pi = dialect_rpc::Options { errors: dialect_rpc::Errors::Pi, ..crate::talk::options() };
-        let comma = if bad.is_empty() { "" } else { "," };
-        let (_, frames) = Talk::with(pi).hear(format!(r#"{{"id":"i","type":"{name}"{comma}{bad}}}"#));
         assert_eq!((&frames[0]["id"], &frames[0]["command"]), (&"i".into(), &(*name).into()), "{frames:?}");
+
+        let (_, frames) = Talk::with(crate::talk::seed()).hear(&line);
+        assert_eq!((&frames[0]["id"], &frames[0]["command"]), (&"i".into(), &"parse".into()), "{frames:?}");
+        assert!(frames[0]["error"].as_str().unwrap().starts_with("Failed to parse command: "), "{frames:?}");
     }
 }
 

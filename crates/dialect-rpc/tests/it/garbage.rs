@@ -113,7 +113,8 @@ fn the_public_suite_as_a_line_and_as_a_member() {
         match &name[..2] {
             "n_" => assert!(commands.is_empty() && malformed(&frames[0]), "{name}"),
             "y_" if is_text && !refused => prompts += usize::from(commands.len() == 1),
-            "y_" => assert!(malformed(&frames[0]), "{name}: {frames:?}"),
+            "y_" if refused => assert!(malformed(&frames[0]), "{name}: {frames:?}"),
+            "y_" => assert_eq!(frames[0]["command"], "prompt", "{name}: {frames:?}"),
             _ => {}
         }
     }

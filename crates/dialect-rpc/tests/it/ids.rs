@@ -1,5 +1,6 @@
 //! What an id comes back as: exactly what was sent.
 
+use serde_json::json;
 use vocab::{Event, Fault, FaultKind, Reply, SessionId, Told};
 use wire::{Dialect, Line, Out};
 
@@ -50,7 +51,28 @@ fn without_an_id_there_is_none() {
 #[test]
 fn a_command_that_fails_is_answered_under_its_id() {
     let line = answer("7", Err(Fault::new(FaultKind::Internal, "no")));
-    assert!(line.starts_with(r#"{"id":7,"type":"response","command":"parse","success":false,"#), "{line}");
+    assert!(line.starts_with(r#"{"id":7,"type":"response","command":"get_state","success":false,"#), "{line}");
+    let mut older = Talk::with(crate::talk::seed());
+    let (commands, _) = older.hear(r#"{"id":7,"type":"get_state"}"#);
+    let (_, frames) = older.reply(commands[0].tag, Err(Fault::new(FaultKind::Internal, "no")));
+    assert_eq!((&frames[0]["id"], &frames[0]["command"]), (&7.into(), &"parse".into()), "{frames:?}");
+}
+
+#[test]
+fn an_unknown_command_is_answered_under_its_id_unless_the_host_is_older() {
+    for (line, id, command) in [
+        (r#"{"id":"a","type":"frobnicate"}"#, json!("a"), json!("frobnicate")),
+        (r#"{"id":7,"type":["x"]}"#, json!(7), json!(["x"])),
+        (r#"{"id":"h","type":"host_tool_result"}"#, json!("h"), json!("host_tool_result")),
+        (r#"{"id":"x"}"#, json!("x"), json!(null)),
+        ("42", json!(null), json!(null)),
+    ] {
+        let (_, frames) = Talk::open().hear(line);
+        assert_eq!((frames[0]["id"].clone(), frames[0]["command"].clone()), (id, command.clone()), "{frames:?}");
+        assert!(frames[0]["error"].as_str().unwrap().starts_with("Unknown command: "), "{frames:?}");
+        let (_, frames) = Talk::with(crate::talk::seed()).hear(line);
+        assert_eq!((frames[0].get("id"), frames[0]["command"].clone()), (None, command), "{frames:?}");
+    }
 }
 
 #[test]

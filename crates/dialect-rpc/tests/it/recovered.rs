@@ -29,5 +29,7 @@ fn the_end_of_a_dead_turn_answers_no_abort_and_ends_no_run() {
     assert_eq!(kinds.iter().filter(|kind| **kind == "agent_end").count(), 1, "{kinds:?}");
     assert!(frames.contains(&json!({"id":"2","type":"response","command":"abort","success":true})), "{frames:?}");
     let (_, settled) = talk.tell(Event::Settled);
-    assert_eq!(settled, [json!({"type":"agent_settled","aborted":true})]);
+    let result = json!({"type":"prompt_result","id":"1","agentInvoked":true,"status":"aborted","sessionSettled":true});
+    let last = json!({"type":"agent_settled","aborted":true});
+    assert_eq!(settled, [result, json!({"type":"session_settled"}), last]);
 }

@@ -292,7 +292,10 @@ fn answers_read_back_equal() {
             let mut talk = Talk::open();
             talk.tell(Event::State(Arc::new(full.clone())));
             let (commands, _) = talk.hear(format!(r#"{{"type":"{name}"}}"#));
-            let (_, frames) = talk.reply(commands[0].tag, Ok(reply));
+            let (_, mut frames) = talk.reply(commands[0].tag, Ok(reply));
+            if frames[0]["type"] == "bash_execution_update" {
+                assert_eq!(frames.remove(0)["delta"], s);
+            }
             assert_eq!((frames.len(), &frames[0]["success"]), (1, &true.into()), "{name}: {frames:?}");
             let bare = ["get_last_assistant_text", "get_branch_messages"].contains(&name);
             assert!(bare || s.is_empty() || count(&frames[0], s) > 0, "{name} {s:?}: {frames:?}");

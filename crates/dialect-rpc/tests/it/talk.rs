@@ -19,6 +19,11 @@ pub(crate) fn options() -> Options {
     Options::new("0.1.0")
 }
 
+/// For a host that is older than pi's form of errors.
+pub(crate) fn seed() -> Options {
+    Options { errors: dialect_rpc::Errors::Seed, ..options() }
+}
+
 impl Talk {
     /// On an open session.
     pub(crate) fn open() -> Self {
@@ -26,11 +31,22 @@ impl Talk {
     }
 
     pub(crate) fn with(options: Options) -> Self {
+        Self::on(options, opened(state("s1")))
+    }
+
+    /// On a session that had a log before, of which one line is known.
+    pub(crate) fn resumed() -> Self {
+        let Reply::Opened(mut there) = opened(state("s1")) else { unreachable!("it is one") };
+        there.resumed = true;
+        Self { seq: 1, ..Self::on(options(), Reply::Opened(there)) }
+    }
+
+    fn on(options: Options, there: Reply) -> Self {
         let mut talk = Self { rpc: Rpc::new(options), out: Out::new(), seq: 0 };
         talk.rpc.greet(&mut talk.out);
         let (commands, frames) = talk.drain();
         assert_eq!((commands.len(), frames.len()), (1, 0), "a session is opened before anything is said");
-        let (_, frames) = talk.reply(commands[0].tag, Ok(opened(state("s1"))));
+        let (_, frames) = talk.reply(commands[0].tag, Ok(there));
         assert_eq!(frames[0]["type"], "ready");
         talk
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use tokio::time::{Duration, timeout};
 use vocab::{
     Event, Fault, FaultKind, Query, Recalled, Reply, Saved, SavedPage, SessionId, Summary, Tag, Told, ToolSpec, Verb,
     Which,
@@ -21,6 +22,11 @@ impl Desk {
         let shared = self.shared.clone();
         match verb {
             Verb::Models => self.later(tag, async move { shared.ports.provider.models().await.map(Reply::Models) }),
+            Verb::ModelsWithin { limit_ms } => self.later(tag, async move {
+                let listed = timeout(Duration::from_millis(limit_ms), shared.ports.provider.models()).await;
+                let late = || Fault::new(FaultKind::Network, format!("no list of models within {limit_ms} ms"));
+                listed.unwrap_or_else(|_| Err(late())).map(Reply::Models)
+            }),
             Verb::Tools => self.later(tag, async move { shared.tools().map(Reply::Tools) }),
             Verb::Sessions(query) => {
                 self.later(tag, async move { shared.saved(query).await.map(Reply::Sessions) });

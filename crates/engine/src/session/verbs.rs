@@ -143,6 +143,7 @@ impl Session {
             | Verb::Leave
             | Verb::Fork { .. }
             | Verb::Models
+            | Verb::ModelsWithin { .. }
             | Verb::Tools
             | Verb::Delete(_)
             | Verb::Sessions(_)

@@ -49,7 +49,8 @@ impl Tool for Send {
         let input = input.as_str().to_owned();
         let kind = match &input {
             it if it.contains("run") => {
-                ErrandKind::Run { command: "make".into(), cwd: "/w".into(), env: Vec::new(), output_bytes_max: 9 }
+                let (program, cwd) = ("make".into(), "/w".into());
+                ErrandKind::Run { program, args: Vec::new(), cwd, env: Vec::new(), output_bytes_max: 9 }
             }
             it if it.contains("write") => ErrandKind::WriteText { path: "/w/a".into(), content: "new".into() },
             _ => ErrandKind::ReadText { path: "/w/a".into() },

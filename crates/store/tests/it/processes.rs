@@ -22,7 +22,7 @@ async fn role_fighter() {
             Ok(acquired) => acquired.lease,
             Err(fault) => {
                 assert_eq!(fault.kind, FaultKind::SessionBusy, "{fault}");
-                assert!(fault.message.contains("pid "), "who holds it is not named: {fault}");
+                assert!(fault.message.contains("process "), "who holds it is not named: {fault}");
                 busy += 1;
                 assert!(busy < 20_000, "never got the session");
                 std::thread::sleep(Duration::from_micros(500));
@@ -107,7 +107,7 @@ async fn a_session_is_busy_until_its_process_is_dead() {
     wait_for_session(&store, &id).await;
     let fault = store.acquire(&id).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::SessionBusy);
-    assert!(fault.message.contains(&format!("pid {} on ", child.id())), "{fault}");
+    assert!(fault.message.contains(&format!("process {} on ", child.id())), "{fault}");
     assert_eq!(store.delete(&id).await.unwrap_err().kind, FaultKind::SessionBusy);
     assert_eq!(texts(&store, &id).await, ["mine"], "reading stays possible");
     child.kill().unwrap();

@@ -119,7 +119,13 @@ fn errand(which: u64) -> ErrandKind {
     match which {
         0 => ErrandKind::ReadText { path: "/nowhere/file".into() },
         1 => ErrandKind::WriteText { path: "/nowhere/file".into(), content: "x".into() },
-        _ => ErrandKind::Run { command: "make".into(), cwd: "/nowhere".into(), env: Vec::new(), output_bytes_max: 100 },
+        _ => ErrandKind::Run {
+            program: "make".into(),
+            args: Vec::new(),
+            cwd: "/nowhere".into(),
+            env: Vec::new(),
+            output_bytes_max: 100,
+        },
     }
 }
 

@@ -64,8 +64,9 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let by_flag = args.basics.model.is_some();
+    let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
-    wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
+    wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
     let dialect = Acp::new(Options {
         mode: Some(wired.settings.mode),

@@ -115,7 +115,7 @@ fn change(key: &str, value: &str, change: Change) -> anyhow::Result<u8> {
 fn unset(key: &str) -> anyhow::Result<u8> {
     let file = editable()?;
     let name = config::unset(&file, key)?;
-    say(&format!("{name} is not set any more  # {}\n", file.display()))?;
+    say(&format!("{name} is not set now  # {}\n", file.display()))?;
     Ok(0)
 }
 

@@ -21,10 +21,11 @@ use client::{
 use tools::workspace::Guard;
 
 use super::USAGE;
-use super::repl::{Screen, lines_of};
+use super::repl::Seat;
 use super::run::Streams;
 use crate::args;
 use crate::config::{self, Home};
+use crate::console::Keys;
 use crate::terminal::INTERRUPTED;
 use crate::wiring::Guarded;
 
@@ -48,17 +49,14 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     let channel = channel(&args, &cwd)?;
     let options = options(&args, &cwd)?;
     let interactive = args.prompt.is_none();
-    let edited = interactive && streams.edits();
-    // Without an editor nobody else shows what a line is wanted for.
-    let prompts = streams.stdin_terminal && streams.stdout_terminal && !edited && !args.json;
-    let screen = edited.then(Screen::save).flatten();
-    if edited {
-        // The editor opens the terminal itself; a second reader would take every other line from it.
-        rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
-    }
-    let (input, output) = host::take().context("cannot use stdin and stdout")?;
-    let history = Home::find(&config::process_env).map(|home| home.history_file());
-    let (wish, lines) = lines_of(input, edited, history)?;
+    let keys = match interactive {
+        true => Keys::All { history: Home::find(&config::process_env).map(|home| home.history_file()) },
+        false if args.yes || args.deny || args.json => Keys::Nothing,
+        false => Keys::Answers,
+    };
+    let seat = Seat::take(&streams, keys)?;
+    seat.begins();
+    let (_held, output, lines) = seat.parts();
     let view: Box<dyn View> = match args.json {
         true => Box::new(JsonLines),
         false => Box::new(People::new(streams.paint, streams.stdout_terminal, streams.window())),
@@ -70,7 +68,7 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     };
     let (client, events) = client::connect(channel, options);
     let mut inputs = Inputs { events, lines };
-    let start = Start { client: client.clone(), view, output, answers, once: !interactive, wish, prompts };
+    let start = Start { client: client.clone(), view, output, answers, once: !interactive };
     let mut talk = Talk::new(start);
     let code = match open(&args, &cwd, &client, &mut talk, &mut inputs).await {
         Ok(Opening::Ready) => talk.run(args.prompt, &mut inputs).await,
@@ -87,9 +85,6 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
         }
     };
     client.stop().await;
-    if let Some(screen) = screen {
-        screen.restore();
-    }
     Ok(code)
 }
 

@@ -62,9 +62,8 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
     let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
     wired.notes.iter().for_each(|note| host::note(note));
-    match is_without(&wired, asked) {
-        true => host::note("no model is configured: the client has to connect a provider and select one"),
-        false => host::note(&wired.reason),
+    if is_without(&wired, asked) {
+        host::note("no model is configured: the client has to connect a provider and select one");
     }
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
     wired.ports.around.route(kept.route.as_deref().filter(|route| *route != ANY_ROUTE).map(Arc::from));

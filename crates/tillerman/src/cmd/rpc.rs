@@ -11,7 +11,7 @@ mod templates;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -79,8 +79,8 @@ fn refuse(what: &str, code: u8) -> u8 {
 }
 
 async fn start(flags: &Flags) -> Result<u8, Fault> {
-    let Ready { setup, session, notes, programs } = ready(flags)?;
-    tell(&flags.notes, &notes);
+    let Ready { setup, mut session, notes, programs } = ready(flags)?;
+    tell(&flags.notes.iter().chain(&notes).collect::<Vec<_>>());
     if let Some(search) = &flags.list_models {
         let wired = wiring::build(setup).await?;
         return say(&list::text(&*wired.ports.provider, search.as_deref()).await?);
@@ -93,10 +93,9 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let templates = templates::load(&setup.agent_dir, flags);
     let wired = wiring::build(setup).await?;
-    // Hosts show stderr to people as trouble: a model that was chosen on purpose is none.
-    let unchosen = wired.integrations.model == Standing::NoProvider && flags.model.is_none();
-    tell(&wired.notes, std::slice::from_ref(&wired.reason).get(..usize::from(unchosen)).unwrap_or_default());
+    tell(&wired.warnings(flags.model.is_some()).collect::<Vec<_>>());
     must_exist(&session.which, &wired).await?;
+    stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
     let beside = beside::start(&wired, programs, None).await;
     let code = converse(dialect, &wired, frame_log).await;
@@ -113,11 +112,12 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
     Options {
         which: session.which.clone(),
         fork: session.fork,
+        title: session.title.as_deref().map(Into::into),
         workspace: Some(settings.workspace.clone()),
         model: by_flag.then(|| settings.model.clone()),
         // Always today's: a resumed session must not keep a wider one.
         mode: Some(settings.mode),
-        errors: flags.errors.unwrap_or(Errors::Seed),
+        errors: flags.errors.unwrap_or_else(|| usual_errors(std::env::args_os().next().as_deref())),
         updates: flags.updates.unwrap_or(Updates::Full),
         emit_title: emit_title(&config::process_env),
         scope: wired.scope.clone(),
@@ -236,6 +236,31 @@ fn emit_title(env: config::Env<'_>) -> bool {
     matches!(&*said, "1" | "true" | "yes" | "on")
 }
 
+/// What hosts read today is pi's form. Only who was made for xcsh looks for the older one, and starts us by that name.
+fn usual_errors(program: Option<&OsStr>) -> Errors {
+    match program.and_then(|program| Path::new(program).file_name()) {
+        Some(name) if name == "xcsh" => Errors::Seed,
+        _ => Errors::Pi,
+    }
+}
+
+/// A chosen id means a session of this directory, as in pi. Ids are one list here, so where another directory has it
+/// already, ours is called after both.
+async fn stay_here(which: &mut Which, wired: &Wired) -> Result<(), Fault> {
+    let Which::Named(id) = which else { return Ok(()) };
+    let here = &wired.settings.workspace;
+    let Some(other) = wired.ports.store.summary(id).await?.filter(|known| known.workspace != *here) else {
+        return Ok(());
+    };
+    let own = sessionfile::copy_of(id, here);
+    host::note(&format!(
+        "the session {id} is one of {}; the one of this directory is {own}",
+        other.workspace.display()
+    ));
+    *which = Which::Named(own);
+    Ok(())
+}
+
 /// An id that no file has may still be one of our own store.
 async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
     let Which::Id(prefix) = which else { return Ok(()) };
@@ -289,10 +314,9 @@ fn say(text: &str) -> Result<u8, Fault> {
     Ok(0)
 }
 
-fn tell(first: &[String], then: &[String]) {
-    let count = first.len() + then.len();
-    first.iter().chain(then).take(NOTES_MAX).for_each(|note| host::note(note));
-    if count > NOTES_MAX {
-        host::note(&format!("and {} more", count - NOTES_MAX));
+fn tell(notes: &[&String]) {
+    notes.iter().take(NOTES_MAX).for_each(|note| host::note(note));
+    if notes.len() > NOTES_MAX {
+        host::note(&format!("and {} more", notes.len() - NOTES_MAX));
     }
 }

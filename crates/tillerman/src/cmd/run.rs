@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 use host::FrameLog;
-use tokio::io::{AsyncRead, AsyncReadExt};
+use rustix::fs::FileType;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
 use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
 use crate::beside;
+use crate::console::{Console, Held, Keys, Look, Output, Place, TYPED_MAX, Typed, cooked_lines, tty};
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
-use crate::terminal::{Answers, Face, JsonLines, Paint, People, Side, Size, Talk, Terminal, Window};
+use crate::terminal::{Answers, Face, INTERRUPT_LINE, JsonLines, Paint, People, Side, Talk, Terminal, Want, Window};
 use crate::wiring::{self, Lookout, Wired};
 
 /// Piped input longer than this is refused: no model takes it.
@@ -24,16 +27,18 @@ const STDIN_PATIENCE: Duration = Duration::from_secs(2);
 /// A person's Ctrl-D or a slow pager must not cut a turn or its output short; Ctrl-C twice does.
 pub(super) const GRACE: Duration = Duration::from_secs(24 * 3600);
 
-/// Values of TERM whose terminals the line editor does not know; it would read from a stdin that is not its own.
-const PLAIN_TERMINALS: [&str; 3] = ["dumb", "cons25", "emacs"];
+/// Values of TERM whose terminals obey no escape sequences: everything is said once there, in lines.
+const PLAIN_TERMINALS: [&str; 4] = ["", "dumb", "cons25", "emacs"];
 
 /// What the streams are, looked at before the host takes them.
 #[derive(Clone)]
 pub(super) struct Streams {
     pub(super) stdin_terminal: bool,
     pub(super) stdout_terminal: bool,
-    stderr_terminal: bool,
     pub(super) paint: Paint,
+    /// The terminal obeys escape sequences.
+    pub(super) draws: bool,
+    place: Place,
     /// The screen that is read, kept at hand: the host moves the descriptors about.
     screen: Option<Arc<OwnedFd>>,
 }
@@ -46,11 +51,18 @@ impl Streams {
             (false, true) => stderr.as_fd().try_clone_to_owned().ok(),
             (false, false) => None,
         };
+        let kind = rustix::fs::fstat(&stdout).map(|it| FileType::from_raw_mode(it.st_mode));
+        let place = match kind {
+            _ if stdout.is_terminal() => Place::Screen,
+            Ok(FileType::Fifo | FileType::Socket) => Place::Pipe,
+            _ => Place::File,
+        };
         Self {
             stdin_terminal: std::io::stdin().is_terminal(),
             stdout_terminal: stdout.is_terminal(),
-            stderr_terminal: stderr.is_terminal(),
             paint: Paint { on: colours(&stdout) },
+            draws: std::env::var("TERM").is_ok_and(|term| !PLAIN_TERMINALS.contains(&term.to_lowercase().as_str())),
+            place,
             screen: screen.map(Arc::new),
         }
     }
@@ -58,29 +70,29 @@ impl Streams {
     /// The size of the screen whenever it is asked for: people resize their windows.
     pub(super) fn window(&self) -> Window {
         let screen = self.screen.clone();
-        Box::new(move || {
-            let size = rustix::termios::tcgetwinsize(screen.as_ref()?).ok()?;
-            let size = Size { cols: size.ws_col.into(), rows: size.ws_row.into() };
-            // A serial line does not know how large its screen is.
-            (size.cols > 0 && size.rows > 0).then_some(size)
-        })
+        Box::new(move || Some(tty::size(screen.as_ref()?)))
     }
 
-    /// Lines can be edited where they are typed. What the editor cannot draw on is read as it is.
-    pub(super) fn edits(&self) -> bool {
-        let term = std::env::var("TERM").unwrap_or_default();
-        let is_plain = PLAIN_TERMINALS.iter().any(|plain| plain.eq_ignore_ascii_case(&term));
-        self.stdin_terminal && self.stdout_terminal && !is_plain
-    }
-
-    /// Somebody can read a question and type an answer.
+    /// Somebody can read what is asked; whether they can answer, too, is the keyboard's affair.
     pub(super) fn person(&self) -> bool {
-        self.stdin_terminal && (self.stdout_terminal || self.stderr_terminal)
+        self.stdin_terminal && self.screen.is_some()
     }
 
-    pub(super) fn people(&self, marks: bool) -> People {
-        let side = if self.stdout_terminal { Side::Inline } else { Side::Lines(Box::new(host::note)) };
-        People::new(self.paint, side, self.window(), marks)
+    pub(super) fn people(&self, talks: bool) -> People {
+        let side = if self.stdout_terminal { Side::Inline } else { Side::Lines };
+        People::new(self.paint, side, self.window(), talks)
+    }
+
+    /// The console at the screen that is read, if there is one.
+    pub(super) fn console(&self, keys: Keys, typed: mpsc::Sender<Typed>) -> std::io::Result<(Console, Held)> {
+        let screen = self.screen.as_ref().map(|screen| screen.try_clone()).transpose()?;
+        let look = screen.map(|screen| Look { screen, paint: self.paint, draws: self.draws });
+        Console::open(look, keys, typed)
+    }
+
+    /// What is written through the console. Without a keyboard, lines are asked for through `wishes`.
+    pub(super) fn output<W>(&self, inner: W, console: &Console, wishes: Option<mpsc::Sender<Want>>) -> Output<W> {
+        Output::new(inner, console.clone(), self.place, wishes)
     }
 }
 
@@ -93,36 +105,74 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let prepared = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
+    if streams.stdin_terminal && !is_stdin_alone(&args.prompt) {
+        // It is not read; whoever tries would be stopped in the background.
+        rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
+    }
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;
     let prompt = prompt(&args.prompt, &mut input, streams.stdin_terminal).await?;
     let Prepared { setup, config, mut open, home, extensions } = prepared;
+    let (typed, lines) = mpsc::channel(TYPED_MAX);
+    let asks = !args.yes && !args.json;
+    let (console, _held) = match args.json {
+        true => Console::none(),
+        false => streams.console(if asks && streams.draws { Keys::Answers } else { Keys::Nothing }, typed.clone())?,
+    };
+    console.waits(Some(LOOKING));
     let wired = wiring::build(setup).await?;
+    console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home, &config);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
+    let wishes =
+        if asks && !console.has_keyboard() && !streams.draws { cooked_lines(console.clone(), typed) } else { None };
     let answers = match () {
         () if args.yes => Answers::AllowAll,
-        () if streams.person() && !args.json => Answers::Person,
+        () if console.has_keyboard() || wishes.is_some() => Answers::Person,
         () => Answers::Nobody,
     };
     let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers, bound: args.basics.mode };
-    // Kept open: where nobody types, there is no end of input either.
-    let (_silence, nothing) = tokio::io::duplex(1);
-    let input: Box<dyn AsyncRead + Send + Unpin> =
-        if answers == Answers::Person { Box::new(input) } else { Box::new(nothing) };
+    let (feed, reader) = tokio::io::duplex(FEED_BYTES);
+    tokio::spawn(feed_lines(lines, feed));
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
+    console.begins();
     let code = match args.json {
         true => {
             let provider = wired.ports.provider.clone();
             let prices = JsonLines::with_prices(Box::new(move |slug| provider.resolve(slug).ok()?.prices));
-            converse(Terminal::new(talk, prices), wired, input, output, options).await
+            converse(Terminal::new(talk, prices), wired, reader, output, options).await
         }
-        false => converse(Terminal::new(talk, streams.people(false)), wired, input, output, options).await,
+        false => {
+            let output = streams.output(output, &console, wishes);
+            converse(Terminal::new(talk, streams.people(false)), wired, reader, output, options).await
+        }
     };
     beside.shutdown().await;
     code
+}
+
+/// Waited for before there is a conversation.
+pub(super) const LOOKING: &str = "looking for models";
+
+/// Bytes between the feeder and the pump.
+pub(super) const FEED_BYTES: usize = 64 * 1024;
+
+/// Puts what is typed into the conversation as frames; its end is the end of input.
+pub(super) async fn feed_lines(mut lines: mpsc::Receiver<Typed>, mut feed: tokio::io::DuplexStream) {
+    while let Some(typed) = lines.recv().await {
+        let line = match &typed {
+            Typed::Line(line) => line.as_bytes(),
+            Typed::Interrupt => INTERRUPT_LINE,
+            Typed::End => return,
+        };
+        if feed.write_all(&[line, b"\n"].concat()).await.is_err() {
+            return;
+        }
+    }
+    // Where nobody types, there is no end of input either.
+    std::future::pending().await
 }
 
 async fn converse<F: Face>(
@@ -160,9 +210,13 @@ pub(super) fn frame_log(basics: &args::Basics, keyring: &Keyring) -> anyhow::Res
     basics.log_frames.as_ref().map(open).transpose()
 }
 
+fn is_stdin_alone(words: &[String]) -> bool {
+    matches!(words, [word] if word == "-")
+}
+
 /// The words of the command line, and what is piped in behind them.
 async fn prompt(words: &[String], input: &mut host::Input, stdin_terminal: bool) -> anyhow::Result<String> {
-    let stdin_alone = matches!(words, [word] if word == "-");
+    let stdin_alone = is_stdin_alone(words);
     let words = if stdin_alone { String::new() } else { words.join(" ") };
     let piped = match stdin_terminal && !stdin_alone {
         true => String::new(),

@@ -40,8 +40,9 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
+    let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
-    wired.notes.iter().chain([&wired.reason]).for_each(|note| host::note(note));
+    wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {
         which: open.which,

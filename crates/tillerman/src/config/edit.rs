@@ -119,13 +119,14 @@ fn without(old: &str, name: &str) -> Result<String, String> {
     let mut table: &mut dyn TableLike = document.as_table_mut();
     let mut parts: Vec<&str> = name.split('.').collect();
     let last = parts.pop().expect("split yields at least one part");
-    let nothing = || format!("`{name}` is not set here");
     for part in parts {
         let spelled = spelling(table, part);
-        table = table.get_mut(&spelled).and_then(Item::as_table_like_mut).ok_or_else(nothing)?;
+        // What is not there is unset already.
+        let Some(inner) = table.get_mut(&spelled).and_then(Item::as_table_like_mut) else { return Ok(old.to_owned()) };
+        table = inner;
     }
     let spelled = spelling(table, last);
-    table.remove(&spelled).ok_or_else(nothing)?;
+    table.remove(&spelled);
     Ok(document.to_string())
 }
 

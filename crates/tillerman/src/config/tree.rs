@@ -12,6 +12,22 @@ pub(super) struct Node {
     pub(super) line: Option<usize>,
 }
 
+impl Node {
+    /// Whether both have the same values, wherever they stand in their files. Members may have another order.
+    pub(super) fn says_the_same(&self, other: &Node) -> bool {
+        match (&self.value, &other.value) {
+            (Value::List(one), Value::List(two)) => {
+                one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.says_the_same(two))
+            }
+            (Value::Map(one), Value::Map(two)) => {
+                let has = |name: &String, node: &Node| two.iter().any(|(it, other)| it == name && node.says_the_same(other));
+                one.len() == two.len() && one.iter().all(|(name, node)| has(name, node))
+            }
+            (one, two) => one == two,
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
     Null,

@@ -26,6 +26,14 @@ impl Want {
     }
 }
 
+/// What was asked of the session, and is waited for from now on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sent<'a> {
+    Prompt,
+    Command(&'a str),
+    Interrupt,
+}
+
 pub(crate) trait Face: Send {
     fn opened(&mut self, opened: &Opened, out: &mut FrameBuf);
     /// Log entries except questions and turn ends.
@@ -47,6 +55,10 @@ pub(crate) trait Face: Send {
     fn fault(&mut self, fault: &Fault, out: &mut FrameBuf);
     fn notice(&mut self, text: &str, out: &mut FrameBuf);
     fn turn_ended(&mut self, end: &TurnEnd, exit_code: u8, out: &mut FrameBuf);
+    /// Something is waited for.
+    fn sent(&mut self, _sent: Sent<'_>, _out: &mut FrameBuf) {}
+    /// Nobody is asked any more; what went on before goes on.
+    fn goes_on(&mut self, _out: &mut FrameBuf) {}
     /// The person typed a line and ended it.
     fn heard_line(&mut self) {}
     /// A line is expected now.

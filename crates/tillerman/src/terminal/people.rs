@@ -11,17 +11,14 @@ use wire::FrameBuf;
 use wire::question::of_input;
 
 use super::Denial;
-use super::face::{Face, Want};
+use super::cue::Cue;
+use super::doing::Doing;
+use super::face::{Face, Sent, Want};
 use super::paint::{Paint, clean};
 use super::reading::Reading;
 use super::running::Running;
 use super::sheet::Size;
 use super::show::{self, DIFF_LINES_MAX};
-
-/// Bytes in the output that ask a line editor for the next line. [`clean`] keeps them out of everything else.
-pub(crate) const MARK_PROMPT: u8 = 0x05;
-pub(crate) const MARK_ANSWER: u8 = 0x06;
-pub(crate) const MARK_LINE: u8 = 0x11;
 
 /// What can be typed at a permission question.
 pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
@@ -30,11 +27,12 @@ pub(crate) const CHOICES: &str = "[y]es [n]o [a]lways this session [?] ";
 pub(crate) type Window = Box<dyn Fn() -> Option<Size> + Send>;
 
 /// Where everything goes that is not the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Side {
     /// Into the same flow: stdout is a terminal.
     Inline,
     /// One line at a time to somewhere else.
-    Lines(Box<dyn FnMut(&str) + Send>),
+    Lines,
 }
 
 pub(crate) struct People {
@@ -43,8 +41,12 @@ pub(crate) struct People {
     window: Window,
     /// The question that is open, as far as it was read.
     reading: Option<Reading>,
-    /// A line editor waits for marks; without one, questions end in a prompt of ours.
-    marks: bool,
+    /// Lines are prompts: it is a conversation and not one turn.
+    talks: bool,
+    model: String,
+    doing: Doing,
+    /// What was last said to be waited for.
+    told: Option<String>,
     /// The flow is at the start of a line.
     fresh: bool,
     /// What was written last, to put one blank line between text and tools.
@@ -71,14 +73,17 @@ enum Last {
 }
 
 impl People {
-    pub(crate) fn new(paint: Paint, side: Side, window: Window, marks: bool) -> Self {
+    pub(crate) fn new(paint: Paint, side: Side, window: Window, talks: bool) -> Self {
         Self {
             paint,
-            rounds_shown: matches!(side, Side::Inline),
+            rounds_shown: side == Side::Inline,
             side,
             window,
             reading: None,
-            marks,
+            talks,
+            model: String::new(),
+            doing: Doing::Nothing,
+            told: None,
             fresh: true,
             last: Last::Nothing,
             headlines: HashMap::new(),
@@ -90,7 +95,7 @@ impl People {
     }
 
     fn inline(&self) -> bool {
-        matches!(self.side, Side::Inline)
+        self.side == Side::Inline
     }
 
     fn fresh_line(&mut self, out: &mut FrameBuf) {
@@ -149,8 +154,12 @@ impl People {
     fn block(&mut self, lines: &[String], out: &mut FrameBuf) {
         self.end_thinking(out);
         self.shown_call = None;
-        match &mut self.side {
-            Side::Lines(sink) => lines.iter().for_each(|line| sink(line)),
+        match self.side {
+            Side::Lines => {
+                // Both may be read at one place.
+                self.fresh_line(out);
+                lines.iter().for_each(|line| Cue::Aside(line.clone()).write(out));
+            }
             Side::Inline => {
                 let after_text = self.last == Last::Text;
                 self.fresh_line(out);
@@ -166,16 +175,31 @@ impl People {
         }
     }
 
+    /// Says what is waited for, where it is not what was said last.
+    fn does(&mut self, doing: Doing, out: &mut FrameBuf) {
+        self.doing = doing;
+        let words = self.doing.words(&self.model, &self.headlines);
+        if words != self.told {
+            Cue::Waits(words.clone()).write(out);
+            self.told = words;
+        }
+    }
+
     fn call_started(&mut self, call: &Call, tool: &str, out: &mut FrameBuf) {
         let about = show::about(&call.input.json());
         let line = format!("● {} {about}", clean(tool)).trim_end().to_owned();
         self.block(&[self.paint.dim(&line)], out);
         self.headlines.insert(call.id.clone(), line);
         self.shown_call = Some(call.id.clone());
+        self.does(self.doing.clone(), out);
     }
 
     fn call_ended(&mut self, result: &CallResult, out: &mut FrameBuf) {
         let headline = self.headlines.remove(&result.call);
+        if self.doing == Doing::Answering {
+            self.doing = Doing::Asking;
+        }
+        self.does(self.doing.clone(), out);
         let mut lines = Vec::new();
         if self.shown_call.as_ref() != Some(&result.call)
             && let Some(headline) = headline
@@ -210,6 +234,19 @@ impl People {
             lines.truncate(if result.is_error || result.end != CallEnd::Ran { 3 } else { 0 });
         }
         self.block(&lines, out);
+    }
+
+    /// Words come: whoever was asked answers.
+    fn answers(&mut self, out: &mut FrameBuf) {
+        if matches!(self.doing, Doing::Asking | Doing::Pausing) {
+            self.does(Doing::Answering, out);
+        }
+    }
+
+    fn summarised(&mut self, out: &mut FrameBuf) {
+        if self.doing == Doing::Summarising {
+            self.does(Doing::Asking, out);
+        }
     }
 
     /// What a running call has written since the last time, in whole lines.
@@ -255,9 +292,8 @@ impl People {
         let reason = ask.reason.as_ref().map(|reason| format!("  {}", clean(reason)));
         let always = format!("  {}", always(ask));
         let question = may_it(ask);
-        let last = format!("{question} {CHOICES}");
         let mut reading = Reading::new(&facts, || of_input(&ask.input), (self.window)(), self.paint);
-        let around = [&headline, reason.as_deref().unwrap_or_default(), &always, &last];
+        let around = [&headline, reason.as_deref().unwrap_or_default(), &always, &question, CHOICES];
         let mut lines = reading.first(&around);
         lines.extend(reason.map(|reason| self.paint.yellow(&reason)));
         lines.push(self.paint.dim(&always));
@@ -269,16 +305,9 @@ impl People {
         self.shown_call = Some(ask.call.clone());
     }
 
-    /// The last line of a question; the cursor stays behind it unless a line editor draws a prompt of its own.
+    /// The last line of a question; what can be typed stands below it.
     fn question(&mut self, text: &str, out: &mut FrameBuf) {
-        let text = self.paint.bold(&clean(text));
-        if self.marks || !self.inline() {
-            return self.block(&[text], out);
-        }
-        self.block(&[], out);
-        out.raw(text.as_bytes());
-        out.raw(b" ");
-        self.fresh = false;
+        self.block(&[self.paint.bold(&clean(text))], out);
     }
 
     /// What an extension shows. A terminal that scrolls has no place of its own for it: it becomes lines.
@@ -338,7 +367,8 @@ impl Face for People {
     fn opened(&mut self, opened: &Opened, out: &mut FrameBuf) {
         let mut lines: Vec<String> = opened.notices.iter().map(|notice| self.paint.dim(&clean(notice))).collect();
         let state = &opened.state;
-        if self.marks && self.inline() {
+        self.model = state.model.to_string();
+        if self.talks && self.inline() {
             let version = env!("CARGO_PKG_VERSION");
             let line = format!(
                 "tillerman {version} · {} · {} · /help lists what can be typed",
@@ -367,14 +397,18 @@ impl Face for People {
                 let wait = *wait_ms as f64 / 1000.0;
                 let line = format!("retrying in {wait:.1} s ({attempt}/{attempts_max}): {}", clean(&fault.message));
                 self.block(&[self.paint.yellow(&line)], out);
+                self.does(Doing::Pausing, out);
             }
             Body::FellBack(it) => {
+                self.model = it.to.to_string();
+                self.does(Doing::Asking, out);
                 let line = format!("{} could not answer, asking {}: {}", it.from, it.to, it.fault.message);
                 self.block(&[self.paint.yellow(&clean(&line))], out);
             }
             Body::Compacted(it) => {
                 let (before, after) = (show::count(it.tokens_before), show::count(it.tokens_after));
                 self.block(&[self.paint.dim(&format!("older messages summarised: {before} -> {after} tokens"))], out);
+                self.summarised(out);
             }
             Body::Recovered { text } => self.block(&[self.paint.yellow(&clean(text))], out),
             // Shown by what follows them, or asked for by the person.
@@ -406,29 +440,44 @@ impl Face for People {
 
     fn event(&mut self, event: &Event, out: &mut FrameBuf) {
         match event {
-            Event::Text { delta, .. } => self.text(delta, out),
-            Event::Thinking { delta, .. } => self.thinking(delta, out),
-            Event::CompactionStarted { .. } => self.block(&[self.paint.dim("summarising older messages …")], out),
+            Event::Text { delta, .. } => {
+                self.answers(out);
+                self.text(delta, out);
+            }
+            Event::Thinking { delta, .. } => {
+                self.answers(out);
+                self.thinking(delta, out);
+            }
+            Event::CompactionStarted { .. } => {
+                self.block(&[self.paint.dim("summarising older messages …")], out);
+                if self.doing != Doing::Nothing {
+                    self.does(Doing::Summarising, out);
+                }
+            }
             Event::CompactionFailed { fault, .. } => {
                 let line = format!("summarising failed: {}", clean(&fault.message));
                 self.block(&[self.paint.yellow(&line)], out);
+                self.summarised(out);
+            }
+            Event::ModelCalled { .. } | Event::RetryStarted { .. } => {
+                if matches!(self.doing, Doing::Answering | Doing::Pausing | Doing::Summarising) {
+                    self.does(Doing::Asking, out);
+                }
             }
             Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
             Event::Notice(notice) => self.shown(notice, out),
+            Event::State(state) => self.model = state.model.to_string(),
             Event::Trouble { source, during, text } => {
                 let line = format!("{} ({}): {}", clean(source), clean(during), clean(text));
                 let lines: Vec<String> = line.lines().map(|line| self.paint.red(line)).collect();
                 self.block(&lines, out);
             }
             Event::CallInput { .. }
-            | Event::State(_)
-            | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
             | Event::Consult(_)
             | Event::Sealed { .. }
-            | Event::ModelCalled { .. }
             | Event::SignIn { .. }
             | Event::Errand(_)
             | Event::ErrandDropped { .. }
@@ -443,6 +492,8 @@ impl Face for People {
     }
 
     fn ask(&mut self, ask: &Ask, out: &mut FrameBuf) {
+        self.told = None;
+        Cue::Waits(None).write(out);
         match &ask.kind {
             AskKind::Permission(permission) => self.permission(permission, out),
             AskKind::Select { title, options } => {
@@ -524,6 +575,7 @@ impl Face for People {
         self.previewed.clear();
         self.running.clear();
         self.told_denied.clear();
+        self.does(Doing::Nothing, out);
         if let Some(fault) = &end.fault {
             self.fault(fault, out);
         }
@@ -543,16 +595,23 @@ impl Face for People {
     }
 
     fn want(&mut self, want: Want, out: &mut FrameBuf) {
-        if self.marks {
-            out.raw(&[match want {
-                Want::Prompt => MARK_PROMPT,
-                Want::Answer => MARK_ANSWER,
-                Want::Line | Want::Choice => MARK_LINE,
-            }]);
-        } else if want == Want::Answer && self.inline() {
-            out.raw(CHOICES.as_bytes());
-            self.fresh = false;
+        if want == Want::Prompt {
+            self.does(Doing::Nothing, out);
         }
+        Cue::Want(want).write(out);
+    }
+
+    fn sent(&mut self, sent: Sent<'_>, out: &mut FrameBuf) {
+        let doing = match sent {
+            Sent::Prompt => Doing::Asking,
+            Sent::Command(name) => Doing::Command(clean(name).into_owned()),
+            Sent::Interrupt => Doing::Stopping,
+        };
+        self.does(doing, out);
+    }
+
+    fn goes_on(&mut self, out: &mut FrameBuf) {
+        self.does(self.doing.clone(), out);
     }
 
     fn heard_line(&mut self) {
@@ -561,6 +620,7 @@ impl Face for People {
     }
 
     fn closing(&mut self, out: &mut FrameBuf) {
+        self.does(Doing::Nothing, out);
         self.end_thinking(out);
         self.fresh_line(out);
     }

@@ -2,8 +2,9 @@
 
 mod dialogs;
 mod lost;
+mod waits;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use vocab::{
@@ -13,7 +14,7 @@ use vocab::{
 };
 use wire::{Dialect, Line, Out, Parting};
 
-use super::{Answers, Face, JsonLines, Paint, People, Side, Talk, Terminal};
+use super::{Answers, Cue, Face, JsonLines, Paint, People, Piece, Side, Talk, Terminal, Want, first_piece};
 
 /// One line of a story.
 enum Step {
@@ -138,15 +139,18 @@ fn permission_for(id: &str, required: Required) -> Step {
 /// What a story left behind: everything shown, everything wanted.
 struct Seen {
     shown: String,
-    side: Arc<Mutex<String>>,
+    side: String,
+    /// What was said to be waited for, one after the other.
+    waits: Vec<Option<String>>,
     wanted: Vec<Verb>,
     exit: Option<u8>,
 }
 
-fn play<F: Face>(talk: Talk, face: F, side: Arc<Mutex<String>>, steps: Vec<Step>) -> Seen {
+fn play<F: Face>(talk: Talk, face: F, steps: Vec<Step>) -> Seen {
     let mut terminal = Terminal::new(talk, face);
     let mut out = Out::new();
-    let mut seen = Seen { shown: String::new(), side, wanted: Vec::new(), exit: None };
+    let mut seen =
+        Seen { shown: String::new(), side: String::new(), waits: Vec::new(), wanted: Vec::new(), exit: None };
     let mut prompted = None;
     terminal.greet(&mut out);
     for step in steps {
@@ -166,8 +170,8 @@ fn play<F: Face>(talk: Talk, face: F, side: Arc<Mutex<String>>, steps: Vec<Step>
             }
             Parted(why) => terminal.part(why, &mut out),
         }
-        let bytes = std::mem::take(&mut out.frames);
-        seen.shown.push_str(&String::from_utf8_lossy(bytes.as_bytes()).replace('\x1b', "^"));
+        let frames = std::mem::take(&mut out.frames);
+        seen.look(frames.as_bytes());
         for command in out.commands.drain(..) {
             if matches!(command.verb, Verb::Prompt { .. }) {
                 prompted = Some(command.tag);
@@ -179,6 +183,22 @@ fn play<F: Face>(talk: Talk, face: F, side: Arc<Mutex<String>>, steps: Vec<Step>
         }
     }
     seen
+}
+
+impl Seen {
+    fn look(&mut self, mut bytes: &[u8]) {
+        while let Some((piece, used)) = first_piece(bytes) {
+            match piece {
+                Piece::Text(text) => self.shown.push_str(&String::from_utf8_lossy(text).replace('\x1b', "^")),
+                Piece::Cue(Cue::Want(Want::Prompt)) => self.shown.push_str("{prompt?}\n"),
+                Piece::Cue(Cue::Want(Want::Answer)) => self.shown.push_str("{answer?}\n"),
+                Piece::Cue(Cue::Want(Want::Line | Want::Choice)) => self.shown.push_str("{line?}\n"),
+                Piece::Cue(Cue::Waits(what)) => self.waits.push(what),
+                Piece::Cue(Cue::Aside(line)) => self.side.push_str(&format!("{line}\n")),
+            }
+            bytes = &bytes[used..];
+        }
+    }
 }
 
 /// A prompt becomes a turn as soon as something of that turn is told, unless the story answers the prompt itself.
@@ -206,8 +226,7 @@ fn inline(color: bool, marks: bool) -> People {
 }
 
 fn show(seen: &Seen) -> String {
-    let mut text =
-        seen.shown.replace('\x05', "{prompt?}\n").replace('\x06', "{answer?}\n").replace('\x11', "{line?}\n");
+    let mut text = seen.shown.clone();
     for verb in &seen.wanted {
         match verb {
             Verb::Open(_) => {}
@@ -217,9 +236,8 @@ fn show(seen: &Seen) -> String {
             other => text.push_str(&format!("-> {other:?}\n")),
         }
     }
-    let side = seen.side.lock().unwrap();
-    if !side.is_empty() {
-        text.push_str(&format!("-- side\n{side}"));
+    if !seen.side.is_empty() {
+        text.push_str(&format!("-- side\n{}", seen.side));
     }
     if let Some(code) = seen.exit {
         text.push_str(&format!("-- exit {code}\n"));
@@ -228,24 +246,17 @@ fn show(seen: &Seen) -> String {
 }
 
 fn on_terminal(answers: Answers, steps: Vec<Step>, expect: Expect) {
-    let seen = play(run_talk(answers), inline(false, false), Arc::default(), steps);
+    let seen = play(run_talk(answers), inline(false, false), steps);
     expect.assert_eq(&show(&seen));
 }
 
 fn in_pipe(answers: Answers, steps: Vec<Step>, expect: Expect) {
-    let side = Arc::new(Mutex::new(String::new()));
-    let sink = side.clone();
-    let lines = Side::Lines(Box::new(move |line| {
-        let mut side = sink.lock().unwrap();
-        side.push_str(line);
-        side.push('\n');
-    }));
-    let face = People::new(Paint { on: false }, lines, Box::new(|| None), false);
-    expect.assert_eq(&show(&play(run_talk(answers), face, side, steps)));
+    let face = People::new(Paint { on: false }, Side::Lines, Box::new(|| None), false);
+    expect.assert_eq(&show(&play(run_talk(answers), face, steps)));
 }
 
 fn in_repl(steps: Vec<Step>, expect: Expect) {
-    let seen = play(repl_talk(), inline(false, true), Arc::default(), steps);
+    let seen = play(repl_talk(), inline(false, true), steps);
     expect.assert_eq(&show(&seen));
 }
 
@@ -317,7 +328,7 @@ fn colours_are_ours_and_escape_sequences_of_others_are_not_obeyed() {
         said(),
         ended(Stop::EndTurn, None),
     ];
-    let seen = play(run_talk(Answers::Person), inline(true, false), Arc::default(), steps);
+    let seen = play(run_talk(Answers::Person), inline(true, false), steps);
     expect![[r#"
         ^[2mmodel: tour (no key, no local server)^[0m
         ^[2m● bash printf '␛[31mred'^[0m
@@ -360,7 +371,9 @@ fn a_yes_allows_once_and_the_diff_is_shown_only_once() {
               │ -a
               │ +b
               a  allow every write_file that needs workspace-write from now on, in this session
-            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <y>
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
+            <y>
               src/x.rs (+1 -1)
             1.2k tokens in, 34 out, 1 tool round
             -> prompt "go"
@@ -385,7 +398,7 @@ fn a_diff_nobody_was_asked_about_is_shown_with_the_result() {
         call("c1", "edit_file", r#"{"path":"a.txt"}"#),
         told(Body::CallEnded { turn: turn(), result: done }),
     ];
-    let seen = play(run_talk(Answers::AllowAll), inline(true, false), Arc::default(), steps);
+    let seen = play(run_talk(Answers::AllowAll), inline(true, false), steps);
     expect![[r#"
         ^[2mmodel: tour (no key, no local server)^[0m
         ^[2m● edit_file a.txt^[0m
@@ -427,11 +440,15 @@ fn no_always_unclear_and_question_mark_are_understood() {
               │ -a
               │ +b
               a  allow every write_file that needs workspace-write from now on, in this session
-            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <maybe>
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
+            <maybe>
             type y, n, a or ? (`n because ...` tells the model why)
-            [y]es [n]o [a]lways this session [?] <>
+            {answer?}
+            <>
             type y, n, a or ? (`n because ...` tells the model why)
-            [y]es [n]o [a]lways this session [?] <?>
+            {answer?}
+            <?>
               src/x.rs:
               │ @@ -1 +1 @@
               │ -a
@@ -441,19 +458,25 @@ fn no_always_unclear_and_question_mark_are_understood() {
               y  allow it this once
               n  deny it; `n because ...` tells the model why
               a  allow every write_file that needs workspace-write from now on, in this session
-            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <n because it is generated>
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
+            <n because it is generated>
               src/x.rs:
               │ @@ -1 +1 @@
               │ -a
               │ +b
               a  allow every write_file that needs workspace-write from now on, in this session
-            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <A>
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
+            <A>
               src/x.rs:
               │ @@ -1 +1 @@
               │ -a
               │ +b
               a  allow every write_file that needs workspace-write from now on, in this session
-            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] <no>
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
+            <no>
             -> prompt "go"
             -> answer ask1 Deny(Some("it is generated"))
             -> answer ask2 Allow(Session)
@@ -467,7 +490,7 @@ fn a_second_question_waits_for_the_first() {
     let closed = told(Body::AskClosed { ask: AskId::from("ask2"), end: AskEnd::Withdrawn });
     let steps =
         vec![opened(), permission("ask1"), permission("ask2"), permission("ask3"), Typed("y"), closed, Typed("y")];
-    let seen = play(run_talk(Answers::Person), inline(false, false), Arc::default(), steps);
+    let seen = play(run_talk(Answers::Person), inline(false, false), steps);
     let answered: Vec<String> = seen
         .wanted
         .iter()
@@ -483,7 +506,7 @@ fn a_second_question_waits_for_the_first() {
 #[test]
 fn a_line_typed_ahead_never_answers_a_question() {
     let steps = vec![opened(), Typed("y"), permission("ask1")];
-    let seen = play(run_talk(Answers::Person), inline(false, false), Arc::default(), steps);
+    let seen = play(run_talk(Answers::Person), inline(false, false), steps);
     assert!(!seen.wanted.iter().any(|verb| matches!(verb, Verb::Answer { .. })));
 }
 
@@ -519,7 +542,7 @@ fn yes_goes_as_far_as_the_mode_beside_it() {
     let wants = |required| vec![opened(), permission_for("ask1", required), ended(Stop::EndTurn, None)];
     let seen = |mode, required| {
         let talk = Talk { bound: Some(mode), ..run_talk(Answers::AllowAll) };
-        show(&play(talk, inline(false, false), Arc::default(), wants(required)))
+        show(&play(talk, inline(false, false), wants(required)))
     };
     let (write, all) = (Required::WorkspaceWrite, Required::DangerFullAccess);
     for (mode, required) in [(Mode::WorkspaceWrite, write), (Mode::Prompt, all), (Mode::DangerFullAccess, all)] {
@@ -566,7 +589,8 @@ fn end_of_input_denies_what_is_open_and_what_comes() {
               │ -a
               │ +b
               a  allow every write_file that needs workspace-write from now on, in this session
-            Allow write src/x.rs (+1 -1)? [y]es [n]o [a]lways this session [?] 
+            Allow write src/x.rs (+1 -1)?
+            {answer?}
             denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
             denied write src/x.rs (+1 -1): nobody can be asked here; `--yes` or `--mode workspace-write` would allow it
             1.2k tokens in, 34 out, 1 tool round
@@ -673,8 +697,7 @@ fn a_session_that_cannot_be_opened_is_exit_2() {
 #[test]
 fn limits_are_exit_3() {
     for stop in [Stop::MaxTokens, Stop::MaxIterations, Stop::Refusal] {
-        let seen =
-            play(run_talk(Answers::Nobody), inline(false, false), Arc::default(), vec![opened(), ended(stop, None)]);
+        let seen = play(run_talk(Answers::Nobody), inline(false, false), vec![opened(), ended(stop, None)]);
         assert_eq!(seen.exit, Some(3), "{stop:?}");
         assert!(seen.shown.contains("stopped: "), "{}", seen.shown);
     }
@@ -750,7 +773,6 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
     let seen = play(
         run_talk(Answers::Nobody),
         JsonLines::default(),
-        Arc::default(),
         vec![opened(), left_over(), text("Done."), said(), ended(Stop::EndTurn, None)],
     );
     expect![[r#"
@@ -884,7 +906,7 @@ fn json_lines_tell_the_whole_turn() {
         told(Body::CallEnded { turn: turn(), result: done }),
         ended(Stop::Error, Some(fault)),
     ];
-    let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), Arc::default(), steps);
+    let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), steps);
     for line in seen.shown.lines() {
         serde_json::from_str::<serde_json::Value>(line).expect("each line is JSON");
     }

@@ -11,6 +11,7 @@ use vocab::{
 
 use super::accounts::UserKey;
 use super::briefing::Briefer;
+use super::catalogue::Catalogue;
 use super::linked::Linked;
 use super::{hide_memory, picture};
 
@@ -22,13 +23,25 @@ pub(crate) struct UserAround {
     exa: Arc<UserKey>,
     /// A server or a key of the environment stands for OpenAI.
     openai_stands: bool,
+    models: Arc<Catalogue>,
+    /// The model to start with is built in, and somebody asked for it.
+    built_in: bool,
     briefer: Briefer,
     home: Option<PathBuf>,
 }
 
+/// What the user has to get at models and at the web.
+pub(super) struct Ways {
+    pub(super) linked: Arc<Linked>,
+    pub(super) exa: Arc<UserKey>,
+    pub(super) models: Arc<Catalogue>,
+    pub(super) built_in: bool,
+}
+
 impl UserAround {
-    pub(super) fn new(linked: Arc<Linked>, exa: Arc<UserKey>, openai_stands: bool, briefer: Briefer) -> Self {
-        Self { linked, exa, openai_stands, briefer, home: std::env::home_dir() }
+    pub(super) fn new(ways: Ways, openai_stands: bool, briefer: Briefer) -> Self {
+        let Ways { linked, exa, models, built_in } = ways;
+        Self { linked, exa, openai_stands, models, built_in, briefer, home: std::env::home_dir() }
     }
 }
 
@@ -40,6 +53,7 @@ impl Around for UserAround {
                 openai: stored.openai || self.openai_stands,
                 openrouter: stored.openrouter || self.linked.has_openrouter(),
                 exa: stored.exa || self.exa.is_there(),
+                model: stored.model || self.built_in || self.models.has_any().await,
                 ..stored
             })
         })

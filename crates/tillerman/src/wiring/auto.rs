@@ -46,7 +46,7 @@ enum Way {
 }
 
 impl Auto {
-    /// Asks whoever listens. `make` turns a server into a client; `note` is told in one line what was found.
+    /// Asks whoever listens. `make` turns a server into a client; `note` is told in one line where nobody is one.
     pub(super) fn start(
         open: Vec<Candidate>,
         window: u64,
@@ -64,10 +64,7 @@ impl Auto {
             let Choice { server, reason } = decide(&Env::default(), &look(&open).await);
             let found = server.and_then(|server| Some((make(&server).ok()?, server.model?)));
             let landed = match found {
-                Some((client, model)) => {
-                    note(&format!("model auto is {model}: {reason}"));
-                    Landed::At { client, model: model.into() }
-                }
+                Some((client, model)) => Landed::At { client, model: model.into() },
                 None => {
                     note(&format!("model auto is the built-in tour: {reason}"));
                     Landed::Nobody
@@ -116,6 +113,14 @@ impl Auto {
         match &*self.now()? {
             Landed::At { client, .. } => Some(client.clone()),
             Landed::Nobody | Landed::Failed(_) => None,
+        }
+    }
+
+    /// Whether somebody is there. One that was named is, whether or not it answers.
+    pub(super) async fn is_somebody(&self) -> bool {
+        match &self.way {
+            Way::Local(_) => matches!(&*self.landed().await, Landed::At { .. }),
+            Way::Server(..) => true,
         }
     }
 

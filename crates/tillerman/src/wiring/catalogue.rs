@@ -107,6 +107,12 @@ impl Catalogue {
         &self.links
     }
 
+    /// Whether there is anybody to ask but the built-in tour: somebody who is configured, or a server on this machine.
+    pub(super) async fn has_any(&self) -> bool {
+        let configured = self.census().iter().any(|source| !source.failed);
+        configured || matches!(&self.auto, Some(auto) if auto.is_somebody().await)
+    }
+
     /// What is known without asking anybody.
     pub(super) fn known(&self) -> Vec<ModelInfo> {
         let remote = self.remote.as_ref().map(Client::known).unwrap_or_default();

@@ -238,6 +238,12 @@ impl Chooser<'_> {
         })
     }
 
+    /// The first model that the user has described in the agent directory.
+    fn first_described(&self) -> Option<Found> {
+        let first = self.setup.described.providers.iter().flat_map(|provider| &provider.models).next()?;
+        Some(by_account(&first.info, None, "the first described model"))
+    }
+
     /// The configured provider that a name leads to, and its own name for the model.
     fn source_of<'t>(&self, model: &'t str, provider: Option<&str>) -> Option<(&super::sources::Source, &'t str)> {
         let named = model.split_once('/');
@@ -339,6 +345,9 @@ impl Chooser<'_> {
             return self.described_model(found);
         }
         if let Some(found) = self.first_of_accounts(wanted, provider).await? {
+            return self.described_model(found);
+        }
+        if let Some(found) = self.first_described().filter(|_| wanted.is_none() && provider.is_none()) {
             return self.described_model(found);
         }
         let reason = match provider {

@@ -130,6 +130,11 @@ fn a_login_without_a_key_or_with_too_much_changes_nothing() {
     }
 }
 
+/// As a list shows them.
+fn is_short_id(word: &str) -> bool {
+    (6..=12).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 #[test]
 fn what_a_chatgpt_account_was_asked_can_be_shown_without_its_token() {
     let world = World::new();
@@ -149,7 +154,7 @@ fn what_a_chatgpt_account_was_asked_can_be_shown_without_its_token() {
     assert!(chats.iter().all(|chat| chat.header("chatgpt-account-id") == Some("CANARY-acct")));
 
     let listed = text(&world.run(&["sessions", "list"], &env));
-    let session = listed.split_whitespace().find(|word| word.len() == 36).expect("one is kept").to_owned();
+    let session = listed.split_whitespace().find(|word| is_short_id(word)).expect("one is kept").to_owned();
     let exported = world.run(&["sessions", "export", &session, "--requests"], &env);
     let lines = String::from_utf8_lossy(&exported.stdout).lines().count();
     let exported = text(&exported);
@@ -178,7 +183,7 @@ fn what_an_antigravity_account_was_asked_can_be_shown_without_its_token() {
     assert!(chats.iter().all(|chat| chat.header("authorization") == Some("Bearer CANARY-access")));
 
     let listed = text(&world.run(&["sessions", "list"], &env));
-    let session = listed.split_whitespace().find(|word| word.len() == 36).expect("one is kept").to_owned();
+    let session = listed.split_whitespace().find(|word| is_short_id(word)).expect("one is kept").to_owned();
     let exported = text(&world.run(&["sessions", "export", &session, "--requests"], &env));
     for chat in &chats {
         assert!(exported.contains(&*String::from_utf8_lossy(&chat.body)), "byte for byte");

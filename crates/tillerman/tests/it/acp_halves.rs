@@ -169,16 +169,16 @@ fn the_two_halves_understand_each_other() {
     ended.unwrap();
     expect_test::expect![[r#"
         text I'll glob for *.rs.
-        call glob: **/*.rs pending
+        call Find `**/*.rs` pending
         call - completed
         text Found one: one.rs.
         end end_turn
         text Welcome to the tour. First I look at which files are here; looking is harmless.
-        call glob: * pending
+        call Find `*` pending
         call - completed
         text Found one: one.rs. Now I would like to write tour.txt. Writing changes your files, so you may be asked; say yes or no.
-        call write_file: tour.txt pending
-        ask write_file: tour.txt
+        call Write tour.txt pending
+        ask Write tour.txt
         call - in_progress
         call - completed
         text Thank you: tour.txt is written. That was the tour. Next steps: try "list the rust files" or "run git status", and connect a real model: set OPENAI_BASE_URL and OPENAI_API_KEY and start again with --model NAME.

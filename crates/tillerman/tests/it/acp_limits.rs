@@ -34,7 +34,8 @@ fn a_prompt_too_many_is_refused_and_the_others_are_kept() {
         let (stage, mut pipe) = stage();
         ask(&mut pipe, 0, "session/new", json!({ "cwd": stage.workspace() })).await;
         let say = |text: &str| json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": text }] });
-        assert_eq!(ask(&mut pipe, 1000, "session/prompt", say("hold")).await, [] as [Value; 0]);
+        let named = ask(&mut pipe, 1000, "session/prompt", say("hold")).await;
+        assert_eq!((named.len(), &named[0]["params"]["update"]["title"]), (1, &json!("hold")), "it has a name now");
         for number in 1..=QUEUE_MAX {
             assert_eq!(ask(&mut pipe, number, "session/prompt", say("say x")).await, [] as [Value; 0], "{number}");
         }

@@ -18,12 +18,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const EOF_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The client: lines in, frames out.
-struct Scarf {
+pub(crate) struct Scarf {
     child: Child,
     stdin: Option<ChildStdin>,
     frames: Receiver<Value>,
     /// Read and not wanted yet.
-    kept: VecDeque<Value>,
+    pub(crate) kept: VecDeque<Value>,
     asked: u64,
 }
 
@@ -34,6 +34,16 @@ impl Scarf {
 
     /// A client that can do more.
     fn able(place: &Place, capabilities: Value) -> Self {
+        let mut scarf = Self::unheard(place);
+        let client = json!({ "name": "Scarf", "version": "2.5.1" });
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": client });
+        let answer = scarf.ask("initialize", params);
+        assert_eq!(answer["result"]["protocolVersion"], 1);
+        scarf
+    }
+
+    /// One that has said nothing yet.
+    pub(crate) fn unheard(place: &Place) -> Self {
         let mut child = place.command(&["acp"]).spawn().unwrap();
         let (frame, frames) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -43,20 +53,15 @@ impl Scarf {
                 let _ = frame.send(read);
             }
         });
-        let mut scarf = Self { stdin: child.stdin.take(), child, frames, kept: VecDeque::new(), asked: 0 };
-        let client = json!({ "name": "Scarf", "version": "2.5.1" });
-        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": client });
-        let answer = scarf.ask("initialize", params);
-        assert_eq!(answer["result"]["protocolVersion"], 1);
-        scarf
+        Self { stdin: child.stdin.take(), child, frames, kept: VecDeque::new(), asked: 0 }
     }
 
-    fn say(&mut self, frame: &Value) {
+    pub(crate) fn say(&mut self, frame: &Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{frame}").unwrap();
     }
 
     /// Sends a request; the number is the id of its answer.
-    fn request(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> u64 {
         self.asked += 1;
         let id = self.asked;
         self.say(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -64,7 +69,7 @@ impl Scarf {
     }
 
     /// The first frame that fits; the others stay for later.
-    fn wait(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.kept.iter().position(&fits) {
             return self.kept.remove(at).unwrap();
         }
@@ -77,25 +82,25 @@ impl Scarf {
             self.kept.push_back(frame);
         }
     }
-    fn answer(&mut self, id: u64) -> Value {
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
         self.wait(|frame| frame.get("method").is_none() && frame["id"] == id)
     }
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
-    fn update(&mut self, tag: &str) -> Value {
+    pub(crate) fn update(&mut self, tag: &str) -> Value {
         self.wait(|frame| frame["params"]["update"]["sessionUpdate"] == tag)["params"]["update"].take()
     }
-    fn question(&mut self) -> Value {
+    pub(crate) fn question(&mut self) -> Value {
         self.wait(|frame| frame["method"] == "session/request_permission")
     }
 
-    fn new_session(&mut self, place: &Place) -> String {
+    pub(crate) fn new_session(&mut self, place: &Place) -> String {
         let answer = self.ask("session/new", json!({ "cwd": place.work(), "mcpServers": [] }));
         answer["result"]["sessionId"].as_str().expect("a session id").to_owned()
     }
-    fn prompt(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> u64 {
         let params = json!({
             "sessionId": session,
             "messageId": "5F1B4C1E-7A54-4B0B-A8B5-0F1E2D3C4B5A",
@@ -103,13 +108,13 @@ impl Scarf {
         });
         self.request("session/prompt", params)
     }
-    fn stop_reason(&mut self, id: u64) -> String {
+    pub(crate) fn stop_reason(&mut self, id: u64) -> String {
         let answer = self.answer(id);
         answer["result"]["stopReason"].as_str().unwrap_or_else(|| panic!("no reason: {answer}")).to_owned()
     }
 
     /// The input ends; so does the agent, soon and well.
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.stdin.take());
         let begun = Instant::now();
         let status = self.child.wait().unwrap();
@@ -184,7 +189,7 @@ fn a_cancel_that_is_a_request_closes_an_open_question() {
     let withdrawn = scarf.wait(|frame| frame["method"] == "$/cancel_request");
     assert_eq!(withdrawn["params"]["requestId"], question["id"]);
     // Its answer comes late, and counts for nothing.
-    let outcome = json!({ "kind": "allowed", "optionId": "allow_always" });
+    let outcome = json!({ "kind": "allowed", "optionId": "allow_session" });
     scarf.say(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "outcome": outcome } }));
     let turn = scarf.prompt(&session, "say on");
     assert_eq!(scarf.stop_reason(turn), "end_turn");
@@ -212,7 +217,7 @@ fn permission_is_given_by_option_id_whatever_the_kind_says() {
             .iter()
             .map(|it| it["optionId"].as_str().unwrap())
             .collect();
-        assert_eq!(offered, ["allow_once", "allow_session", "allow_always", "deny"]);
+        assert_eq!(offered, ["allow_once", "allow_session", "deny"]);
         scarf.say(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "outcome": outcome } }));
         assert_eq!(scarf.stop_reason(turn), "end_turn");
         assert_eq!(place.file("scarf.txt").exists(), written, "{outcome}");

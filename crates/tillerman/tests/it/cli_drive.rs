@@ -80,6 +80,22 @@ def turn(id, words):
         meta("terminal_output", data="cc one.c\n"); meta("terminal_output_delta", data="one.c: no such file\n")
         meta("terminal_exit", exit_code=2, signal=None)
         update("tool_call_update", toolCallId="c2", status="failed")
+    elif words == "rename":
+        update("tool_call", toolCallId="c5", title="bash", kind="execute", status="pending")
+        update("tool_call_update", toolCallId="c5", status="in_progress", title="bash")
+        update("tool_call_update", toolCallId="c5", status="completed", title="touch zz", content=[])
+        update("tool_call", toolCallId="c6", title="bash", kind="execute", status="pending")
+        options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]
+        ask("session/request_permission", toolCall={"toolCallId": "c6", "title": "bash", "rawInput": {"command": "touch yy"}}, options=options)
+        update("tool_call_update", toolCallId="c6", status="completed", title="touch yy")
+        update("tool_call", toolCallId="c7", title="slow work", kind="execute", status="in_progress")
+        while hear().get("method") != "session/cancel": pass
+        return {"stopReason": "cancelled"}
+    elif words == "late name":
+        chunk(words, "user_message_chunk")
+        options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+        ask("session/request_permission", toolCall={"toolCallId": "c8", "title": "touch late"}, options=options)
+        update("tool_call_update", toolCallId="c8", status="completed")
     elif words == "strict":
         options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}, {"optionId": "no", "name": "No", "kind": "reject_once"}]
         outcome = ask("session/request_permission", toolCall={"toolCallId": "c3", "title": "touch x"}, options=options)["result"]["outcome"]
@@ -307,9 +323,9 @@ fn no_agent_survives_us() {
 fn without_a_command_we_drive_ourselves() {
     let place = Place::new().env("SHELL", "/bin/false");
     let ran = place.run(&["drive", "-p", "list the rust files"]);
-    assert!(ran.err.contains("● glob: **/*.rs"), "{}", ran.err);
+    assert!(ran.err.contains("● Find `**/*.rs`"), "{}", ran.err);
     assert_eq!(ran.ok(), "I'll glob for *.rs.\nFound two: one.rs and two.rs.\n");
-    place.run(&["drive", "-p", "tour"]).fails(3, "denied: write_file: tour.txt");
+    place.run(&["drive", "-p", "tour"]).fails(3, "denied: Write tour.txt");
     assert!(!place.file("tour.txt").exists());
     place.run(&["drive", "--yes", "--files", "-p", "tour"]).ok();
     assert!(place.file("tour.txt").exists());
@@ -535,4 +551,23 @@ fn an_agent_that_does_not_come_can_be_given_up() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("stopped before the agent was there"), "{said}");
+}
+
+#[test]
+fn a_call_that_is_named_in_its_question_alone_has_that_name_and_an_echo_of_the_prompt_is_not_shown() {
+    let ran = drive(&place(), &["--yes", "-p", "late name"]);
+    assert!(ran.err.contains("● touch late") && !ran.err.contains("c8"), "{}", ran.err);
+    assert!(!ran.err.contains("> late name"), "{}", ran.err);
+    ran.ok();
+}
+
+#[test]
+fn one_call_is_one_line_however_often_it_is_renamed() {
+    let place = place();
+    let steps =
+        [("> ", "rename\n"), ("your choice", "1\n"), ("● slow work", "\x03"), ("cancelled", ""), ("> ", "/exit\n")];
+    let (code, seen) = typed(&place, LARGE, &["drive", "--", "python3", "agent.py"], &steps);
+    assert_eq!(code, Some(0), "{seen}");
+    let titles: Vec<&str> = seen.lines().filter(|line| line.starts_with("● ")).collect();
+    assert_eq!(titles, ["● touch zz", "● touch yy", "● slow work"], "{seen}");
 }

@@ -129,3 +129,51 @@ fn models_and_tools_are_listed() {
         serde_json::from_str(place.run(&["tools", "--json"]).ok().lines().next().unwrap()).unwrap();
     assert_eq!(first["input_schema"]["type"], "object");
 }
+
+#[test]
+fn settings_can_be_taken_back_and_names_of_models_be_set() {
+    let place = Place::new().env("TILLERMAN_MODEL", "");
+    assert_eq!(place.run(&["config", "get", "mode"]).ok(), "prompt\n", "what counts without a word");
+    place.run(&["config", "set", "mode", "plan"]).ok();
+    assert_eq!(place.run(&["config", "get", "mode"]).ok(), "plan\n");
+    assert_eq!(place.run(&["config", "unset", "mode"]).ok(), "mode is not set now  # /home/config.toml\n");
+    assert_eq!(place.run(&["config", "get", "mode"]).ok(), "prompt\n");
+    place.run(&["config", "unset", "modell"]).fails(2, "did you mean `model`?");
+    let shown = place.run(&["config", "get"]).ok();
+    assert!(shown.contains("  prompt  # the default. "), "{shown}");
+    place.run(&["config", "set", "aliases.mine", "tour"]).ok();
+    place.run(&["config", "set", "tiers.fast", "tour-mini, tour"]).ok();
+    let file = std::fs::read_to_string(place.home().join("config.toml")).unwrap();
+    assert!(file.contains("mine = \"tour\"") && file.contains("fast = [\"tour-mini\", \"tour\"]"), "{file}");
+    assert!(place.run(&["models", "show", "mine"]).ok().starts_with("tour\n"));
+    place.run(&["config", "unset", "aliases.mine"]).ok();
+    place.run(&["models", "show", "mine"]).fails(2, "mine");
+    place.run(&["config", "set", "aliases.fast", "x"]).fails(2, "is the name of a tier");
+    place.run(&["config", "set", "tiers.slow", "x"]).fails(2, "is no tier");
+}
+
+#[test]
+fn who_wants_to_sign_in_where_only_keys_are_taken_is_told_so() {
+    let place = Place::new();
+    place.run(&["login", "anthropic"]).fails(2, "hint: set ANTHROPIC_API_KEY");
+    place.run(&["login", "gemini"]).fails(2, "hint: set GEMINI_API_KEY");
+    place.run(&["login", "openrouter"]).fails(2, "`tillerman login openrouter < FILE`");
+    place.run(&["logout"]).fails(2, "which account? nothing is signed in\nhint: `tillerman logout NAME`");
+}
+
+#[test]
+fn tools_say_the_most_they_can_need_and_servers_list_theirs() {
+    let place = Place::new();
+    let tools = place.run(&["tools"]).ok();
+    assert!(
+        tools.lines().any(|line| line.starts_with("bash ") && line.contains(" read-only to danger-full-access ")),
+        "{tools}"
+    );
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/scripted.py");
+    std::fs::create_dir_all(place.home()).unwrap();
+    let table = format!("[servers.py]\ncommand = 'python3'\nargs = ['{script}']\n");
+    std::fs::write(place.home().join("config.toml"), table).unwrap();
+    assert!(place.run(&["tools"]).ok().ends_with("Servers bring more: py; --servers starts them and lists theirs.\n"));
+    let served = place.run(&["tools", "--servers"]).ok();
+    assert!(served.lines().any(|line| line.starts_with("mcp__py__echo ")), "{served}");
+}

@@ -14,16 +14,20 @@ use crate::cli::{Place, Ran};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A host: lines in, frames out.
-struct Host {
-    child: Child,
+pub(crate) struct Host {
+    pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     frames: Receiver<Value>,
     asked: u64,
 }
 
 impl Host {
-    fn start(place: &Place, args: &[&str]) -> Self {
-        let mut child = place.command(args).spawn().unwrap();
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        Self::run(&mut place.command(args))
+    }
+
+    pub(crate) fn run(command: &mut std::process::Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let (frame, frames) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
@@ -37,11 +41,11 @@ impl Host {
         host
     }
 
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         self.frames.recv_timeout(PATIENCE).expect("a frame in time")
     }
 
-    fn until(&mut self, kind: &str) -> Value {
+    pub(crate) fn until(&mut self, kind: &str) -> Value {
         loop {
             let frame = self.next();
             if frame["type"] == kind {
@@ -50,12 +54,12 @@ impl Host {
         }
     }
 
-    fn say(&mut self, frame: &Value) {
+    pub(crate) fn say(&mut self, frame: &Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{frame}").unwrap();
     }
 
     /// Sends a command and gives its response.
-    fn ask(&mut self, mut command: Value) -> Value {
+    pub(crate) fn ask(&mut self, mut command: Value) -> Value {
         self.asked += 1;
         let id = format!("req_{}", self.asked);
         command["id"] = json!(id);
@@ -68,19 +72,19 @@ impl Host {
         }
     }
 
-    fn state(&mut self) -> Value {
+    pub(crate) fn state(&mut self) -> Value {
         self.ask(json!({"type": "get_state"}))["data"].take()
     }
 
     /// A whole run.
-    fn prompt(&mut self, message: &str) {
+    pub(crate) fn prompt(&mut self, message: &str) {
         self.say(&json!({"type": "prompt", "message": message}));
         self.until("agent_end");
         self.until("agent_settled");
     }
 
     /// Ends it by closing stdin; its exit code, its stderr, and how long it took.
-    fn close(mut self) -> (Option<i32>, String, Duration) {
+    pub(crate) fn close(mut self) -> (Option<i32>, String, Duration) {
         let since = Instant::now();
         drop(self.stdin.take());
         let mut said = String::new();
@@ -98,7 +102,7 @@ impl Drop for Host {
 }
 
 /// A place with an agent directory.
-fn place(models: &str, settings: &str) -> Place {
+pub(crate) fn place(models: &str, settings: &str) -> Place {
     let place = Place::new();
     let agent = place.work().with_file_name("agent");
     std::fs::create_dir(&agent).unwrap();

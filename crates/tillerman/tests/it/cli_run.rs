@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
+use serde_json::Value;
 
 use crate::cli::Place;
 
@@ -107,7 +108,7 @@ fn limits_end_with_exit_3() {
 #[test]
 fn json_is_one_object_per_event_and_nothing_else() {
     let ran = Place::new().run(&["run", "--json", "list the rust files"]);
-    let lines: Vec<serde_json::Value> =
+    let lines: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
     let kinds: Vec<&str> =
         lines.iter().filter_map(|line| line["type"].as_str()).filter(|kind| *kind != "text").collect();
@@ -128,7 +129,7 @@ fn a_session_can_be_continued_resumed_or_left_out() {
     let ran = place.run(&["run", "-c", "list the rust files"]);
     assert!(ran.err.contains("resumed ") && ran.err.contains("(3 messages)"), "{}", ran.err);
     let list = place.run(&["sessions", "list", "--json"]).ok();
-    let summary: serde_json::Value = serde_json::from_str(list.trim()).expect("one session");
+    let summary: Value = serde_json::from_str(list.trim()).expect("one session");
     assert_eq!(summary["turns"], 2);
     let id = summary["id"].as_str().unwrap();
     place.run(&["run", "--resume", &id[..20], "list the rust files"]).ok();
@@ -208,6 +209,28 @@ fn nothing_is_coloured_in_a_pipe() {
     for ran in [place.run(&["run", "tour"]), place.run(&["doctor"]), place.run(&["--help"]), place.run(&["run"])] {
         assert!(!ran.out.contains('\x1b') && !ran.err.contains('\x1b'), "{}{}", ran.out, ran.err);
     }
+}
+
+#[test]
+fn the_end_of_a_json_run_has_its_result_its_session_and_what_it_cost() {
+    let mock = testkit::mock_model::MockModel::start_blocking();
+    let place = Place::new().env("TILLERMAN_MODEL", "").env("ANTHROPIC_API_KEY", "sk-canary-0123456789");
+    std::fs::create_dir_all(place.home()).unwrap();
+    let config = format!("[providers.anthropic]\nbase_url = '{}'\n", mock.base_url);
+    std::fs::write(place.home().join("config.toml"), config).unwrap();
+    let last = |place: &Place, prompt: &str| -> (Value, Value) {
+        let out = place.run(&["run", "--json", prompt]).ok();
+        let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (lines[0].clone(), lines.last().unwrap().clone())
+    };
+    let (first, end) = last(&place, "hello");
+    assert_eq!((&end["type"], &end["session_id"]), (&Value::from("turn_end"), &first["session_id"]));
+    assert_eq!(end["result"], "ok");
+    // The table's price of the model that answered.
+    assert!(end["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{end}");
+    let unpriced = Place::new().env("TILLERMAN_MODEL", "").env("OPENAI_BASE_URL", &mock.base_url);
+    let (_, end) = last(&unpriced, "hello");
+    assert_eq!((&end["result"], &end["cost_usd"]), (&Value::from("ok"), &Value::Null));
 }
 
 #[test]

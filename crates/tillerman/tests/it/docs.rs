@@ -112,16 +112,6 @@ fn the_readme_shows_what_rpc_says() {
 }
 
 #[test]
-fn the_readme_shows_what_loaf_says() {
-    check_readme("tillerman loaf --model tour", loaf_stage::scene(), loaf_stage::dialect);
-}
-
-#[test]
-fn the_readme_shows_what_acp_says() {
-    check_readme("tillerman acp --model tour", acp_stage::scene(), acp_stage::dialect);
-}
-
-#[test]
 fn a_line_with_pieces_left_out_is_recognised() {
     assert!(is_short_for("a...c", "abc") && is_short_for("abc", "abc") && is_short_for("a...", "abc"));
     assert!(!is_short_for("a...d", "abc") && !is_short_for("ab", "abc") && !is_short_for("a...b", "abc"));

@@ -22,7 +22,7 @@ pub(crate) fn serve(opening: &Opening) -> Box<dyn Dialect> {
 pub(crate) fn rpc(opening: &Opening) -> Box<dyn Dialect> {
     use dialect_rpc::{Errors, Rpc, Updates};
     let mode = opening.arg("--permission-mode").and_then(vocab::Mode::parse);
-    let errors = if opening.arg("--rpc-errors") == Some("pi") { Errors::Pi } else { Errors::Seed };
+    let errors = if opening.arg("--rpc-errors") == Some("seed") { Errors::Seed } else { Errors::Pi };
     let updates = if opening.arg("--rpc-updates") == Some("delta") { Updates::Delta } else { Updates::Full };
     if opening.arg("--extension") == Some("ask") {
         // It lives as long as the runtime.

@@ -23,9 +23,9 @@ const OMP_VERSION: &str = "18.2.3";
 const BUN_VERSION: &str = "1.4.4";
 
 /// Fewer checks than these mean that some were not run.
-const CHECKS_MIN: usize = 80;
-const SUCCESSOR_CHECKS_MIN: usize = 78;
-const PI_ACP_CHECKS_MIN: usize = 15;
+const CHECKS_MIN: usize = 84;
+const SUCCESSOR_CHECKS_MIN: usize = 83;
+const PI_ACP_CHECKS_MIN: usize = 17;
 const OMP_CHECKS_MIN: usize = 20;
 
 fn checks(program: impl AsRef<std::ffi::OsStr>, name: &str, package: &Path) -> Command {
@@ -37,8 +37,6 @@ fn checks(program: impl AsRef<std::ffi::OsStr>, name: &str, package: &Path) -> C
 fn first_client() -> Result<(), String> {
     node()?;
     let mut checks = checks("node", "pi-client.mjs", &package("pi", PACKAGE, VERSION)?);
-    // RpcClient waits 30 s for an answer without its id, as the older form of errors is.
-    checks.env("PEER_AGENT_ARGS", "--rpc-errors=pi");
     run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(CHECKS_MIN);
     Ok(())
 }
@@ -48,7 +46,7 @@ fn successor() -> Result<(), String> {
     let name = format!("pi-client-{SUCCESSOR_VERSION}");
     let package = npm_bare(&name, &[(SUCCESSOR, SUCCESSOR_VERSION)])?.join(SUCCESSOR);
     let mut checks = checks(node, "pi-client.mjs", &package);
-    checks.env("PEER_CLIENT", "dist/modes/rpc/rpc-client.js").env("PEER_AGENT_ARGS", "--rpc-errors=pi");
+    checks.env("PEER_CLIENT", "dist/modes/rpc/rpc-client.js");
     run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(SUCCESSOR_CHECKS_MIN);
     Ok(())
 }

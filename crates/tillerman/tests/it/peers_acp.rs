@@ -1,6 +1,6 @@
 //! Clients of the Agent Client Protocol against the real binary: the official SDK of the npm registry in a new version and in
-//! an old, strict one, the SDK of PyPI in a new and an old version, acpx, and acp-client. The checks themselves are in
-//! `tests/peers`. Whatever the agent says there is validated against the official schema.
+//! an old, strict one, the SDK of PyPI in a new and an old version, acpx, acp-client, and Toad with a person in front of it. The
+//! checks themselves are in `tests/peers`. Whatever the agent says there is validated against the official schema.
 //!
 //! Needs `node` and `npm`, or `python3`, and the registries once: without them a test says `SKIP` and why.
 
@@ -18,6 +18,10 @@ const OLD_SDK_VERSION: &str = "0.5.1";
 const ACPX_VERSION: &str = "0.19.1";
 const ACP_CLIENT: &str = "acp-client==0.1.0";
 const ACP_CLIENT_PYTHON: (u32, u32) = (3, 11);
+/// A full-screen client, and the terminal that its screen is read from.
+const TOAD: [&str; 2] = ["batrachian-toad==0.6.20", "pyte==0.8.2"];
+/// It wishes for 3.14; `toad_lazy.py` starts it on this one.
+const TOAD_PYTHON: (u32, u32) = (3, 13);
 /// The newest, and the one that many agents and clients in use were built with.
 const PYTHON_SDKS: [&str; 2] = ["0.12.1", "0.9.0"];
 const JSONSCHEMA: &str = "jsonschema==4.26.0";
@@ -30,6 +34,7 @@ const PYTHON_CHECKS_MIN: usize = 23;
 const ACPX_CHECKS_MIN: usize = 12;
 const OLD_SDK_CHECKS_MIN: usize = 14;
 const ACP_CLIENT_CHECKS_MIN: usize = 10;
+const TOAD_CHECKS_MIN: usize = 9;
 
 fn sdk() -> Result<PathBuf, String> {
     node()?;
@@ -86,6 +91,14 @@ fn acp_client() -> Result<(), String> {
     validate(logs.path(), false)
 }
 
+fn toad() -> Result<(), String> {
+    let python = newer_python(TOAD_PYTHON, "toad-0.6.20", &TOAD.map(str::to_owned))?;
+    let logs = tempfile::tempdir().unwrap();
+    let mut checks = checks(python, "toad_person.py", logs.path());
+    run(&mut checks, CHECKS_PATIENCE).expect("the checks end").checked(TOAD_CHECKS_MIN);
+    validate(logs.path(), false)
+}
+
 fn python_sdks() -> Result<(), String> {
     let logs = tempfile::tempdir().unwrap();
     for version in PYTHON_SDKS {
@@ -124,6 +137,11 @@ fn the_npm_sdk_of_an_old_line_works_with_the_binary() {
 #[test]
 fn acp_client_works_with_the_binary() {
     acp_client().unwrap_or_else(|why| println!("SKIP {why}"));
+}
+
+#[test]
+fn a_person_works_with_the_binary_in_toad() {
+    toad().unwrap_or_else(|why| println!("SKIP {why}"));
 }
 
 #[test]

@@ -205,11 +205,14 @@ pub(crate) fn newer_python(least: (u32, u32), name: &str, packages: &[String]) -
     let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
     if let Some(root) = root.or_else(|| Some(std::env::home_dir()?.join(".pyenv"))) {
         let kept = std::fs::read_dir(root.join("versions")).into_iter().flatten().flatten();
-        candidates.extend(kept.map(|version| version.path().join("bin/python3")));
+        let mut kept: Vec<PathBuf> = kept.map(|version| version.path().join("bin/python3")).collect();
+        kept.sort();
+        candidates.extend(kept);
     }
     let new = |it: &PathBuf| version(it, "Python ").is_ok_and(|version| version >= least);
     let found = candidates.into_iter().find(new);
-    let found = found.ok_or_else(|| format!("no python {}.{} or newer for {}", least.0, least.1, packages.join(" ")))?;
+    let found =
+        found.ok_or_else(|| format!("no python {}.{} or newer for {}", least.0, least.1, packages.join(" ")))?;
     python_of(&found, name, &["--ignore-requires-python"], packages)
 }
 

@@ -32,8 +32,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RUNS_FOR: Duration = Duration::from_secs(1);
 /// How long nothing more may come at the end.
 const QUIET: Duration = Duration::from_millis(300);
-/// Frames that a peer does not send and every host passes over.
-const OURS: &[&str] = &["agent_settled", "queue_update"];
+/// Frames that a peer did not send when it was recorded and every host passes over.
+const OURS: &[&str] = &["agent_settled", "queue_update", "prompt_result", "session_settled", "bash_execution_update"];
+/// What pi says and the others do not.
+const OURS_BESIDE_OMP: &[&str] = &["compaction_start", "compaction_end"];
 /// What a failure shows of a line.
 const SHOWN_CHARS_MAX: usize = 1000;
 /// Text that stands for `<long text>`: so long that the same two messages are kept word for word.
@@ -248,7 +250,9 @@ impl Replay {
         let mut waited = Duration::ZERO;
         loop {
             while let Some(frame) = self.heard.pop_front() {
-                if !frame["type"].as_str().is_some_and(|kind| OURS.contains(&kind)) {
+                let beside_omp = !self.rules.beside_pi;
+                let ours = |kind: &str| OURS.contains(&kind) || (beside_omp && OURS_BESIDE_OMP.contains(&kind));
+                if !frame["type"].as_str().is_some_and(ours) {
                     return Some(frame);
                 }
             }

@@ -38,10 +38,12 @@ fn every_switch_shows_in_the_state() {
             ("messageCount", json!(0)),
             ("queuedMessageCount", json!(0)),
             ("pendingMessageCount", json!(0)),
+            ("thinkingLevel", json!("off")),
+            ("isSettled", json!(true)),
         ] {
             assert_eq!(before[member], value, "{member}: {before}");
         }
-        assert!(before.get("sessionName").is_none() && before.get("thinkingLevel").is_none(), "{before}");
+        assert!(before.get("sessionName").is_none(), "{before}");
         for command in [
             json!({ "type": "set_steering_mode", "mode": "all" }),
             json!({ "type": "set_follow_up_mode", "mode": "all" }),

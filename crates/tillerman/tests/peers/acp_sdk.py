@@ -185,9 +185,9 @@ async def tool_call(peer):
     await peer.prompt(session, 'call read_file {"path":"a.txt"} then say done')
     await peer.until(lambda: peer.client.text(session) == "done")
     [call] = peer.client.of(session, "tool_call")
-    assert (call.kind, call.title, call.locations[0].path) == ("read", "read_file: a.txt", str(work / "a.txt"))
+    assert (call.kind, call.title, call.locations[0].path) == ("read", "Read a.txt", str(work / "a.txt"))
     end = peer.client.of(session, "tool_call_update")[-1]
-    assert end.status == "completed" and "alpha beta" in end.raw_output
+    assert end.status == "completed" and "alpha beta" in end.raw_output["output"]
 
 
 async def allowed_edit(peer):
@@ -196,7 +196,7 @@ async def allowed_edit(peer):
     await peer.prompt(session, 'call write_file {"path":"py.txt","content":"x"} then say done')
     await peer.until(lambda: peer.client.text(session) == "done")
     _, options, call = peer.client.asked[-1]
-    assert [it.option_id for it in options] == ["allow_once", "allow_session", "allow_always", "deny"]
+    assert [it.option_id for it in options] == ["allow_once", "allow_session", "deny"]
     assert call.tool_call_id == peer.client.of(session, "tool_call")[0].tool_call_id
     diffs = [it for it in peer.client.of(session, "tool_call_update")[-1].content if it.type == "diff"]
     assert diffs[0].new_text == "x" and diffs[0].old_text is None

@@ -183,7 +183,9 @@ const checks = {
   async "nothing that this line knows was refused by it"() {
     assert.equal(await plain.stop(), 0);
     assert.deepEqual(complaints.filter((it) => KNOWN.some((tag) => it.includes(`"sessionUpdate":"${tag}"`))), []);
-    assert.deepEqual(complaints.filter((it) => !it.startsWith("Error handling notification")), []);
+    // A file that is not there yet is our own answer, and the SDK notes it.
+    const own = complaints.filter((it) => !it.startsWith("Error handling notification") && !it.includes("no such file"));
+    assert.deepEqual(own, []);
   },
 };
 

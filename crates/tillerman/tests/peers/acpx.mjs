@@ -68,7 +68,7 @@ const checks = {
   },
   async "a tool call is shown with title and output"() {
     const out = await acpx("exec", 'call read_file {"path":"a.txt"} then say done');
-    assert.ok(out.includes("read_file: a.txt") && out.includes("alpha beta") && out.includes("completed"), out);
+    assert.ok(out.includes("Read a.txt") && out.includes("alpha beta") && out.includes("completed"), out);
   },
   async "what is approved is done"() {
     const own = 'call write_file {"path":"own.txt","content":"x"} then call bash {"command":"touch made"} then say done';

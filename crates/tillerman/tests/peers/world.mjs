@@ -33,7 +33,7 @@ const PATIENCE_MS = 15_000;
 /** A short wait between retries, so that three of them are quick; agents read it from the settings file. */
 export const RETRY_DELAY_MS = 30;
 /** Events that newer agents add and that no order is promised for. */
-const ADDITIVE = new Set(["ready", "queue_update", "agent_settled", "bash_execution_update", "entry_appended", "thinking_level_changed", "session_info_changed", "response"]);
+const ADDITIVE = new Set(["ready", "queue_update", "agent_settled", "bash_execution_update", "entry_appended", "thinking_level_changed", "session_info_changed", "session_settled", "prompt_result", "response"]);
 
 export const home = fs.mkdtempSync(path.join(os.tmpdir(), "peer-"));
 export const agentDir = path.join(home, "agent");

@@ -2,9 +2,13 @@
 //! is told as of any other; but the processes are the controller's, so nothing of it is left to us, neither to follow nor
 //! to end. What is withdrawn is ended by the controller.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{CallContext, ErrandKind, ErrandResult, Errands, Json, Outcome};
+use vocab::{CallContext, ErrandKind, ErrandResult, Errands, Json, Outcome, Required};
+
+use crate::leash;
 
 use super::args::BashArgs;
 use super::bash::{cwd, with_notes};
@@ -19,13 +23,30 @@ pub(super) fn of(context: &CallContext) -> Option<Arc<dyn Errands>> {
     context.errands.clone().filter(|errands| errands.offered().terminal)
 }
 
+/// The same shell as without a controller. A command that may only read has it by its whole name, out of directories that
+/// nobody writes to here, and without functions and start files that the controller's variables may bring along.
+fn command_line(env: &[(Arc<str>, Arc<str>)], command: &str, granted: Required) -> (PathBuf, Vec<Arc<str>>) {
+    let fenced = env.iter().find(|(name, _)| &**name == "PATH").map(|(_, path)| OsString::from(&**path));
+    let program = leash::shell_in(fenced.or_else(|| std::env::var_os("PATH")).as_deref());
+    let read_only = granted < Required::DangerFullAccess;
+    let (program, first) = match program.ends_with("bash") {
+        true if read_only => (program, Some("-p")),
+        true => ("bash".into(), None),
+        false => (program, None),
+    };
+    (program, first.into_iter().chain(["-c", command]).map(Arc::from).collect())
+}
+
 /// Runs a command that was checked.
 pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Errands>, context: &CallContext) -> Outcome {
+    let env = environment::on_top(&shell.options, context.granted);
+    let (program, given) = command_line(&env, &args.command, context.granted);
     let kind = ErrandKind::Run {
-        command: args.command.as_str().into(),
+        program,
+        args: given,
         // Without the `.` at its end: controllers compare paths as they are written.
         cwd: cwd(shell, args).components().collect(),
-        env: environment::on_top(&shell.options, context.granted),
+        env,
         output_bytes_max: OUTPUT_BYTES_MAX,
     };
     let ran = tokio::time::timeout(args.timeout(), terminal.run(kind)).await;

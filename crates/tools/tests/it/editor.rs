@@ -21,6 +21,8 @@ pub(crate) struct Editor {
     /// Done just before a write.
     pub(crate) before_write: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     pub(crate) runs: Mutex<Option<ErrandResult>>,
+    /// The program of the last command and what it was given before the command itself.
+    pub(crate) shell: Mutex<(PathBuf, String)>,
 }
 
 pub(crate) const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
@@ -84,7 +86,9 @@ impl Errands for Way {
             match kind {
                 ErrandKind::ReadText { path } => editor.read(&path),
                 ErrandKind::WriteText { path, content } => editor.write(&path, &content),
-                ErrandKind::Run { command, cwd, env, output_bytes_max } => {
+                ErrandKind::Run { program, args, cwd, env, output_bytes_max } => {
+                    let command = args.last().unwrap();
+                    *editor.shell.lock().unwrap() = (program, args[..args.len() - 1].join(" "));
                     let env = env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
                     let cwd = cwd.file_name().unwrap().to_string_lossy().into_owned();
                     editor.noted.lock().unwrap().push(format!("run {command} in {cwd}, {output_bytes_max}: {env}"));

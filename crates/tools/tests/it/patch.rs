@@ -4,7 +4,7 @@ use expect_test::expect;
 use proptest::prelude::*;
 use serde_json::json;
 use similar::TextDiff;
-use vocab::{Required, Snapshot};
+use vocab::{Fact, Required, Snapshot};
 
 use crate::bench::Bench;
 
@@ -39,6 +39,38 @@ fn one_patch_adds_updates_moves_and_deletes() {
     assert!(!bench.root.join("old.txt").exists() && !bench.root.join("gone.txt").exists());
     assert_eq!(outcome.edits.len(), 5);
     assert_eq!(outcome.edits[4].after, Snapshot::Absent);
+}
+
+#[test]
+fn who_is_asked_sees_a_diff_of_each_file() {
+    let bench = Bench::holding(&[("a.txt", "1\n2\n"), ("old.txt", "x\n"), ("gone.txt", "bye\n"), ("nil.txt", "")]);
+    let preview = |body: &str| bench.plan("apply_patch", &patch(body)).unwrap().preview.unwrap().to_vec();
+    let shown = preview(
+        "*** Update File: a.txt\n@@\n-2\n+3\n*** Add File: b.txt\n+new\n*** Update File: old.txt\n\
+         *** Move to: to.txt\n@@\n-x\n+y\n*** Delete File: gone.txt\n*** Delete File: nil.txt\n",
+    );
+    let want = [
+        Fact::line("files", "a.txt, b.txt, old.txt, to.txt, gone.txt, nil.txt"),
+        Fact::diff("a.txt", "@@ -1,2 +1,2 @@\n 1\n-2\n+3\n"),
+        Fact::diff("b.txt", "@@ -0,0 +1 @@\n+new\n"),
+        Fact::diff("old.txt", "@@ -1 +0,0 @@\n-x\n"),
+        Fact::diff("to.txt", "@@ -0,0 +1 @@\n+y\n"),
+        Fact::diff("gone.txt", "@@ -1 +0,0 @@\n-bye\n"),
+        Fact::line("nil.txt", "an empty file, deleted"),
+        Fact::line("deletes", "old.txt, gone.txt, nil.txt"),
+    ];
+    assert_eq!(shown, want);
+    // What does not fit, is large or is somewhere else is shown as the patch that it is, and nothing of the file with it.
+    std::fs::write(bench.root.join("large.txt"), "0123456789abcde\n".repeat(10_000)).unwrap();
+    for body in [
+        "*** Update File: a.txt\n@@\n-9\n+3\n",
+        "*** Delete File: large.txt\n",
+        "*** Update File: a.txt\n@@\n-2\n+3\n*** Delete File: /etc/hostname\n",
+    ] {
+        let shown = preview(body);
+        let text = patch(body)["input"].as_str().unwrap().to_owned();
+        assert_eq!(shown[1..], [Fact::text("patch", &text)], "{body}");
+    }
 }
 
 #[test]

@@ -78,6 +78,27 @@ async fn a_command_that_may_only_read_takes_its_fences_along() {
 }
 
 #[tokio::test]
+async fn it_is_the_same_shell_as_without_a_controller() {
+    let (session, editor) = (Session::new(), Arc::new(Editor::new(TERMINAL)));
+    let bashism = json!({"command": "[[ 1 == 1 ]] && echo {1..3}"});
+    let here = session.tool("bash").run(Json::trusted(bashism.to_string()), context(Required::DangerFullAccess)).await;
+    let is_bash = text(&here) == "1 2 3\n";
+    for (input, granted) in [(bashism, Required::DangerFullAccess), (json!({"command": "ls"}), Required::ReadOnly)] {
+        *editor.runs.lock().unwrap() = Some(ran("", false, Some(0), None));
+        bash(&session, &editor, input, granted).await;
+        let (program, given) = editor.shell.lock().unwrap().clone();
+        match granted {
+            _ if !is_bash => assert_eq!((program.to_str(), &*given), (Some("/bin/sh"), "-c")),
+            Required::DangerFullAccess => assert_eq!((program.to_str(), &*given), (Some("bash"), "-c")),
+            // Nothing of the controller's variables decides what runs.
+            _ => {
+                assert!(program.is_absolute() && program.ends_with("bash") && given == "-p -c", "{program:?} {given}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_was_not_granted_or_is_for_the_background_is_not_run_there() {
     let session = Session::new();
     let editor = Arc::new(Editor::new(TERMINAL));

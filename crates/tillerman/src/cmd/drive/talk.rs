@@ -1,6 +1,7 @@
 //! The conversation of `drive`: events and typed lines meet here, in one loop.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use client::{
     Block, Client, CommandEntry, Elicited, Error, Event, Events, PermissionAsk, PermissionOption, StopReason, Turn,
@@ -8,13 +9,19 @@ use client::{
 };
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
-use super::super::repl::{Typed, forget_typed, prompt_of};
 use super::choices::{Choices, Way, What};
 use super::reply::{self, Reply, pick};
 use super::slash::{self, Slash};
 use super::view::{Shown, View};
+use crate::console::{Output, Typed};
 use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED, Want};
+
+/// How long a view may keep something back.
+const HOLD: Duration = Duration::from_secs(1);
+/// Said while the agent has something to do.
+const WAITING: &str = "waiting for the agent";
 
 /// Updates kept for a session that is being opened; more than this is a flood.
 const EARLY_MAX: usize = 256;
@@ -33,13 +40,10 @@ pub(super) struct Talk {
     pub(super) session: String,
     pub(super) choices: Choices,
     pub(super) view: Box<dyn View>,
-    pub(super) output: host::Output,
+    pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     /// One prompt and out.
     pub(super) once: bool,
-    wish: mpsc::Sender<Want>,
-    /// Nobody else shows what a line is wanted for.
-    prompts: bool,
     /// `None` until the agent says which it has.
     commands: Option<Vec<CommandEntry>>,
     /// What was told of a session before the answer that opens it was dealt with.
@@ -52,6 +56,8 @@ pub(super) struct Talk {
     /// Said behind a no: the next prompt.
     reason: Option<String>,
     shown: Shown,
+    /// When the view shows what it keeps back.
+    settles_at: Option<Instant>,
     /// The code to leave with.
     leave: Option<u8>,
 }
@@ -60,11 +66,9 @@ pub(super) struct Talk {
 pub(super) struct Start {
     pub(super) client: Client,
     pub(super) view: Box<dyn View>,
-    pub(super) output: host::Output,
+    pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     pub(super) once: bool,
-    pub(super) wish: mpsc::Sender<Want>,
-    pub(super) prompts: bool,
 }
 
 /// What comes in: from the agent, and from the keyboard.
@@ -75,7 +79,7 @@ pub(super) struct Inputs {
 
 impl Talk {
     pub(super) fn new(start: Start) -> Self {
-        let Start { client, view, output, answers, once, wish, prompts } = start;
+        let Start { client, view, output, answers, once } = start;
         Self {
             client,
             session: String::new(),
@@ -84,8 +88,6 @@ impl Talk {
             output,
             answers,
             once,
-            wish,
-            prompts,
             commands: None,
             early: Vec::new(),
             asks: VecDeque::new(),
@@ -94,6 +96,7 @@ impl Talk {
             denied: false,
             reason: None,
             shown: Shown::default(),
+            settles_at: None,
             leave: None,
         }
     }
@@ -101,8 +104,10 @@ impl Talk {
     /// Shows something through the view and writes it.
     pub(super) async fn show(&mut self, what: impl FnOnce(&mut dyn View, &mut Shown)) {
         what(self.view.as_mut(), &mut self.shown);
+        let settles_at = self.settles_at.unwrap_or_else(|| Instant::now() + HOLD);
+        self.settles_at = self.view.holds().then_some(settles_at);
         for line in self.shown.side.drain(..) {
-            host::note(&line);
+            self.output.aside(&line);
         }
         let out = std::mem::take(&mut self.shown.out);
         if self.output.write_all(out.as_bytes()).await.is_err() {
@@ -114,25 +119,32 @@ impl Talk {
     /// What comes while a request is under way: a replay, the commands. `None`: the person waits no longer.
     pub(super) async fn meanwhile<T>(&mut self, inputs: &mut Inputs, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        loop {
+        self.output.waits(Some(WAITING));
+        let done = loop {
             tokio::select! {
                 biased;
                 Some(event) = inputs.events.next() => self.event(event).await,
-                done = &mut work => return Some(done),
+                done = &mut work => break Some(done),
                 // No line is wanted now, so this is a signal.
-                _ = inputs.lines.recv() => return None,
+                _ = inputs.lines.recv() => break None,
             }
-        }
+        };
+        self.output.waits(None);
+        done
     }
 
     pub(super) async fn run(mut self, prompt: Option<String>, inputs: &mut Inputs) -> u8 {
         match prompt {
             Some(prompt) => self.prompt(prompt),
-            None => self.want(Want::Prompt).await,
+            None => self.want(Want::Prompt),
         }
         while self.leave.is_none() {
+            let settles_at = self.settles_at;
             tokio::select! {
                 biased;
+                () = sleep_until(settles_at.unwrap_or_else(Instant::now)), if settles_at.is_some() => {
+                    self.show(|view, shown| view.settle(shown)).await;
+                }
                 event = inputs.events.next() => match event {
                     Some(event) => self.event(event).await,
                     None => self.leave = Some(FAILED),
@@ -148,17 +160,16 @@ impl Talk {
         self.leave.unwrap_or(OK)
     }
 
-    async fn want(&mut self, want: Want) {
-        if self.prompts {
-            self.show(|_, shown| shown.out.push_str(prompt_of(want))).await;
-        }
-        let _ = self.wish.send(want).await;
+    fn want(&mut self, want: Want) {
+        self.output.want(want);
     }
 
     fn prompt(&mut self, text: String) {
+        self.output.waits(Some(WAITING));
         self.busy = true;
         self.cancelling = false;
         self.denied = false;
+        self.view.prompted();
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
         tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });
@@ -217,6 +228,7 @@ impl Talk {
 
     async fn turn_ended(&mut self, turn: &Result<Turn, Error>) {
         let code = exit_code(turn, self.denied, self.cancelling);
+        self.output.waits(None);
         self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
         self.busy = false;
         // Whoever stopped the turn after all has something else in mind.
@@ -228,7 +240,7 @@ impl Talk {
                 self.prompt(reason);
             }
             None if self.once => self.leave = Some(code),
-            None => self.want(Want::Prompt).await,
+            None => self.want(Want::Prompt),
         }
     }
 
@@ -251,10 +263,12 @@ impl Talk {
     }
 
     async fn show_question(&mut self) {
-        if let Some(ask) = self.asks.front().cloned() {
-            forget_typed();
-            self.show(|view, shown| view.question(&ask, shown)).await;
-            self.want(Want::Choice).await;
+        match self.asks.front().cloned() {
+            Some(ask) => {
+                self.show(|view, shown| view.question(&ask, shown)).await;
+                self.want(Want::Choice);
+            }
+            None => self.output.waits(self.busy.then_some(WAITING)),
         }
     }
 
@@ -271,7 +285,7 @@ impl Talk {
             return;
         }
         if line.is_empty() {
-            return self.want(Want::Prompt).await;
+            return self.want(Want::Prompt);
         }
         match slash::read(line, self.commands.as_deref(), &self.choices) {
             Slash::Prompt(text) => return self.prompt(text.to_owned()),
@@ -284,7 +298,7 @@ impl Talk {
                 self.list_commands().await;
             }
         }
-        self.want(Want::Prompt).await;
+        self.want(Want::Prompt);
     }
 
     async fn list_commands(&mut self) {
@@ -316,7 +330,7 @@ impl Talk {
         if let Some(notice) = notice {
             self.show(|view, shown| view.notice(notice, shown)).await;
         }
-        self.want(Want::Choice).await;
+        self.want(Want::Choice);
     }
 
     /// Shows what there is, or chooses. False: there is no such thing.
@@ -371,11 +385,12 @@ impl Talk {
                 self.cancelling = true;
                 self.asks.clear();
                 self.show(|view, shown| view.notice("cancelling; once more to leave at once", shown)).await;
+                self.output.waits(Some("stopping"));
                 self.client.cancel(&self.session).await;
             }
             (true, true) => self.leave = Some(INTERRUPTED),
             (false, _) if self.once => self.leave = Some(INTERRUPTED),
-            // The line editor clears its line by itself.
+            // The console clears its line by itself.
             (false, _) => {}
         }
     }

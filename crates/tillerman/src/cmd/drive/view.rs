@@ -29,6 +29,14 @@ pub(super) trait View: Send {
     fn begun(&mut self, beginning: &Beginning<'_>, shown: &mut Shown);
     /// Everything that needs no answer.
     fn event(&mut self, event: &Event, shown: &mut Shown);
+    /// What was typed is on its way.
+    fn prompted(&mut self) {}
+    /// Something is kept back for a moment, because a better word for it may follow.
+    fn holds(&self) -> bool {
+        false
+    }
+    /// Shows what was kept back.
+    fn settle(&mut self, _: &mut Shown) {}
     fn question(&mut self, ask: &PermissionAsk, shown: &mut Shown);
     /// Whether all of the question was shown. An allow counts only then.
     fn has_shown_all(&self) -> bool {

@@ -1,12 +1,18 @@
-//! Lines from a pipe or a file, one for each wish. A line that ends in a backslash goes on in the next.
+//! Lines from a pipe or a file, one whenever one is wanted. A line that ends in a backslash goes on in the next.
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::mpsc;
 
-use super::Typed;
+use crate::console::{TYPED_MAX, Typed};
 use crate::terminal::{LINE_JOIN, Want};
 
-pub(super) async fn read(input: host::Input, mut wishes: mpsc::Receiver<Want>, typed: mpsc::Sender<Typed>) {
+pub(super) fn lines_of(input: host::Input, typed: mpsc::Sender<Typed>) -> mpsc::Sender<Want> {
+    let (wish, wishes) = mpsc::channel(TYPED_MAX);
+    tokio::spawn(read(input, wishes, typed));
+    wish
+}
+
+async fn read(input: host::Input, mut wishes: mpsc::Receiver<Want>, typed: mpsc::Sender<Typed>) {
     let mut lines = BufReader::new(input).lines();
     'wishes: while wishes.recv().await.is_some() {
         let mut whole = String::new();
@@ -30,6 +36,8 @@ pub(super) async fn read(input: host::Input, mut wishes: mpsc::Receiver<Want>, t
                 }
             }
         }
+        // Whatever was wanted meanwhile, it was this line.
+        while wishes.try_recv().is_ok() {}
         if typed.send(Typed::Line(whole)).await.is_err() {
             return;
         }

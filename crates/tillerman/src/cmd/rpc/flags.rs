@@ -31,6 +31,8 @@ pub(super) enum Means {
     NoSession,
     Continue,
     Session,
+    SessionId,
+    Name,
     Fork,
     Export,
     Tools,
@@ -81,6 +83,10 @@ pub(super) struct Flags {
     pub(super) session_dir: Option<PathBuf>,
     pub(super) no_session: bool,
     pub(super) asked: Asked,
+    /// Open or create the session of this very id.
+    pub(super) session_id: Option<String>,
+    /// What the session is called from now on.
+    pub(super) name: Option<String>,
     pub(super) fork: Option<String>,
     pub(super) export: Option<PathBuf>,
     pub(super) tools: Option<Vec<String>>,
@@ -228,6 +234,8 @@ impl Flags {
                 let named = value.is_some().then(text).transpose()?.filter(|named| !named.is_empty());
                 self.asked = named.map_or(Asked::Newest, Asked::Named);
             }
+            Means::SessionId => self.session_id = Some(text()?),
+            Means::Name => self.name = Some(text()?),
             Means::Fork => self.fork = Some(text()?),
             Means::Export => self.export = Some(path()),
             Means::Tools => self.tools = Some(list(&text()?)),

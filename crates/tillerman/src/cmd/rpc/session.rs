@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vocab::{Fault, FaultKind, Which};
+use vocab::{Fault, FaultKind, SessionId, Which};
 
 use super::flags::{Asked, Flags};
 use crate::config::Env;
@@ -10,6 +10,9 @@ use crate::config::agent::{self, AgentSettings};
 
 /// The variable that moves session files, in pi.
 const SESSION_DIR_ENV: &str = "PI_CODING_AGENT_SESSION_DIR";
+
+/// Characters of an id that somebody chose; a longer one is refused.
+const ID_CHARS_MAX: usize = 128;
 
 /// How session files are found; a parameter, because their format is not our business.
 pub(super) struct Files {
@@ -28,6 +31,8 @@ pub(super) struct SessionPlan {
     pub(super) which: Which,
     /// Go on in a copy of it.
     pub(super) fork: bool,
+    /// What it is called from now on.
+    pub(super) title: Option<String>,
     /// Where new files go.
     pub(super) dir: PathBuf,
     /// Somebody asked for this directory.
@@ -47,7 +52,14 @@ pub(super) struct Around<'a> {
 
 pub(super) fn plan(flags: &Flags, around: &Around<'_>) -> Result<SessionPlan, Fault> {
     let (dir, dir_is_fixed) = directory(flags, around);
-    let mut plan = SessionPlan { which: Which::New, fork: false, dir, dir_is_fixed, note: None };
+    let title = flags.name.as_deref().map(title).transpose()?;
+    let mut plan = SessionPlan { which: Which::New, fork: false, title, dir, dir_is_fixed, note: None };
+    if let Some(id) = &flags.session_id {
+        refuse_beside_id(flags)?;
+        let id = valid(id)?;
+        plan.which = exact(&id, &plan.dir, around).filter(|_| !flags.no_session).unwrap_or(Which::Named(id));
+        return Ok(plan);
+    }
     if let Some(text) = &flags.fork {
         refuse_beside_fork(flags)?;
         plan.fork = true;
@@ -119,6 +131,49 @@ fn named(text: &str, note: &mut Option<String>, dir: &Path, around: &Around<'_>)
         }
         None => Which::Id(text.to_owned()),
     }
+}
+
+/// The file of that session in its directory; pi may have written it.
+fn exact(id: &SessionId, dir: &Path, around: &Around<'_>) -> Option<Which> {
+    let whole = |path: &PathBuf| sessionfile::id_of(path).as_ref() == Some(id);
+    (around.files.by_id)(dir, id.as_str()).into_iter().find(whole).map(Which::Path)
+}
+
+/// As pi has them, so that an id can be part of a file's name.
+fn valid(text: &str) -> Result<SessionId, Fault> {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let outer = |c: char| c.is_ascii_alphanumeric();
+    let is_id =
+        text.len() <= ID_CHARS_MAX && text.starts_with(outer) && text.ends_with(outer) && text.chars().all(inner);
+    match is_id {
+        true => Ok(SessionId::from(text)),
+        false => Err(Fault::new(
+            FaultKind::Invalid,
+            format!(
+                "Session id must be non-empty, contain only alphanumeric characters, '-', '_', and '.', start and end with an \
+                 alphanumeric character, and have {ID_CHARS_MAX} characters at most"
+            ),
+        )),
+    }
+}
+
+/// One line without blanks around it.
+fn title(text: &str) -> Result<String, Fault> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.is_empty() {
+        true => Err(Fault::new(FaultKind::Invalid, "--name requires a non-empty value")),
+        false => Ok(words.join(" ")),
+    }
+}
+
+fn refuse_beside_id(flags: &Flags) -> Result<(), Fault> {
+    let other = match (&flags.asked, &flags.fork) {
+        (_, Some(_)) => "--fork",
+        (Asked::Newest, _) => "--continue",
+        (Asked::Named(_), _) => "--session",
+        (Asked::New, None) => return Ok(()),
+    };
+    Err(Fault::new(FaultKind::Invalid, format!("--session-id cannot be combined with {other}")))
 }
 
 fn refuse_beside_fork(flags: &Flags) -> Result<(), Fault> {

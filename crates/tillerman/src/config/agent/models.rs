@@ -58,6 +58,8 @@ impl Unspoken {
 pub(crate) struct Models {
     pub(crate) providers: Vec<CustomProvider>,
     pub(crate) unspoken: Vec<Unspoken>,
+    /// How each was described, usable or not.
+    described: Vec<(String, Node)>,
     /// For stderr, one line each.
     pub(crate) notes: Vec<String>,
 }
@@ -72,10 +74,15 @@ impl Models {
             return self.notes.push(format!("{file}: `providers` wants a table, has {}", providers.value.kind()));
         };
         for (name, node) in pairs {
+            // A copy for another program, or a link, says nothing new.
+            if self.described.iter().any(|(known, before)| known == name && before.says_the_same(node)) {
+                continue;
+            }
             if self.providers.iter().any(|known| *known.name == **name) {
                 self.notes.push(format!("{file}: the provider `{name}` is described twice; the first one counts"));
                 continue;
             }
+            self.described.push((name.clone(), node.clone()));
             let reader = Reader { name, env, unspoken: Vec::new() };
             match reader.provider(node) {
                 Ok((provider, unspoken)) => self.take(file, provider, unspoken),

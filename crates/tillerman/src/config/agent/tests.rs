@@ -127,6 +127,20 @@ fn yaml_says_the_same_and_the_first_description_of_a_provider_counts() {
 }
 
 #[test]
+fn a_provider_that_two_files_describe_alike_is_described_once() {
+    let json = r#"{"providers":{"p":{"baseUrl":"http://h/v1","api":"openai-completions","models":[{"id":"m"}]},
+                    "old":{"baseUrl":"http://h/v1","api":"bedrock-converse-stream","models":[{"id":"o"}]}}}"#;
+    let yaml = "providers:\n  p:\n    models: [{id: m}]\n    api: openai-completions\n    baseUrl: http://h/v1\n  old:\n    baseUrl: http://h/v1\n    api: bedrock-converse-stream\n    models: [{id: o}]\n";
+    let models = read_models(&[("models.json", json), ("models.yml", yaml), ("models.yaml", yaml)]);
+    assert_eq!((models.providers.len(), models.unspoken.len()), (1, 1));
+    assert_eq!(models.notes, Vec::<String>::new());
+    let wrong = r#"{"providers":{"p":{"baseUrl":7,"models":[{"id":"m"}]}}}"#;
+    let models = read_models(&[("models.json", wrong), ("models.yml", yaml)]);
+    assert_eq!(models.providers.len(), 1, "one that is wrong does not stand in the way");
+    assert!(!models.notes.iter().any(|note| note.contains("twice")), "{:?}", models.notes);
+}
+
+#[test]
 fn an_api_that_nobody_speaks_is_left_out_with_one_note() {
     check(
         r#"{"providers":{"a":{"baseUrl":"http://h","api":"bedrock-converse-stream","apiKey":"sk-canary","models":[{"id":"x"},{"id":"y"},

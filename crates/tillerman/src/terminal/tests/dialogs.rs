@@ -106,18 +106,19 @@ fn a_question_beside_the_prompt_takes_the_next_line_and_then_prompts_go_on() {
     in_repl(
         vec![opened(), confirm("a1"), Typed("y"), Typed("hello"), ended(Stop::EndTurn, None)],
         expect![[r#"
-        model: tour (no key, no local server)
-        tillerman 0.1.0 · tour · prompt · /help lists what can be typed
-        {prompt?}
-        Delete? rm -rf build [y/n]
-        <y>
-        {prompt?}
-        <hello>
-        1.2k tokens in, 34 out, 1 tool round
-        {prompt?}
-        -> answer a1 Confirmed(true)
-        -> prompt "hello"
-    "#]],
+            model: tour (no key, no local server)
+            tillerman 0.1.0 · tour · prompt · /help lists what can be typed
+            {prompt?}
+            Delete? rm -rf build [y/n]
+            {line?}
+            <y>
+            {prompt?}
+            <hello>
+            1.2k tokens in, 34 out, 1 tool round
+            {prompt?}
+            -> answer a1 Confirmed(true)
+            -> prompt "hello"
+        "#]],
     );
 }
 
@@ -135,6 +136,7 @@ fn a_question_outlives_the_turn_it_came_in_and_a_withdrawn_one_takes_no_line() {
             {line?}
             1.2k tokens in, 34 out, 1 tool round
             the question is settled
+            {prompt?}
             <next>
             -> prompt "go"
             -> prompt "next"
@@ -210,7 +212,7 @@ fn what_extensions_show_and_where_they_fail_are_lines() {
 #[test]
 fn where_nobody_can_be_asked_a_dialog_is_dismissed() {
     for answers in [Answers::Nobody, Answers::AllowAll] {
-        let seen = play(run_talk(answers), inline(false, false), Arc::default(), vec![opened(), confirm("a1")]);
+        let seen = play(run_talk(answers), inline(false, false), vec![opened(), confirm("a1")]);
         let dismissed = Verb::Answer { ask: AskId::from("a1"), answer: vocab::Answer::Dismissed };
         assert!(seen.wanted.contains(&dismissed), "{:?}", seen.wanted);
     }
@@ -223,7 +225,7 @@ fn programs_get_notices_and_trouble_as_objects() {
         notice(Notice::Say { text: "hello".into(), level: NoticeLevel::Error }),
         Step::Told(Event::Trouble { source: "/e/x.py".into(), during: "crash".into(), text: "bye".into() }),
     ];
-    let seen = play(run_talk(Answers::Nobody), JsonLines::default(), Arc::default(), steps);
+    let seen = play(run_talk(Answers::Nobody), JsonLines::default(), steps);
     let lines: Vec<&str> = seen.shown.lines().rev().take(2).collect();
     assert_eq!(lines[1], r#"{"type":"notice","text":"hello"}"#);
     assert_eq!(lines[0], r#"{"type":"trouble","source":"/e/x.py","during":"crash","text":"bye"}"#);

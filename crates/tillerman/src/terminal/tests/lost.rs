@@ -12,7 +12,7 @@ fn lost() -> Step {
 }
 
 fn json_of(steps: Vec<Step>) -> Vec<serde_json::Value> {
-    let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), Arc::default(), steps);
+    let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), steps);
     seen.shown.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 

@@ -113,6 +113,19 @@ async fn a_session_opens_before_a_silent_server_has_had_its_time_and_its_prompt_
 }
 
 #[tokio::test]
+async fn a_server_of_this_machine_is_a_model_that_can_be_used_and_the_tour_alone_is_none() {
+    let mock = MockModel::start().await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    for (candidates, is_there) in
+        [(vec![at(mock.port)], true), (vec![at(silent.local_addr().unwrap().port())], false), (Vec::new(), false)]
+    {
+        let mut place = Place::new(Wanted::default()).await;
+        place.candidates = candidates;
+        assert_eq!(place.stage().await.accounts().await.model, is_there);
+    }
+}
+
+#[tokio::test]
 async fn a_port_that_is_closed_costs_nothing_and_a_person_can_wait() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     for lookout in [Lookout::Later, Lookout::Wait] {

@@ -42,7 +42,7 @@ async fn a_browser_brings_an_account_and_the_account_its_models() {
     let signed_in = SignedIn { login_method: LoginMethod::Browser, account_id: Some("acct-7".into()), profile: None };
     assert_eq!(stage.step(tag).await, SignInStep::Completed(signed_in.clone()));
     assert_eq!(stage.reply(tag).await.unwrap(), Reply::SignedIn(Box::new(signed_in)));
-    let want = Accounts { openai: true, openai_account_id: Some("acct-7".into()), ..Accounts::default() };
+    let want = Accounts { openai: true, openai_account_id: Some("acct-7".into()), model: true, ..Accounts::default() };
     assert_eq!(stage.accounts().await, want);
 
     assert_eq!(stage.offered().await, ["openai gpt-x", "openai gpt-y", "tour tour", "tour tour-mini"]);

@@ -76,8 +76,7 @@ impl RpcTeller {
                 json!({ "type": "compact", "customInstructions": Some(args).filter(|args| !args.is_empty()) })
             }
             Step::Slash { name, args } if name == "model" => {
-                let (provider, id) = args.split_once('/').expect("PROVIDER/ID");
-                json!({ "type": "set_model", "provider": provider, "modelId": id })
+                json!({ "type": "set_model", "provider": "tour", "modelId": args })
             }
             _ => return None,
         })

@@ -76,8 +76,18 @@ impl Card {
     }
 }
 
+/// The text of a fence that is all there is: it was for clients that read Markdown.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim_end_matches('\n');
+    let ticks = text.len() - text.trim_start_matches('`').len();
+    let (fence, rest) = text.split_at(ticks);
+    let inside = rest.split_once('\n').and_then(|(_, inside)| inside.strip_suffix(fence));
+    let inside = inside.filter(|inside| ticks >= 3 && (inside.is_empty() || inside.ends_with('\n')));
+    inside.filter(|inside| !inside.lines().any(|line| line.starts_with(fence))).unwrap_or(text)
+}
+
 fn dim(text: &str, paint: Paint) -> Vec<String> {
-    show::result(text).iter().map(|line| paint.dim(line)).collect()
+    show::result(unfenced(text)).iter().map(|line| paint.dim(line)).collect()
 }
 
 fn diff(path: &str, old: Option<&str>, new: &str, paint: Paint) -> Vec<String> {
@@ -128,6 +138,21 @@ mod tests {
             json!({ "toolCallId": "c", "status": "completed", "content": content }),
         ]);
         assert_eq!(card.result(true, Paint { on: false }), ["  one"]);
+    }
+
+    #[test]
+    fn a_fence_around_all_of_it_is_not_shown() {
+        for (text, want) in [
+            ("```\none\n```", "one\n"),
+            ("````console\n```\n````\n", "```\n"),
+            ("```\n```", ""),
+            ("```\na\n```\nb\n```\nc\n```", "```\na\n```\nb\n```\nc\n```"),
+            ("plain ```", "plain ```"),
+            ("```\nopen", "```\nopen"),
+            ("``\nx\n``", "``\nx\n``"),
+        ] {
+            assert_eq!(unfenced(text), want);
+        }
     }
 
     #[test]

@@ -48,8 +48,12 @@ pub(in super::super) struct People {
     cards: HashMap<String, Card>,
     /// Calls whose diff was seen with the question.
     previewed: HashSet<String>,
+    /// Calls whose titles are not written yet: most agents begin with a tool's name and say a moment later what it does.
+    held: Vec<String>,
     /// The call whose title was written last.
     titled: Option<String>,
+    /// A prompt is being answered.
+    in_turn: bool,
     /// The session is open; before that, whoever waits tells what went wrong.
     begun: bool,
     /// The end of the connection was told as an error already.
@@ -67,7 +71,9 @@ impl People {
             fresh: true,
             cards: HashMap::new(),
             previewed: HashSet::new(),
+            held: Vec::new(),
             titled: None,
+            in_turn: false,
             begun: false,
             told_lost: false,
         }
@@ -77,6 +83,7 @@ impl People {
         if words.is_empty() {
             return;
         }
+        self.settle(shown);
         if self.last != Last::Text {
             self.end_flow(shown);
             if self.last == Last::Block && self.inline {
@@ -93,6 +100,7 @@ impl People {
         if !self.inline || words.is_empty() {
             return;
         }
+        self.settle(shown);
         if self.last != Last::Thinking {
             self.end_flow(shown);
             if self.paint.on {
@@ -119,6 +127,7 @@ impl People {
     }
 
     fn block(&mut self, lines: impl IntoIterator<Item = String>, shown: &mut Shown) {
+        self.settle(shown);
         self.titled = None;
         if !self.inline {
             shown.side.extend(lines);
@@ -134,31 +143,46 @@ impl People {
         self.last = Last::Block;
     }
 
-    fn called(&mut self, patch: &ToolCall, shown: &mut Shown) {
-        let id = patch.tool_call_id.as_str();
-        if !self.cards.contains_key(id) && self.cards.len() >= CARDS_MAX {
+    /// Takes a card out, and makes room for one more.
+    fn card(&mut self, id: &str) -> Option<Card> {
+        let card = self.cards.remove(id);
+        if card.is_none() && self.cards.len() >= CARDS_MAX {
             self.cards.clear();
         }
-        let mut card = self.cards.remove(id).unwrap_or_else(|| Card::new(id));
+        card
+    }
+
+    /// A request for permission is a patch of what was told of the call before. Some agents name it there alone.
+    fn learn(&mut self, patch: &ToolCall) -> ToolCall {
+        let mut card = self.card(&patch.tool_call_id).unwrap_or_else(|| Card::new(&patch.tool_call_id));
+        card.patch(patch);
+        let call = card.call.clone();
+        self.cards.insert(patch.tool_call_id.clone(), card);
+        call
+    }
+
+    fn called(&mut self, patch: &ToolCall, shown: &mut Shown) {
+        let id = patch.tool_call_id.as_str();
+        let mut card = self.card(id).unwrap_or_else(|| Card::new(id));
         let (was_over, old_title) = (card.is_over(), card.call.title.clone());
         card.patch(patch);
-        let renamed = card.call.title.is_some() && card.call.title != old_title;
+        let renamed = card.call.title != old_title;
         if card.is_over() && !was_over {
+            self.held.retain(|held| held != id);
             self.end_card(&card, shown);
-        } else if renamed && !was_over {
-            self.title(&card, shown);
+        } else if old_title.is_none() && renamed && !was_over {
+            self.held.push(id.to_owned());
+        } else if renamed && self.titled.as_deref() == Some(id) {
+            // Its end repeats the title, as it is then.
+            self.titled = None;
         }
         self.cards.insert(id.to_owned(), card);
     }
 
     fn title(&mut self, card: &Card, shown: &mut Shown) {
-        let id = card.call.tool_call_id.as_str();
-        if self.titled.as_deref() == Some(id) && !self.inline {
-            return;
-        }
         let line = format!("{} {}", self.paint.cyan("●"), show::line(card.title()).trim_start());
         self.block([line], shown);
-        self.titled = Some(id.to_owned());
+        self.titled = Some(card.call.tool_call_id.clone());
     }
 
     fn end_card(&mut self, card: &Card, shown: &mut Shown) {
@@ -182,7 +206,8 @@ impl People {
         match update {
             Update::AgentMessageChunk(chunk) => self.text(&chunk.content.shown(), shown),
             Update::AgentThoughtChunk(chunk) => self.thinking(&chunk.content.shown(), shown),
-            // Only a replay tells what we said ourselves.
+            // Some agents repeat what they were just told.
+            Update::UserMessageChunk(_) if self.in_turn => {}
             Update::UserMessageChunk(chunk) => {
                 let words = Block::shown(&chunk.content);
                 let lines: Vec<String> =
@@ -261,10 +286,10 @@ impl View for People {
     }
 
     fn question(&mut self, ask: &PermissionAsk, shown: &mut Shown) {
-        // A request is a patch of what was told of the call before.
-        let mut call = self.cards.get(&ask.call.tool_call_id).map(|card| card.call.clone()).unwrap_or_default();
-        call.patch(ask.call.clone());
+        let call = self.learn(&ask.call);
         let title = call.title.clone().unwrap_or_else(|| ask.call.tool_call_id.clone());
+        // The question is its title.
+        self.held.retain(|held| *held != ask.call.tool_call_id);
         if call.content.iter().flatten().any(|it| matches!(it, CallContent::Diff { .. })) {
             self.previewed.insert(ask.call.tool_call_id.clone());
         }
@@ -303,7 +328,8 @@ impl View for People {
     }
 
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut Shown) {
-        let title = headline(ask.call.title.as_deref().unwrap_or(&ask.call.tool_call_id));
+        let call = self.learn(&ask.call);
+        let title = headline(call.title.as_deref().unwrap_or(&call.tool_call_id));
         let text = match option.is_some_and(PermissionOption::allows) {
             true => format!("allowed: {title}"),
             false => format!("denied: {title} (`--yes` would allow it)"),
@@ -315,7 +341,25 @@ impl View for People {
         self.notice(&ask.message, shown);
     }
 
+    fn prompted(&mut self) {
+        self.in_turn = true;
+    }
+
+    fn holds(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    fn settle(&mut self, shown: &mut Shown) {
+        for id in std::mem::take(&mut self.held) {
+            if let Some(card) = self.cards.get(&id).cloned() {
+                self.title(&card, shown);
+            }
+        }
+    }
+
     fn turn_ended(&mut self, turn: &Result<Turn, Error>, _: u8, shown: &mut Shown) {
+        self.settle(shown);
+        self.in_turn = false;
         self.cards.clear();
         self.previewed.clear();
         match turn {

@@ -1,0 +1,77 @@
+//! What became of a prompt: the word in its acknowledgement, and its last word when everything it caused is over. The
+//! clients of pi read the one, those of oh-my-pi wait for the other.
+
+use wire::FrameBuf;
+
+use crate::decode::Call;
+use crate::frames::Writer;
+use crate::run::Outcome;
+
+/// `data.disposition` of an acknowledged message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Disposition {
+    /// A run begins with it.
+    Started,
+    /// It waits for its place in a run.
+    Queued,
+    /// A command took it; no run begins.
+    Handled,
+}
+
+impl Disposition {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Disposition::Started => "started",
+            Disposition::Queued => "queued",
+            Disposition::Handled => "handled",
+        }
+    }
+}
+
+/// Prompts that were taken and have no result yet. Their number is bounded by what may wait in a session.
+#[derive(Default)]
+pub(crate) struct Prompts {
+    open: Vec<Option<Box<str>>>,
+}
+
+impl Prompts {
+    /// Messages that only join somebody else's run have no result of their own.
+    pub(crate) fn taken(&mut self, call: &Call) {
+        if is_prompt(call) {
+            self.open.push(call.id.clone());
+        }
+    }
+
+    /// A command took it: nothing of it will ever run.
+    pub(crate) fn handled(call: &Call, settled: bool, frames: &mut FrameBuf) {
+        if is_prompt(call) {
+            result(frames, call.id.as_deref(), false, &Outcome::Completed, settled);
+        }
+    }
+
+    /// Everything that they caused is over.
+    pub(crate) fn over(&mut self, outcome: &Outcome, settled: bool, frames: &mut FrameBuf) {
+        for id in self.open.drain(..) {
+            result(frames, id.as_deref(), true, outcome, settled);
+        }
+    }
+}
+
+fn is_prompt(call: &Call) -> bool {
+    matches!(call.command, "prompt" | "abort_and_prompt")
+}
+
+fn result(frames: &mut FrameBuf, id: Option<&str>, invoked: bool, outcome: &Outcome, settled: bool) {
+    Writer::event(frames, "prompt_result", |w| {
+        if let Some(id) = id {
+            w.raw("id", id.as_bytes());
+        }
+        w.flag("agentInvoked", invoked).text("status", outcome.word()).flag("sessionSettled", settled);
+        if let Outcome::Failed { message, retryable } = outcome {
+            w.key("error");
+            Writer::object(w.out, |w| {
+                w.text("message", message).flag("retryable", *retryable);
+            });
+        }
+    });
+}

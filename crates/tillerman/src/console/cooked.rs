@@ -1,0 +1,38 @@
+//! Lines from a terminal on which nothing can be drawn: it edits and echoes them itself. One for each wish.
+
+use std::io::{BufRead, BufReader};
+
+use tokio::sync::mpsc;
+
+use super::{Console, Typed, board, tty};
+use crate::terminal::Want;
+
+/// A thread of its own, because it blocks. `None` where there is no terminal, or where it is not our turn.
+pub(crate) fn lines_of(console: Console, typed: mpsc::Sender<Typed>) -> Option<mpsc::Sender<Want>> {
+    let (wish, mut wishes) = mpsc::channel(super::TYPED_MAX);
+    let tty = tty::keyboard()?;
+    rustix::io::ioctl_fionbio(&tty, false).ok()?;
+    let read = move || {
+        let mut lines = BufReader::new(&tty);
+        while let Some(want) = wishes.blocking_recv() {
+            // What was typed before a question is no answer to it.
+            if want != Want::Prompt {
+                tty::forget_typed(&tty);
+                lines.consume(lines.buffer().len());
+            }
+            let _ = console.text(board::prompt_of(want));
+            let mut line = String::new();
+            let said = match lines.read_line(&mut line) {
+                Ok(count) if count > 0 => Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()),
+                Ok(_) | Err(_) => Typed::End,
+            };
+            console.line_ended();
+            let ends = said == Typed::End;
+            if typed.blocking_send(said).is_err() || ends {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("lines".into()).spawn(read).ok()?;
+    Some(wish)
+}

@@ -1,0 +1,43 @@
+//! What the person waits for, in words.
+
+use std::collections::HashMap;
+
+use vocab::CallId;
+
+use super::paint::clean;
+
+/// What the session is about, beside the calls that run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Doing {
+    Nothing,
+    /// The model was asked and has not said anything.
+    Asking,
+    Answering,
+    /// It could not answer and is asked again after a pause.
+    Pausing,
+    Summarising,
+    Command(String),
+    Stopping,
+}
+
+impl Doing {
+    /// `None` where nothing is waited for. `calls` are the lines of those that have no result yet.
+    pub(super) fn words(&self, model: &str, calls: &HashMap<CallId, String>) -> Option<String> {
+        let model = if model.is_empty() { "the model" } else { model };
+        let words = match (self, calls.len()) {
+            (Doing::Nothing, _) => return None,
+            (Doing::Stopping, _) => "stopping".to_owned(),
+            (Doing::Command(name), _) => format!("/{name}"),
+            (Doing::Summarising, _) => "summarising older messages".to_owned(),
+            (_, 1) => {
+                let line = calls.values().next().map(String::as_str).unwrap_or_default();
+                format!("running {}", line.trim_start_matches("● "))
+            }
+            (_, count @ 2..) => format!("running {count} calls"),
+            (Doing::Asking, _) => format!("waiting for {model}"),
+            (Doing::Answering, _) => format!("answering: {model}"),
+            (Doing::Pausing, _) => format!("waiting before {model} is asked again"),
+        };
+        Some(clean(&words).replace('\n', " "))
+    }
+}
