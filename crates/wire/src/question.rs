@@ -163,7 +163,11 @@ mod tests {
         let line = text(&[Fact::line("url", &"x".repeat(100))], 25);
         assert_eq!(line, format!("url: {}\n[1 line, 80 bytes more are not shown here]", "x".repeat(20)));
         let long = text(&[Fact::text("command", &"x".repeat(100))], 40);
-        assert_eq!(long, format!("command:\n  {}\n[1 line, 71 bytes more are not shown here]", "x".repeat(29)), "some of it");
+        assert_eq!(
+            long,
+            format!("command:\n  {}\n[1 line, 71 bytes more are not shown here]", "x".repeat(29)),
+            "some of it"
+        );
         let lacking = Fact { missing: Missing { lines: 5, bytes: 1000 }, ..script };
         let told = "[103 lines, 1881 bytes more are not shown here]";
         assert_eq!(text(std::slice::from_ref(&lacking), 29), format!("command:\n  echo 1\n  echo 1\n{told}"));

@@ -20,7 +20,8 @@ impl Node {
                 one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.says_the_same(two))
             }
             (Value::Map(one), Value::Map(two)) => {
-                let has = |name: &String, node: &Node| two.iter().any(|(it, other)| it == name && node.says_the_same(other));
+                let has =
+                    |name: &String, node: &Node| two.iter().any(|(it, other)| it == name && node.says_the_same(other));
                 one.len() == two.len() && one.iter().all(|(name, node)| has(name, node))
             }
             (one, two) => one == two,

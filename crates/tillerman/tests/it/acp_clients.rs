@@ -110,7 +110,8 @@ fn a_patch_is_asked_about_file_by_file() {
     std::fs::write(place.file("a.txt"), format!("1\n{}2\n", "same\n".repeat(20))).unwrap();
     let mut client = editor(&place);
     let session = client.new_session(&place);
-    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-1\n+one\n@@\n-2\n+two\n*** Add File: b.txt\n+new\n*** End Patch";
+    let patch =
+        "*** Begin Patch\n*** Update File: a.txt\n@@\n-1\n+one\n@@\n-2\n+two\n*** Add File: b.txt\n+new\n*** End Patch";
     let turn = client.prompt(&session, &format!("call apply_patch {} then say done", json!({ "input": patch })));
     let question = client.question();
     let call = &question["params"]["toolCall"];

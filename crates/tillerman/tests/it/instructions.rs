@@ -101,7 +101,9 @@ fn whoever_stands_below_the_top_gets_what_lies_on_the_way() {
     write(&place.file("beside"), "AGENTS.md", "words of a neighbour");
     trust(&place, &place.work());
     let mut command = place.command(&["run", "hi"]);
-    assert!(command.current_dir(place.file("deep")).stdin(std::process::Stdio::null()).output().unwrap().status.success());
+    assert!(
+        command.current_dir(place.file("deep")).stdin(std::process::Stdio::null()).output().unwrap().status.success()
+    );
     let system = told(&mock);
     assert!(at(&system, "words of the top") < at(&system, "words of the depth"), "{system}");
     assert!(!system.contains("neighbour"), "{system}");
@@ -202,7 +204,11 @@ fn a_thinking_level_is_chosen_by_flag_by_configuration_and_by_command() {
     place.run(&["run", "-c", "--thinking", "medium", "more"]).ok();
     assert_eq!(effort(), "medium");
     let typed = place.run_with(&["repl", "-c"], "/thinking\n/thinking low\nhi\n/thinking loud\n/exit\n");
-    assert!(typed.out.contains("thinking: medium -> low") && typed.out.contains("unknown level: loud"), "{}", typed.out);
+    assert!(
+        typed.out.contains("thinking: medium -> low") && typed.out.contains("unknown level: loud"),
+        "{}",
+        typed.out
+    );
     assert_eq!(effort(), "low");
     place.run(&["run", "--thinking", "loud", "hi"]).fails(2, "there is: off, minimal, low");
     place.run(&["config", "set", "thinking", "loud"]).fails(2, "wants one of off");

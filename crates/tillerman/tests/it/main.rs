@@ -2,9 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod accounts;
+mod acp_clients;
 mod acp_halves;
 mod acp_limits;
-mod acp_clients;
 mod acp_scarf;
 mod acp_stage;
 mod boundaries;

@@ -30,7 +30,8 @@ fn a_session_of_a_chosen_id_is_found_again_also_after_a_kill() {
     host.prompt("again");
     host.close();
     // Its file is found, too, where another program knows nothing of our store.
-    let file = std::fs::read_dir(place.work().with_file_name("agent").join("sessions")).unwrap().next().unwrap().unwrap();
+    let file =
+        std::fs::read_dir(place.work().with_file_name("agent").join("sessions")).unwrap().next().unwrap().unwrap();
     let file = std::fs::read_dir(file.path()).unwrap().next().unwrap().unwrap().path();
     let head = std::fs::read_to_string(&file).unwrap();
     assert!(head.starts_with(r#"{"type":"session","version":3,"id":"demo.1","#), "{head}");
@@ -63,7 +64,8 @@ fn a_chosen_id_means_a_session_of_this_directory() {
 fn a_wrong_id_or_name_is_said_before_anything_starts() {
     let place = here();
     for id in ["", "-a", "a-", "a/b", "ä", "a b", &"x".repeat(129)] {
-        let said = "Error: Session id must be non-empty, contain only alphanumeric characters, '-', '_', and '.', start";
+        let said =
+            "Error: Session id must be non-empty, contain only alphanumeric characters, '-', '_', and '.', start";
         place.run(&["rpc", &format!("--session-id={id}")]).fails(1, said);
     }
     for (args, said) in [
@@ -116,7 +118,10 @@ fn a_model_that_a_server_does_not_list_is_not_found() {
     let before = host.state()["model"].take();
     for (provider, id) in [("nope", "x"), ("openai", "x"), ("nope", "mock/beta")] {
         let answer = host.ask(json!({"type": "set_model", "provider": provider, "modelId": id}));
-        assert_eq!((&answer["success"], &answer["error"]), (&json!(false), &json!(format!("Model not found: {provider}/{id}"))));
+        assert_eq!(
+            (&answer["success"], &answer["error"]),
+            (&json!(false), &json!(format!("Model not found: {provider}/{id}")))
+        );
     }
     assert_eq!(host.state()["model"], before);
     let listed = host.ask(json!({"type": "get_available_models"}))["data"]["models"].take();
@@ -151,7 +156,10 @@ fn who_starts_it_as_xcsh_reads_errors_as_xcsh_has_them() {
         let usual = place.command(args);
         named.env_clear().envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
         named.args(args).current_dir(place.work());
-        named.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        named
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
         assert_eq!(Host::run(&mut named).ask(wrong.clone())["command"], command, "{args:?}");
     }
 }
@@ -161,7 +169,9 @@ fn the_output_of_a_command_is_told_before_it_has_ended() {
     let place = here();
     let mut host = Host::start(&place, &["rpc"]);
     // It ends when the host has read what it said.
-    host.say(&json!({"id": "b", "type": "bash", "command": "echo one; until [ -e go ]; do sleep 0.05; done; echo two"}));
+    host.say(
+        &json!({"id": "b", "type": "bash", "command": "echo one; until [ -e go ]; do sleep 0.05; done; echo two"}),
+    );
     let update = host.until("bash_execution_update");
     assert_eq!((&update["id"], &update["delta"]), (&json!("b"), &json!("one\n")));
     std::fs::write(place.file("go"), "").unwrap();
@@ -180,7 +190,11 @@ fn an_edit_shows_what_it_changed() {
     host.say(&json!({"type": "prompt", "message":
         r#"call edit {"path":"a.txt","old_string":"beta","new_string":"BETA"} then say done"#}));
     let end = host.until("tool_execution_end");
-    assert_eq!(end["result"]["details"], json!({"diff": " 1 alpha\n-2 beta\n+2 BETA\n 3 gamma", "firstChangedLine": 2}), "{end}");
+    assert_eq!(
+        end["result"]["details"],
+        json!({"diff": " 1 alpha\n-2 beta\n+2 BETA\n 3 gamma", "firstChangedLine": 2}),
+        "{end}"
+    );
     host.until("agent_settled");
     let messages = host.ask(json!({"type": "get_messages"}))["data"]["messages"].take();
     assert_eq!(messages[2]["details"], end["result"]["details"], "the log says the same");
