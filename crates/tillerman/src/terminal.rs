@@ -133,8 +133,8 @@ pub(crate) struct Terminal<F> {
     eof: bool,
     /// A call was denied because nobody could be asked.
     denied_unasked: bool,
-    /// The model said something in this turn, or called a tool.
-    answered: bool,
+    /// The model has answered in this turn, with no word and no call so far.
+    silent: Option<bool>,
     tag: u64,
     pending: Option<Tag>,
     /// The turn that the last prompt became: its end ends the wait, no other's does.
@@ -169,7 +169,7 @@ impl<F: Face> Terminal<F> {
             interrupting: false,
             eof: false,
             denied_unasked: false,
-            answered: false,
+            silent: None,
             tag: 0,
             pending: None,
             turn: None,
@@ -498,13 +498,15 @@ impl<F: Face> Terminal<F> {
             Body::TurnEnded(end) => self.turn_ended(end, out),
             Body::TurnStarted { turn } => {
                 self.running = Some(turn.clone());
-                self.answered = false;
+                self.silent = None;
                 self.face.logged(&entry.body, &mut out.frames);
             }
             Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
             body => {
-                if let Body::Assistant { message, .. } = body {
-                    self.answered |= message.calls().next().is_some() || !message.text().trim().is_empty();
+                match body {
+                    Body::Assistant { .. } => self.silent = Some(self.silent.unwrap_or(true)),
+                    Body::CallStarted { .. } | Body::CallEnded { .. } => self.silent = Some(false),
+                    _ => {}
                 }
                 self.face.logged(body, &mut out.frames);
             }
@@ -517,7 +519,7 @@ impl<F: Face> Terminal<F> {
             return self.face.notice(&format!("the turn before this one was cut short: {why}"), &mut out.frames);
         }
         let code = match end.stop {
-            Stop::EndTurn if !self.answered => {
+            Stop::EndTurn if self.silent == Some(true) => {
                 self.face.notice("the model sent an empty answer", &mut out.frames);
                 FAILED
             }
@@ -586,7 +588,12 @@ impl<F: Face> Dialect for Terminal<F> {
                     self.face.event(&told.event, &mut out.frames);
                 }
             }
-            event => self.face.event(event, &mut out.frames),
+            event => {
+                if matches!(event, Event::Text { delta, .. } if !delta.trim().is_empty()) {
+                    self.silent = Some(false);
+                }
+                self.face.event(event, &mut out.frames);
+            }
         }
     }
 

@@ -483,7 +483,7 @@ fn no_always_unclear_and_question_mark_are_understood() {
             -> prompt "go"
             -> answer ask1 Deny(Some("it is generated"))
             -> answer ask2 Allow(Session)
-            -> answer ask3 Deny(Some("denied by the user"))
+            -> answer ask3 Deny(None)
         "#]],
     );
 }

@@ -27,7 +27,7 @@ pub(crate) struct BriefingSettings {
     pub(crate) skills: bool,
     /// Directories whose files the user trusts.
     pub(crate) trusted: Vec<PathBuf>,
-    /// Where the user stands, which may be below the workspace.
+    /// Where the user stands, if that is known: in a workspace that holds it, instructions are read down to there.
     pub(crate) here: Option<PathBuf>,
 }
 
@@ -77,8 +77,9 @@ impl Briefer {
         if !self.settings.files {
             return Instructions::default();
         }
+        let here = self.settings.here.as_deref().filter(|here| here.starts_with(workspace));
         project::search(&Search {
-            workspace,
+            workspace: here.unwrap_or(workspace),
             guard: self.guard.clone(),
             own: Some(&self.config),
             trusted: &self.settings.trusted,
