@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use vocab::{
-    Ask, AskEnd, AskId, AskKind, AssistantMessage, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry, Event,
-    Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply,
+    Ask, AskEnd, AskId, AskKind, AssistantMessage, Block, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry,
+    Event, Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply,
     Required, SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
@@ -93,7 +93,8 @@ fn result(id: &str, tool: &str, end: CallEnd, text: &str) -> Step {
 
 fn said() -> Step {
     let end = MessageEnd::Finished(Finish::Stop);
-    let message = AssistantMessage { blocks: Vec::new(), model: "tour".into(), end, usage: Usage::default() };
+    let blocks = vec![Block::Text("said".into())];
+    let message = AssistantMessage { blocks, model: "tour".into(), end, usage: Usage::default() };
     told(Body::Assistant { turn: Some(turn()), message })
 }
 
@@ -160,7 +161,9 @@ fn play<F: Face>(talk: Talk, face: F, steps: Vec<Step>) -> Seen {
             && let Some(tag) = prompted.take_if(|tag| begins_turn(event, *tag))
         {
             let started = Event::Reply { tag, result: Ok(Reply::Started { turn: turn() }) };
-            for event in [logged(Body::TurnStarted { turn: turn() }), started] {
+            // Something was said, or the turn would be an empty one.
+            let Step::Told(said) = said() else { unreachable!() };
+            for event in [logged(Body::TurnStarted { turn: turn() }), started, said] {
                 terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out);
             }
         }
@@ -702,7 +705,7 @@ fn limits_are_exit_3() {
     for stop in [Stop::MaxTokens, Stop::MaxIterations, Stop::Refusal] {
         let seen = play(run_talk(Answers::Nobody), inline(false, false), vec![opened(), ended(stop, None)]);
         assert_eq!(seen.exit, Some(3), "{stop:?}");
-        assert!(seen.shown.contains("stopped: "), "{}", seen.shown);
+        assert!(seen.shown.contains("stopped"), "{}", seen.shown);
     }
 }
 
@@ -783,7 +786,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
         {"type":"notice","text":"model: tour (no key, no local server)"}
         {"type":"notice","text":"the turn before this one was cut short: the process ended during this turn, or could not write its end"}
         {"type":"text","delta":"Done."}
-        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0,"result":"","session_id":"s1","cost_usd":null}
+        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0,"result":"said","session_id":"s1","cost_usd":null}
         -> prompt "go"
         -- exit 0
     "#]].assert_eq(&show(&seen));
@@ -922,7 +925,7 @@ fn json_lines_tell_the_whole_turn() {
         {"type":"tool_call","id":"c1","name":"write_file","input":{"path":"n"}}
         {"type":"permission","call":"c1","tool":"write_file","summary":"write src/x.rs (+1 -1)","required":"workspace-write","decision":"allow","reason":null}
         {"type":"tool_result","id":"c1","name":"write_file","outcome":"ran","is_error":false,"text":"wrote","duration_ms":3,"edits":[{"added":1,"patch":"@@ -0,0 +1 @@\n+x\n","path":"n","removed":0}]}
-        {"type":"turn_end","stop":"error","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":{"hints":["try again"],"kind":"stream_cut","message":"cut"},"exit_code":1,"result":null,"session_id":"s1","cost_usd":null}
+        {"type":"turn_end","stop":"error","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":{"hints":["try again"],"kind":"stream_cut","message":"cut"},"exit_code":1,"result":"said","session_id":"s1","cost_usd":null}
         -> prompt "go"
         -> answer ask1 Allow(Once)
         -- exit 1

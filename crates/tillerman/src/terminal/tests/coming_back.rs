@@ -1,6 +1,6 @@
 //! Taking a session up again, leaving it, and commands that are not there.
 
-use vocab::{Block, Data, UserFrom, map};
+use vocab::{Data, UserFrom, map};
 
 use super::*;
 

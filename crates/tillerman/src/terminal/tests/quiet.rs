@@ -1,6 +1,6 @@
 //! The answer alone, and what a turn cost.
 
-use vocab::{Block, Prices};
+use vocab::Prices;
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn only_the_last_message_is_printed() {
 fn what_went_wrong_is_said_beside_it() {
     let story = vec![opened(), ended(Stop::Error, Some(Fault::new(FaultKind::Internal, "no luck").hint("try again")))];
     let seen = play(run_talk(Answers::Nobody), quiet(), story);
-    assert_eq!((seen.shown.as_str(), seen.side.as_str()), ("", "error: no luck\nhint: try again\n"));
+    assert_eq!((seen.shown.as_str(), seen.side.as_str()), ("said\n", "error: no luck\nhint: try again\n"));
 }
 
 #[test]
