@@ -79,7 +79,9 @@ fn room(bytes: u64) -> Finding {
             hints: vec!["free some space, or set TILLERMAN_HOME to a directory on another disk".to_owned()],
             ..finding(Verdict::Fail, "disk", format!("no space left: {mib} MiB are free where sessions are kept"))
         },
-        ..FREE_BYTES_LOW => finding(Verdict::Warn, "disk", format!("only {mib} MiB are free where sessions are kept")),
+        FREE_BYTES_MIN..FREE_BYTES_LOW => {
+            finding(Verdict::Warn, "disk", format!("only {mib} MiB are free where sessions are kept"))
+        }
         _ => finding(Verdict::Ok, "disk", format!("{} GiB free", (mib as f64 / 102.4).round() / 10.0)),
     }
 }
