@@ -97,7 +97,7 @@ impl Acp {
                 pen.update(&self.seats[at].session, update);
             }
             // The log of a turn that was lost is completed later; its end was told.
-            Body::CallEnded { turn, .. } if !seat.turn.as_ref().is_some_and(|running| running.id == *turn) => {}
+            Body::CallEnded { turn, .. } if seat.turn.as_ref().is_none_or(|running| running.id != *turn) => {}
             Body::CallEnded { turn, result } => {
                 let update = self.cards(at).finished(turn, result);
                 pen.update(&self.seats[at].session, update);

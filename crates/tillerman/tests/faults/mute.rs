@@ -152,8 +152,11 @@ fn acp_answers_initialize_at_once_and_a_prompt_with_an_error() {
         assert_eq!(answer(&mut acp, &json!(1))["result"]["protocolVersion"], 1, "{kind}");
         assert!(started.elapsed() < START_MAX, "{kind}: {:?}", started.elapsed());
         let new = json!({ "cwd": world.workspace, "mcpServers": [] });
+        let asked = Instant::now();
         acp.send(&json!({ "jsonrpc": "2.0", "id": 2, "method": "session/new", "params": new }));
         let session = answer(&mut acp, &json!(2))["result"]["sessionId"].clone();
+        // It waits for the list of models, and not for long.
+        assert!(session.is_string() && asked.elapsed() < START_MAX, "{kind}: {:?}", asked.elapsed());
         let prompt = json!([{ "type": "text", "text": "hi" }]);
         let params = json!({ "sessionId": session, "prompt": prompt });
         let list = json!({ "jsonrpc": "2.0", "id": 4, "method": "session/list", "params": {} });

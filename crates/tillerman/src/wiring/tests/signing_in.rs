@@ -29,7 +29,8 @@ async fn url(stage: &mut Stage, tag: vocab::Tag) -> String {
 #[tokio::test]
 async fn a_browser_brings_an_account_and_the_account_its_models() {
     let mut stage = stage().await;
-    assert_eq!(stage.accounts().await, Accounts::default());
+    // The tour was asked for.
+    assert_eq!(stage.accounts().await, Accounts { model: true, ..Accounts::default() });
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
     assert!(!stage.home.path().join("config").exists(), "looking makes nothing");
 
