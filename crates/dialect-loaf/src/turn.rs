@@ -317,7 +317,9 @@ impl Seat {
 fn cut_short(stop: Stop) -> Option<&'static str> {
     match stop {
         Stop::MaxTokens => Some("response cut short: the output limit was reached."),
-        Stop::MaxIterations => Some("response cut short: the limit of tool rounds was reached. send a message to go on."),
+        Stop::MaxIterations => {
+            Some("response cut short: the limit of tool rounds was reached. send a message to go on.")
+        }
         Stop::Refusal => Some("the model declined to answer."),
         Stop::EndTurn | Stop::Interrupted | Stop::Error => None,
     }

@@ -130,7 +130,9 @@ impl Session {
             // Whoever asks for it gets it, however much room there is.
             CompactReason::Manual => compaction::cut(marks, &self.settings.compaction, self.model.context_window)
                 .or_else(|| compaction::cut_whole(marks)),
-            CompactReason::Threshold | CompactReason::Overflow => compaction::cut(marks, &self.settings.compaction, self.model.context_window),
+            CompactReason::Threshold | CompactReason::Overflow => {
+                compaction::cut(marks, &self.settings.compaction, self.model.context_window)
+            }
         };
         let Some(at) = at else {
             return Err(match reason {

@@ -7,9 +7,9 @@ use vocab::{
     thinking,
 };
 
-use super::{Session, guarded};
 use super::jobs::Finish;
 use super::perform::spec_bytes;
+use super::{Session, guarded};
 use crate::beyond;
 use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};

@@ -102,7 +102,10 @@ pub(crate) const KEYS: &[Key] = &[
     // The usual value is the model's and not known here; hardly any model's is less than this.
     tightened(Way::Lower { usual: 4096 }, count("max_tokens", 1, TOKENS_MAX, "Most tokens of one answer.")),
     key("thinking", Kind::Level, "How much the model thinks before it answers."),
-    tightened(Way::Lower { usual: ROUNDS_USUAL as u64 }, count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn.")),
+    tightened(
+        Way::Lower { usual: ROUNDS_USUAL as u64 },
+        count("max_iterations", 1, 100_000, "Most rounds of tool calls in one turn."),
+    ),
     // A window or a price that is not true spends money or hides it.
     count("context_window", 1_000, TOKENS_MAX, "Context window of models that are not listed."),
     key("models", Kind::Models, "What is known about models: slug, context_window, max_output, prices."),

@@ -228,7 +228,9 @@ impl Board {
     fn input(&self, size: Size, cols: usize, rows: &mut Vec<String>) -> Option<(usize, usize)> {
         let typing = &self.typing;
         let (prompt, line) = match (typing.want, &typing.search) {
-            (Some(want @ (Want::Answer | Want::Line | Want::Choice)), _) => (prompt_of(want).to_owned(), &typing.answer),
+            (Some(want @ (Want::Answer | Want::Line | Want::Choice)), _) => {
+                (prompt_of(want).to_owned(), &typing.answer)
+            }
             (_, Some(search)) => {
                 let found = typing.found().unwrap_or_default().replace('\n', " ");
                 let row = format!("search: {}▏{found}", search.part);

@@ -338,7 +338,8 @@ impl People {
             Stop::MaxTokens => "stopped: the answer reached its token limit (--max-tokens)",
             Stop::MaxIterations => {
                 let rounds = end.iterations;
-                let why = format!("stopped after {rounds} tool rounds; `go on` goes on (--max-iterations sets how many)");
+                let why =
+                    format!("stopped after {rounds} tool rounds; `go on` goes on (--max-iterations sets how many)");
                 return Some(self.paint.yellow(&why));
             }
             Stop::Refusal => "stopped: the model refused",

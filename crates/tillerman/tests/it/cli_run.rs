@@ -250,7 +250,8 @@ fn played(place: &Place, script: &str) -> String {
 
 #[test]
 fn a_list_of_tasks_is_never_asked_about_and_never_shown_raw() {
-    let tasks = r#"{"todos":[{"content":"Read the code","status":"completed"},{"content":"Write a test","status":"pending"}]}"#;
+    let tasks =
+        r#"{"todos":[{"content":"Read the code","status":"completed"},{"content":"Write a test","status":"pending"}]}"#;
     for mode in ["plan", "read-only", "prompt", "workspace-write"] {
         let place = Place::new();
         let model = played(&place, &format!("call todo {tasks}\n\nsay \"done\"\n"));

@@ -186,7 +186,11 @@ fn a_thinking_level_is_chosen_by_flag_by_configuration_and_by_command() {
     place.run(&["run", "-c", "--thinking", "medium", "more"]).ok();
     assert_eq!(effort(), "medium");
     let typed = place.run_with(&["repl", "-c"], "/thinking\n/thinking low\nhi\n/thinking loud\n/exit\n");
-    assert!(typed.out.contains("thinking: medium -> low") && typed.out.contains("unknown level: loud"), "{}", typed.out);
+    assert!(
+        typed.out.contains("thinking: medium -> low") && typed.out.contains("unknown level: loud"),
+        "{}",
+        typed.out
+    );
     assert_eq!(effort(), "low");
     place.run(&["run", "--thinking", "loud", "hi"]).fails(2, "there is: off, minimal, low");
     place.run(&["config", "set", "thinking", "loud"]).fails(2, "wants one of off");
