@@ -47,8 +47,9 @@ pub(crate) fn hint(evidence: &Evidence<'_>) -> Option<String> {
     let says = |word: &str| texts().any(|text| text.contains(word));
     let program = evidence.command.first().map_or("", String::as_str);
     // Whatever such a program complains about, it is not what is wrong.
-    if let Some(advice) = adapters::advice(evidence.command).filter(|_| evidence.before_hello) {
-        return Some(advice);
+    let advice = adapters::advice(evidence.command);
+    if let Some(advice) = advice.as_ref().filter(|_| evidence.before_hello) {
+        return Some(advice.clone());
     }
     // Where the agent itself names ways to sign in, they say it better.
     let names_ways = evidence.wants_sign_in && !evidence.auth.methods.is_empty();
@@ -62,7 +63,8 @@ pub(crate) fn hint(evidence: &Evidence<'_>) -> Option<String> {
     }
     let no_command = says("command not found") || evidence.exit.and_then(|exit| exit.code) == Some(EXIT_NOT_FOUND);
     if no_command || (evidence.not_found && (says("No such file") || says("not found"))) {
-        return Some(not_on_path(program));
+        let more = advice.map(|advice| format!("\n  {advice}")).unwrap_or_default();
+        return Some(not_on_path(program) + &more);
     }
     if texts().any(is_rate_limit) {
         return Some("the model's provider limits the rate; try again later".into());
@@ -84,7 +86,8 @@ pub(crate) fn hint(evidence: &Evidence<'_>) -> Option<String> {
     if evidence.echoes {
         return Some(format!("`{program}` speaks no ACP: it only repeats its input"));
     }
-    evidence.before_hello.then(|| "does this command speak ACP on stdin and stdout?".into())
+    let ended = if evidence.exit.is_some() { "it ended before it was greeted; " } else { "" };
+    evidence.before_hello.then(|| format!("{ended}does this command speak ACP on stdin and stdout?"))
 }
 
 fn not_on_path(name: &str) -> String {
@@ -220,6 +223,8 @@ mod tests {
         let stderr = ["set ANTHROPIC_API_KEY".to_owned()];
         let wrong = Evidence { command: &codex, stderr: &stderr, before_hello: true, ..nothing() };
         check_all(&wrong, Some("needs the adapter `codex-acp`"));
+        let gone = Evidence { command: &codex, message: "not found", not_found: true, ..nothing() };
+        check_all(&gone, Some("whole path\n  `codex` speaks no ACP itself"));
         let absent = Evidence { command: &adapter, message: "not found", not_found: true, ..nothing() };
         check_all(&absent, Some("`npm install -g @agentclientprotocol/codex-acp` installs it"));
     }

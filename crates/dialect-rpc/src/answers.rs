@@ -96,7 +96,7 @@ pub(crate) fn tool_names(names: &[String], out: &mut Vec<u8>) {
 }
 
 pub(crate) fn models(list: &[ModelInfo], out: &mut Vec<u8>) {
-    Writer::object(out, |w| w.list("models", list.iter(), |model, out| models::write(model, out)));
+    Writer::object(out, |w| w.list("models", list.iter(), models::write));
 }
 
 /// `files` where the log was read for it.

@@ -219,7 +219,7 @@ impl Rpc {
         self.filter.set(events);
         let data = |out: &mut Vec<u8>| {
             Writer::object(out, |w| match self.filter.events() {
-                Some(events) => w.list("events", events, |event, out| wire::escape_into(event, out)),
+                Some(events) => w.list("events", events, wire::escape_into),
                 None => _ = w.raw("events", b"null"),
             });
         };

@@ -188,7 +188,7 @@ impl Rpc {
     fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
         let Body::Compacted(compaction) = body else { return };
         // Whoever asked for it is answered when the log was read, and told the same then.
-        if self.pending.values().any(|why| matches!(why, Why::Compact(_))) {
+        if self.pending.values().any(|why| matches!(why, Why::Compact(_) | Why::Handoff(_))) {
             return;
         }
         let name = self.run.name_of(compaction.first_kept);

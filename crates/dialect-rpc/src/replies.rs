@@ -150,11 +150,15 @@ impl Rpc {
                 Some(_) if fault.kind == FaultKind::NothingToDo => self.handed_over(&call, false, out),
                 _ => self.not_moved(&call, fault, out),
             },
+            (Why::Handoff(call), Ok(Reply::Compacted(compaction))) => {
+                self.send(Verb::Read { after: 0 }, Why::Compacted(call, compaction.clone()), out);
+            }
             (Why::Handoff(call), Ok(_)) => self.handed_over(&call, true, out),
             (Why::Handoff(call), Err(fault)) if fault.kind == FaultKind::NothingToDo => {
                 self.handed_over(&call, false, out);
             }
             (Why::Handoff(call), Err(fault)) => self.not_moved(&call, fault, out),
+            (Why::Compacted(call, _), Err(fault)) if call.command == "handoff" => self.not_moved(&call, fault, out),
             (Why::Read(call, ReadFor::Branch { entry }), Ok(Reply::Entries(entries))) => {
                 self.branch(call, &entry, entries, out);
             }
@@ -226,7 +230,10 @@ impl Rpc {
                 let mut data = Vec::new();
                 answers::compaction(&compaction, name, Some(&files), &mut data);
                 events::compaction_ended(compaction.reason, &data, out);
-                self.respond(&call, Some(&|out| out.extend_from_slice(&data)), out);
+                match call.command {
+                    "handoff" => self.handed_over(&call, true, out),
+                    _ => self.respond(&call, Some(&|out| out.extend_from_slice(&data)), out),
+                }
             }
             (Why::Cleared(call), Reply::Queue(items)) => {
                 self.respond(&call, Some(&|out| answers::cleared(items, out)), out);

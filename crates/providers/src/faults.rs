@@ -291,6 +291,27 @@ mod tests {
     }
 
     #[test]
+    fn who_cannot_be_reached_is_asked_to_be_started_here_and_looked_for_elsewhere() {
+        for near in [
+            "http://127.0.0.1:9/v1",
+            "http://localhost:11434/v1",
+            "http://[::1]:8080",
+            "http://box:80/v1",
+            "http://192.168.1.7/v1",
+            "http://gpu.lan/v1",
+        ] {
+            assert!(is_near(near), "{near}");
+        }
+        for far in ["https://api.anthropic.com/v1", "https://auth.openai.com", "https://8.8.8.8/v1"] {
+            assert!(!is_near(far), "{far}");
+        }
+        let error = std::io::Error::other("no such name");
+        let hints = |server: &str| unreachable(server, &error).fault.hints;
+        assert_eq!(hints("http://localhost:1/v1"), ["is the server at http://localhost:1/v1 running?"]);
+        assert!(hints("https://api.anthropic.com/v1")[0].contains("HTTPS_PROXY"));
+    }
+
+    #[test]
     fn every_refusal_has_a_kind() {
         let error = |message: &str| format!(r#"{{"error":{{"message":"{message}","type":"x","code":null}}}}"#);
         for (status, body, want, retryable) in [

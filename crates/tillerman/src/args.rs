@@ -2,10 +2,11 @@
 
 mod reading;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use vocab::Mode;
 
 pub(crate) use reading::{line, parse};
@@ -230,7 +231,7 @@ pub(crate) struct Basics {
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,
     /// What may be done without asking: read-only, plan, prompt, workspace-write, danger-full-access.
-    #[arg(long, visible_alias = "permission-mode", value_name = "MODE", value_parser = mode)]
+    #[arg(long, visible_alias = "permission-mode", value_name = "MODE", value_parser = ModeParser, hide_possible_values = true)]
     pub(crate) mode: Option<Mode>,
     /// Read this configuration file instead of your own (.toml, .json, .yaml).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -275,11 +276,26 @@ fn level(text: &str) -> Result<&'static str, String> {
     known.into_iter().find(|level| *level == text).ok_or_else(|| format!("there is: {}", known.join(", ")))
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
-    Mode::parse(text).ok_or_else(|| {
-        let names: Vec<&str> = Mode::ALL.iter().map(|mode| mode.as_str()).collect();
-        format!("there is: {}", names.join(", "))
-    })
+/// Reads a mode in any spelling, and lets a shell complete its names.
+#[derive(Clone)]
+struct ModeParser;
+
+impl TypedValueParser for ModeParser {
+    type Value = Mode;
+
+    fn parse_ref(&self, table: &clap::Command, arg: Option<&Arg>, value: &OsStr) -> Result<Mode, clap::Error> {
+        let read = |text: &str| {
+            Mode::parse(text).ok_or_else(|| {
+                let names: Vec<&str> = Mode::ALL.iter().map(|mode| mode.as_str()).collect();
+                format!("there is: {}", names.join(", "))
+            })
+        };
+        read.parse_ref(table, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Mode::ALL.iter().map(|mode| PossibleValue::new(mode.as_str()))))
+    }
 }
 
 #[derive(Args, Debug, Default)]
@@ -293,6 +309,9 @@ pub(crate) struct Run {
     /// One JSON object per event on stdout (docs/cli.md).
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the answer alone; only questions and errors are said beside it.
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
     /// Go on with the newest session of this project.
     #[arg(short, long = "continue", conflicts_with_all = ["resume", "no_session"])]
     pub(crate) continues: bool,

@@ -53,6 +53,9 @@ const PASTES_OFF: &str = "\x1b[?2004l";
 /// What a person says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Typed {
+    /// Typed at a prompt, or ahead of one: no answer to anything.
+    Prompt(String),
+    /// Whatever was wanted.
     Line(String),
     Interrupt,
     End,
@@ -294,7 +297,10 @@ impl Shared {
         }
         let typed = match said {
             Heard::Nothing | Heard::ClearScreen => return,
-            Heard::Line { text, .. } => Typed::Line(text.replace('\n', LINE_JOIN.encode_utf8(&mut [0; 4]))),
+            Heard::Line { want, text } => {
+                let text = text.replace('\n', LINE_JOIN.encode_utf8(&mut [0; 4]));
+                if want == Want::Prompt { Typed::Prompt(text) } else { Typed::Line(text) }
+            }
             Heard::Interrupt if state.typed.capacity() <= TYPED_SPARE => return,
             Heard::Interrupt => Typed::Interrupt,
             Heard::End => Typed::End,

@@ -97,6 +97,7 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
             files: !basics.no_context_files,
             skills: false,
             trusted: config.trusted_workspaces(),
+            here: None,
         },
     };
     Ok(Prepared { setup, config, home, open, extensions })
@@ -110,14 +111,6 @@ pub(crate) fn in_project(basics: &Basics) -> Result<Basics, Fault> {
     let here = workspace(None)?;
     if let Some(Which::Path(file)) = basics.resume.as_deref().map(|text| resume(text, &here)) {
         basics.resume = Some(here.join(file).to_string_lossy().into_owned());
-    }
-    if let Ok(below) = here.strip_prefix(&root) {
-        let note = format!(
-            "The user stands in the directory `{}` of the workspace: what they name without a path is probably there.",
-            below.display()
-        );
-        basics.append_system_prompt =
-            Some(basics.append_system_prompt.map_or_else(|| note.clone(), |said| format!("{note}\n\n{said}")));
     }
     basics.workspace = Some(root);
     Ok(basics)

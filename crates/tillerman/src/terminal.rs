@@ -3,6 +3,7 @@
 //! [`Face`]'s affair. No I/O here: bytes go through the host like those of any other dialect.
 
 mod answer;
+mod bill;
 mod cue;
 mod doing;
 mod face;
@@ -10,9 +11,11 @@ mod json;
 mod paint;
 mod people;
 mod reading;
+mod recall;
 mod running;
 mod sheet;
 pub(crate) mod show;
+mod slash;
 #[cfg(test)]
 mod tests;
 
@@ -20,12 +23,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Change, Command, Delivery, Entry, Event, Fault, FaultKind, Mode, Open, Part,
-    Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
+    Answer, Ask, AskId, AskKind, Body, Change, Command, Data, Delivery, Entry, Event, Fault, FaultKind, Mode, Open,
+    Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
 use answer::Heard;
+pub(crate) use bill::PriceOf;
 pub(crate) use cue::{Cue, Piece, first as first_piece};
 pub(crate) use face::{Face, Sent, Want};
 pub(crate) use json::{JsonLines, stop_name};
@@ -37,6 +41,9 @@ pub(crate) use sheet::Size;
 /// A line that stands for Ctrl-C where signals do not reach the pump themselves.
 pub(crate) const INTERRUPT_LINE: &[u8] = b"\x03";
 
+/// In front of a line that was typed as a prompt: whatever is asked by now, it is no answer to that.
+pub(crate) const PROMPT_MARK: &str = "\x05";
+
 /// Stands for a line break inside one typed line, because LF ends a frame.
 pub(crate) const LINE_JOIN: char = '\x1e';
 
@@ -46,12 +53,6 @@ pub(crate) const FAILED: u8 = 1;
 pub(crate) const NOT_STARTED: u8 = 2;
 pub(crate) const UNFINISHED: u8 = 3;
 pub(crate) const INTERRUPTED: u8 = 130;
-
-/// `/skill:NAME` is no command: whoever finds skills reads it in the prompt.
-fn calls_for_a_skill(rest: &str) -> bool {
-    const CALL: &str = "skill:";
-    rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
-}
 
 /// What the model is told when the person has gone.
 const GONE: &str = "denied: the user left before answering.";
@@ -85,6 +86,8 @@ pub(crate) struct Talk {
     /// The one prompt of `run`; `None` means that lines are prompts.
     pub(crate) once: Option<Vec<Part>>,
     pub(crate) answers: Answers,
+    /// The session can be taken up again later.
+    pub(crate) kept: bool,
     /// The mode that a flag names. `--yes` is a yes to what it allows: beside `workspace-write` it does not reach out of
     /// the workspace.
     pub(crate) bound: Option<Mode>,
@@ -130,8 +133,8 @@ pub(crate) struct Terminal<F> {
     eof: bool,
     /// A call was denied because nobody could be asked.
     denied_unasked: bool,
-    /// The model said something in this turn, or called a tool.
-    answered: bool,
+    /// The model has answered in this turn, with no word and no call so far.
+    silent: Option<bool>,
     tag: u64,
     pending: Option<Tag>,
     /// The turn that the last prompt became: its end ends the wait, no other's does.
@@ -149,6 +152,10 @@ pub(crate) struct Terminal<F> {
     draft: Vec<String>,
     /// A command that nobody may know: name and arguments as typed.
     trying: Option<(String, String)>,
+    /// Asks what was said last in a session that is taken up again.
+    recalling: Option<Tag>,
+    /// Something was said in this session.
+    spoken: bool,
 }
 
 impl<F: Face> Terminal<F> {
@@ -162,7 +169,7 @@ impl<F: Face> Terminal<F> {
             interrupting: false,
             eof: false,
             denied_unasked: false,
-            answered: false,
+            silent: None,
             tag: 0,
             pending: None,
             turn: None,
@@ -174,6 +181,8 @@ impl<F: Face> Terminal<F> {
             mode: None,
             draft: Vec::new(),
             trying: None,
+            recalling: None,
+            spoken: false,
         }
     }
 
@@ -199,12 +208,16 @@ impl<F: Face> Terminal<F> {
     }
 
     fn prompt(&mut self, parts: Vec<Part>, out: &mut Out) {
+        self.spoken = true;
         self.busy_with(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }, out);
     }
 
     fn close(&mut self, code: u8, out: &mut Out) {
         self.phase = Phase::Closed;
         self.face.closing(&mut out.frames);
+        if let Some(session) = self.session.as_ref().filter(|_| self.spoken && self.talk.kept && !self.one_shot) {
+            self.face.left(session, &mut out.frames);
+        }
         out.exit_code = code;
         out.close = true;
     }
@@ -231,19 +244,22 @@ impl<F: Face> Terminal<F> {
 
     fn line(&mut self, line: &str, out: &mut Out) {
         self.face.heard_line();
-        if let Some(ask) = self.asks.front().cloned() {
+        let (line, is_prompt) = line.strip_prefix(PROMPT_MARK).map_or((line, false), |line| (line, true));
+        if let Some(ask) = self.asks.front().cloned().filter(|_| !is_prompt) {
             return self.answered(&ask, line, out);
         }
         let line = line.trim();
         match self.phase {
             Phase::Idle if line.is_empty() => self.face.want(Want::Prompt, &mut out.frames),
-            Phase::Idle => match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !calls_for_a_skill(rest)) {
-                Some(rest) => {
-                    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                    self.slash(name.to_lowercase(), args.trim().to_owned(), out);
+            Phase::Idle => {
+                match line.strip_prefix('/').filter(|rest| !rest.is_empty() && !slash::calls_for_a_skill(rest)) {
+                    Some(rest) => {
+                        let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                        self.slash(name.to_lowercase(), args.trim().to_owned(), out);
+                    }
+                    None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
                 }
-                None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
-            },
+            }
             // Typed ahead, before a question: taking it for the answer would allow what nobody has seen.
             Phase::Opening | Phase::Busy | Phase::Closed => {
                 if !line.is_empty() {
@@ -387,6 +403,12 @@ impl<F: Face> Terminal<F> {
     // ---- events -------------------------------------------------------------------------------------------------
 
     fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
+        if self.recalling.take_if(|it| *it == tag).is_some() {
+            if let Ok(Reply::Entries(entries)) = result {
+                self.face.recalled(&recall::last_exchange(entries), &mut out.frames);
+            }
+            return self.idle(OK, out);
+        }
         if self.phase == Phase::Opening {
             return self.opened(result, out);
         }
@@ -398,6 +420,9 @@ impl<F: Face> Terminal<F> {
                 self.face.slash(reply, &mut out.frames);
                 if reply.exit {
                     return self.close(OK, out);
+                }
+                if reply.data.get("error") == Some(&Data::from(slash::UNKNOWN_COMMAND)) {
+                    self.face.notice(&slash::instead_of(&reply.command), &mut out.frames);
                 }
                 if let Some(session) = &reply.moved_to {
                     self.moved(session, out);
@@ -417,7 +442,7 @@ impl<F: Face> Terminal<F> {
             Ok(_) => self.pending = None,
             Err(fault) if fault.kind == FaultKind::UnknownCommand && self.trying.is_some() => {
                 if let Some((name, args)) = self.trying.take() {
-                    self.busy_with(Verb::Slash { name, args }, out);
+                    self.busy_with(Verb::Slash { name: slash::our_name(name), args }, out);
                 }
             }
             Err(fault) => {
@@ -445,6 +470,7 @@ impl<F: Face> Terminal<F> {
                 self.running = opened.state.turn.clone();
                 match self.talk.once.take() {
                     Some(parts) => self.prompt(parts, out),
+                    None if opened.resumed => self.recall(opened.state.last_seq, out),
                     None => self.idle(OK, out),
                 }
             }
@@ -456,6 +482,14 @@ impl<F: Face> Terminal<F> {
         }
     }
 
+    /// What was said last is shown before anything else is asked.
+    fn recall(&mut self, last_seq: u64, out: &mut Out) {
+        self.phase = Phase::Busy;
+        self.spoken = true;
+        let after = last_seq.saturating_sub(recall::ENTRIES_MAX);
+        self.recalling = Some(self.command(Verb::Read { after }, out));
+    }
+
     fn logged(&mut self, entry: &Entry, out: &mut Out) {
         self.calls.logged(entry);
         match &entry.body {
@@ -464,12 +498,15 @@ impl<F: Face> Terminal<F> {
             Body::TurnEnded(end) => self.turn_ended(end, out),
             Body::TurnStarted { turn } => {
                 self.running = Some(turn.clone());
-                self.answered = false;
+                self.silent = None;
+                self.face.logged(&entry.body, &mut out.frames);
             }
             Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
             body => {
-                if let Body::Assistant { message, .. } = body {
-                    self.answered |= message.calls().next().is_some() || !message.text().trim().is_empty();
+                match body {
+                    Body::Assistant { .. } => self.silent = Some(self.silent.unwrap_or(true)),
+                    Body::CallStarted { .. } | Body::CallEnded { .. } => self.silent = Some(false),
+                    _ => {}
                 }
                 self.face.logged(body, &mut out.frames);
             }
@@ -482,7 +519,7 @@ impl<F: Face> Terminal<F> {
             return self.face.notice(&format!("the turn before this one was cut short: {why}"), &mut out.frames);
         }
         let code = match end.stop {
-            Stop::EndTurn if !self.answered => {
+            Stop::EndTurn if self.silent == Some(true) => {
                 self.face.notice("the model sent an empty answer", &mut out.frames);
                 FAILED
             }
@@ -551,7 +588,12 @@ impl<F: Face> Dialect for Terminal<F> {
                     self.face.event(&told.event, &mut out.frames);
                 }
             }
-            event => self.face.event(event, &mut out.frames),
+            event => {
+                if matches!(event, Event::Text { delta, .. } if !delta.trim().is_empty()) {
+                    self.silent = Some(false);
+                }
+                self.face.event(event, &mut out.frames);
+            }
         }
     }
 

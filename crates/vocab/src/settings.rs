@@ -239,6 +239,8 @@ pub struct Settings {
     pub gadgets_off: Vec<Arc<str>>,
     /// Only these tools are offered (canonical names).
     pub only_tools: Option<Vec<Arc<str>>>,
+    /// These are not, whatever else says so: canonical names, or patterns in which `*` stands for anything.
+    pub without_tools: Vec<Arc<str>>,
     pub system_prompt: Option<Arc<str>>,
     pub append_system_prompt: Option<Arc<str>>,
     pub locale: Option<Arc<str>>,
@@ -249,6 +251,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether a tool of ours, or of a server, is offered.
+    pub fn offers(&self, tool: &str) -> bool {
+        let chosen = self.only_tools.as_ref().is_none_or(|only| only.iter().any(|name| **name == *tool));
+        chosen && !self.without_tools.iter().any(|pattern| fits(pattern, tool))
+    }
+
     pub fn new(workspace: impl Into<PathBuf>, model: impl Into<Arc<str>>) -> Self {
         Self {
             workspace: workspace.into(),
@@ -265,11 +273,37 @@ impl Settings {
             sync: SyncLevel::default(),
             gadgets_off: Vec::new(),
             only_tools: None,
+            without_tools: Vec::new(),
             system_prompt: None,
             append_system_prompt: None,
             locale: None,
             reminders_max: 0,
             ephemeral: false,
         }
+    }
+}
+
+/// `*` stands for anything, also for nothing.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(name) = name.strip_prefix(head) else { return false };
+    (0..=name.len()).filter(|at| name.is_char_boundary(*at)).any(|at| fits(rest, &name[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_not_offered() {
+        let mut settings = Settings::new("/", "m");
+        settings.without_tools = ["bash", "mcp__*", "*_file"].map(Arc::from).to_vec();
+        let offered = |name: &str| settings.offers(name);
+        assert_eq!(
+            ["bash", "bash_list", "mcp__a__b", "read_file", "grep"].map(offered),
+            [false, true, false, false, true]
+        );
+        settings.only_tools = Some(vec!["grep".into(), "bash".into()]);
+        assert_eq!(["grep", "bash", "glob"].map(|name| settings.offers(name)), [true, false, false]);
     }
 }

@@ -123,9 +123,8 @@ impl Shared {
     /// Opened for a look and closed again.
     fn tools(&self) -> Result<Vec<ToolSpec>, Fault> {
         let tools = self.ports.toolbox.open(&SessionId::from("no-session"), &self.defaults.workspace)?;
-        let only = self.defaults.only_tools.as_ref();
         let specs = tools.iter().map(|tool| tool.spec());
-        Ok(specs.filter(|spec| only.is_none_or(|only| only.contains(&spec.name))).cloned().collect())
+        Ok(specs.filter(|spec| self.defaults.offers(&spec.name)).cloned().collect())
     }
 
     fn show(&self, summary: Summary) -> Saved {

@@ -179,7 +179,7 @@ impl Session {
     }
 
     fn is_wanted(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.settings.only_tools.as_ref().is_none_or(|only| only.contains(&tool.spec().name))
+        self.settings.offers(&tool.spec().name)
     }
 
     pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {

@@ -223,6 +223,30 @@ async fn files_are_found_by_age_and_by_id() {
     assert_eq!(by_id(&world.files(), "cc").len(), 0);
 }
 
+/// Opening, copying and backing up touch files, too.
+#[test]
+fn the_newest_file_is_the_one_in_which_something_was_said_last() {
+    let place = tempfile::tempdir().unwrap();
+    let file = |id: &str, said: &str, more: &str, age: u64| {
+        let path = place.path().join(format!("{id}.jsonl"));
+        let head =
+            format!(r#"{{"type":"session","version":3,"id":"{id}","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}}"#);
+        let user = format!(
+            r#"{{"type":"message","id":"0a0a0a0a","parentId":null,"timestamp":"{said}","message":{{"role":"user","content":"{}"}}}}"#,
+            "x".repeat(100_000)
+        );
+        std::fs::write(&path, format!("{head}\n{user}\n{more}")).unwrap();
+        let at = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(age);
+        std::fs::File::options().append(true).open(&path).unwrap().set_modified(at).unwrap();
+        path
+    };
+    let change = r#"{"type":"session_info","id":"0b0b0b0b","parentId":"0a0a0a0a","timestamp":"2027-01-01T00:00:00.000Z","name":"n"}"#;
+    file("opened-later", "2026-02-01T00:00:00.000Z", &format!("{change}\n"), 3000);
+    let newest_said = file("said-last", "2026-03-01T00:00:00.000Z", "{\"torn", 1000);
+    file("touched-last", "2026-01-02T00:00:00.000Z", "", 9000);
+    assert_eq!(newest(place.path()), Some(newest_said));
+}
+
 #[tokio::test]
 async fn a_copy_of_a_file_goes_its_own_way() {
     let world = World::new();

@@ -12,7 +12,7 @@ use crate::nearest::{distance, nearest};
 const SLIPS_MAX: usize = 1;
 
 /// Flags that every conversation has and hardly anybody types: `run --help` lists them.
-const RARE: [&str; 9] = [
+const RARE: [&str; 10] = [
     "config",
     "max_tokens",
     "max_iterations",
@@ -22,6 +22,7 @@ const RARE: [&str; 9] = [
     "extensions",
     "no_extensions",
     "no_session",
+    "no_context_files",
 ];
 
 /// The table, with what means nothing in a place left out of its help.

@@ -19,6 +19,7 @@ use client::{
 };
 
 use tools::workspace::Guard;
+use vocab::visible::headline;
 
 use super::USAGE;
 use super::repl::Seat;
@@ -68,7 +69,7 @@ async fn start(args: args::Drive) -> anyhow::Result<u8> {
     };
     let (client, events) = client::connect(channel, options);
     let mut inputs = Inputs { events, lines };
-    let start = Start { client: client.clone(), view, output, answers, once: !interactive };
+    let start = Start { client: client.clone(), view, output, answers, once: !interactive, signs: !args.json };
     let mut talk = Talk::new(start);
     let code = match open(&args, &cwd, &client, &mut talk, &mut inputs).await {
         Ok(Opening::Ready) => talk.run(args.prompt, &mut inputs).await,
@@ -105,11 +106,15 @@ async fn open(
     talk: &mut Talk,
     inputs: &mut Inputs,
 ) -> Result<Opening, Error> {
-    let Some(agent) = talk.meanwhile(inputs, client.initialize()).await.transpose()? else {
+    let starting = match args.command.first() {
+        Some(name) => format!("starting {}", headline(&name.to_string_lossy())),
+        None => "starting our own agent".to_owned(),
+    };
+    let Some(agent) = talk.meanwhile(inputs, &starting, client.initialize()).await.transpose()? else {
         return Ok(Opening::GivenUp);
     };
     if let Some(method) = &args.auth
-        && talk.meanwhile(inputs, client.authenticate(method)).await.transpose()?.is_none()
+        && talk.meanwhile(inputs, "signing in", client.authenticate(method)).await.transpose()?.is_none()
     {
         return Ok(Opening::GivenUp);
     }
@@ -120,13 +125,16 @@ async fn open(
             Some(id) => client.reopen_only(id, cwd, args.prompt.is_none()).await,
         }
     };
-    let Some(opened) = talk.meanwhile(inputs, opening).await.transpose()? else { return Ok(Opening::GivenUp) };
+    let Some(opened) = talk.meanwhile(inputs, "opening a session", opening).await.transpose()? else {
+        return Ok(Opening::GivenUp);
+    };
     let Some(opened) = opened else {
         let id = args.resume.as_deref().unwrap_or_default();
         let text = format!("the agent cannot go on with session {id}: it does not know it, or resumes none");
         talk.show(|view, shown| view.notice(&text, shown)).await;
         return Ok(Opening::Missing);
     };
+    talk.agent = headline(&agent.name());
     talk.session = opened.info.session_id.clone().unwrap_or_default();
     talk.choices = Choices::new(opened.info);
     let how = match opened.how {

@@ -17,7 +17,7 @@ use crate::setup::Prepared;
 use crate::terminal::{Answers, Talk, Terminal};
 use crate::wiring;
 
-use super::run::{FEED_BYTES, GRACE, LOOKING, Streams, feed_lines, frame_log, prepare};
+use super::run::{FEED_BYTES, GRACE, LOOKING, STARTING, Streams, feed_lines, frame_log, prepare, price_of};
 use words::Words;
 
 pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
@@ -38,6 +38,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let wired = wiring::build(setup).await?;
     seat.console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
+    seat.console.waits(Some(STARTING));
     open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home, &config);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
@@ -49,8 +50,10 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
         () if streams.stdin_terminal && !streams.stdout_terminal => Answers::Nobody,
         () => Answers::Person,
     };
-    let terminal = Terminal::new(Talk { open, once: None, answers, bound: args.basics.mode }, streams.people(true));
+    let talk = Talk { open, once: None, answers, kept: !args.basics.no_session, bound: args.basics.mode };
+    let terminal = Terminal::new(talk, streams.people(true).with_prices(price_of(&wired)));
     let options = host::Options { grace: GRACE, frame_log, ..host::Options::default() };
+    seat.console.waits(None);
     seat.begins();
     let (_held, output, lines) = seat.parts();
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);

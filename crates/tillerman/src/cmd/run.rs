@@ -17,7 +17,9 @@ use crate::beside;
 use crate::console::{Console, Held, Keys, Look, Output, Place, TYPED_MAX, Typed, cooked_lines, tty};
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
-use crate::terminal::{Answers, Face, INTERRUPT_LINE, JsonLines, Paint, People, Side, Talk, Terminal, Want, Window};
+use crate::terminal::{
+    Answers, Face, INTERRUPT_LINE, JsonLines, PROMPT_MARK, Paint, People, PriceOf, Side, Talk, Terminal, Want, Window,
+};
 use crate::wiring::{self, Lookout, Wired};
 
 /// Piped input longer than this is refused: no model takes it.
@@ -118,10 +120,12 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
         true => Console::none(),
         false => streams.console(if asks && streams.draws { Keys::Answers } else { Keys::Nothing }, typed.clone())?,
     };
-    console.waits(Some(LOOKING));
+    let sign = (!args.quiet).then_some(LOOKING);
+    console.waits(sign);
     let wired = wiring::build(setup).await?;
     console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
+    console.waits(sign.map(|_| STARTING));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home, &config);
@@ -133,20 +137,22 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
         () if console.has_keyboard() || wishes.is_some() => Answers::Person,
         () => Answers::Nobody,
     };
-    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers, bound: args.basics.mode };
+    let talk = Talk { open, once: Some(vec![Part::text(prompt)]), answers, kept: false, bound: args.basics.mode };
     let (feed, reader) = tokio::io::duplex(FEED_BYTES);
     tokio::spawn(feed_lines(lines, feed));
     let options = host::Options { grace: GRACE, frame_log, signals: true, ..host::Options::default() };
+    console.waits(None);
     console.begins();
     let code = match args.json {
         true => {
-            let provider = wired.ports.provider.clone();
-            let prices = JsonLines::with_prices(Box::new(move |slug| provider.resolve(slug).ok()?.prices));
-            converse(Terminal::new(talk, prices), wired, reader, output, options).await
+            let lines = JsonLines::with_prices(price_of(&wired));
+            converse(Terminal::new(talk, lines), wired, reader, output, options).await
         }
         false => {
             let output = streams.output(output, &console, wishes);
-            converse(Terminal::new(talk, streams.people(false)), wired, reader, output, options).await
+            let people = streams.people(false).with_prices(price_of(&wired));
+            let people = if args.quiet { people.quiet() } else { people };
+            converse(Terminal::new(talk, people), wired, reader, output, options).await
         }
     };
     beside.shutdown().await;
@@ -155,6 +161,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
 
 /// Waited for before there is a conversation.
 pub(super) const LOOKING: &str = "looking for models";
+pub(super) const STARTING: &str = "starting extensions";
 
 /// Bytes between the feeder and the pump.
 pub(super) const FEED_BYTES: usize = 64 * 1024;
@@ -162,17 +169,23 @@ pub(super) const FEED_BYTES: usize = 64 * 1024;
 /// Puts what is typed into the conversation as frames; its end is the end of input.
 pub(super) async fn feed_lines(mut lines: mpsc::Receiver<Typed>, mut feed: tokio::io::DuplexStream) {
     while let Some(typed) = lines.recv().await {
-        let line = match &typed {
-            Typed::Line(line) => line.as_bytes(),
-            Typed::Interrupt => INTERRUPT_LINE,
+        let (mark, line) = match &typed {
+            Typed::Prompt(line) => (PROMPT_MARK, line.as_bytes()),
+            Typed::Line(line) => ("", line.as_bytes()),
+            Typed::Interrupt => ("", INTERRUPT_LINE),
             Typed::End => return,
         };
-        if feed.write_all(&[line, b"\n"].concat()).await.is_err() {
+        if feed.write_all(&[mark.as_bytes(), line, b"\n"].concat()).await.is_err() {
             return;
         }
     }
     // Where nobody types, there is no end of input either.
     std::future::pending().await
+}
+
+pub(super) fn price_of(wired: &Wired) -> PriceOf {
+    let provider = wired.ports.provider.clone();
+    Box::new(move |slug| provider.resolve(slug).ok()?.prices)
 }
 
 async fn converse<F: Face>(
@@ -194,6 +207,7 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     // A person does not notice the fifth of a second that a look around takes.
     prepared.setup.lookout = Lookout::Wait;
     prepared.setup.briefing.skills = true;
+    prepared.setup.briefing.here = std::env::current_dir().ok().and_then(|here| std::fs::canonicalize(here).ok());
     if continues {
         prepared.open.which = Which::Latest;
     }

@@ -51,10 +51,11 @@ pub(crate) fn expand(path: &str, env: Env<'_>) -> PathBuf {
 
 pub(crate) fn models(directory: &Path, env: Env<'_>) -> Models {
     let mut models = Models::default();
+    let mut described = models::Described::new();
     for name in MODEL_FILES {
         match read(&directory.join(name)) {
             Ok(None) => {}
-            Ok(Some((shown, root))) => models.add(&shown, &root, env),
+            Ok(Some((shown, root))) => models.add(&shown, &root, &mut described, env),
             Err(note) => models.notes.push(note),
         }
     }

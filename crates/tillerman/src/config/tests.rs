@@ -189,7 +189,7 @@ fn no_looser(name: &str, before: Option<&Setting>, after: Option<&Setting>) -> b
     let lower = |usual| count(after, usual) <= count(before, usual);
     match name {
         "max_tokens" => lower(4096),
-        "max_iterations" => lower(20),
+        "max_iterations" => lower(1000),
         "shutdown_grace_s" => lower(30),
         "idle_timeout_s" => lower(120),
         "retry.retries_max" => lower(4),
@@ -205,6 +205,13 @@ fn no_looser(name: &str, before: Option<&Setting>, after: Option<&Setting>) -> b
         },
         _ => before == after,
     }
+}
+
+#[test]
+fn a_workspace_does_not_raise_what_a_dialect_has_lower_than_others() {
+    let place = place(&[("work/.tillerman.toml", "max_iterations = 500\n")]);
+    let config = place.load(None).unwrap();
+    assert_eq!((config.max_iterations(1000), config.max_iterations(20)), (500, 20));
 }
 
 #[test]

@@ -23,7 +23,10 @@ pub(crate) fn lines_of(console: Console, typed: mpsc::Sender<Typed>) -> Option<m
             let _ = console.text(board::prompt_of(want));
             let mut line = String::new();
             let said = match lines.read_line(&mut line) {
-                Ok(count) if count > 0 => Typed::Line(line.trim_end_matches(['\r', '\n']).to_owned()),
+                Ok(count) if count > 0 => {
+                    let line = line.trim_end_matches(['\r', '\n']).to_owned();
+                    if want == Want::Prompt { Typed::Prompt(line) } else { Typed::Line(line) }
+                }
                 Ok(_) | Err(_) => Typed::End,
             };
             console.line_ended();

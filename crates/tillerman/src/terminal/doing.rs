@@ -10,6 +10,8 @@ use super::paint::clean;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Doing {
     Nothing,
+    /// A prompt was given; what the turn needs is being made ready.
+    Starting,
     /// The model was asked and has not said anything.
     Asking,
     Answering,
@@ -34,6 +36,7 @@ impl Doing {
                 format!("running {}", line.trim_start_matches("● "))
             }
             (_, count @ 2..) => format!("running {count} calls"),
+            (Doing::Starting, _) => "getting tools and extensions ready".to_owned(),
             (Doing::Asking, _) => format!("waiting for {model}"),
             (Doing::Answering, _) => format!("answering: {model}"),
             (Doing::Pausing, _) => format!("waiting before {model} is asked again"),

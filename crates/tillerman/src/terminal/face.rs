@@ -1,9 +1,10 @@
 //! How a conversation looks. One face is for people, one prints JSON lines; both are told the same things.
 
-use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SlashReply, TurnEnd};
+use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SessionId, SlashReply, TurnEnd};
 use wire::FrameBuf;
 
 use super::Denial;
+use super::recall::Exchange;
 
 /// What the next line will be taken for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +56,10 @@ pub(crate) trait Face: Send {
     fn fault(&mut self, fault: &Fault, out: &mut FrameBuf);
     fn notice(&mut self, text: &str, out: &mut FrameBuf);
     fn turn_ended(&mut self, end: &TurnEnd, exit_code: u8, out: &mut FrameBuf);
+    /// What was said last in a session that is taken up again.
+    fn recalled(&mut self, _last: &Exchange, _out: &mut FrameBuf) {}
+    /// The conversation is over; this session can be taken up again.
+    fn left(&mut self, _session: &SessionId, _out: &mut FrameBuf) {}
     /// Something is waited for.
     fn sent(&mut self, _sent: Sent<'_>, _out: &mut FrameBuf) {}
     /// Nobody is asked any more; what went on before goes on.

@@ -1,46 +1,29 @@
 //! The face for programs that start `run --json`: one JSON object per line, documented in docs/cli.md. Nobody is asked
 //! anything here; a program that wants to answer questions speaks a dialect such as `serve`.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 use vocab::{
-    Answer, Ask, AskKind, Body, CallEnd, CallInput, CallResult, Event, Fault, Notice, Opened, Prices, SlashReply, Stop,
+    Answer, Ask, AskKind, Body, CallEnd, CallInput, CallResult, Event, Fault, Notice, Opened, SlashReply, Stop,
     TurnEnd, Usage,
 };
 use wire::{FrameBuf, escape_into};
 
 use super::Denial;
+use super::bill::{Bill, PriceOf};
 use super::face::{Face, Want};
 use super::show;
 
-/// What a model costs.
-pub(crate) type PriceOf = Box<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
-
 #[derive(Default)]
 pub(crate) struct JsonLines {
-    prices: Option<PriceOf>,
+    bill: Bill,
     session: String,
     /// The newest message of this turn.
     said: Option<String>,
-    /// Usage of this turn, by model.
-    used: Vec<(Arc<str>, Usage)>,
 }
 
 impl JsonLines {
     pub(crate) fn with_prices(prices: PriceOf) -> Self {
-        Self { prices: Some(prices), ..Self::default() }
-    }
-
-    /// In dollars; `None` as soon as one price is not known. What no message accounts for (a try that failed) was the last model's.
-    fn cost(&self, end: &TurnEnd) -> Option<f64> {
-        let prices = self.prices.as_ref()?;
-        let (last, _) = self.used.last()?;
-        let mut told = Usage::default();
-        self.used.iter().for_each(|(_, usage)| told.add(usage));
-        let rest = prices(last)?.cost(&end.usage.less(&told));
-        let costs = self.used.iter().map(|(model, usage)| Some(prices(model)?.cost(usage)));
-        Some(costs.sum::<Option<f64>>()? + rest)
+        Self { bill: Bill::new(prices), ..Self::default() }
     }
 }
 
@@ -154,6 +137,7 @@ impl Face for JsonLines {
     }
 
     fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
+        self.bill.logged(body);
         match body {
             Body::CallStarted { call, tool, .. } => {
                 let input = match &call.input {
@@ -175,15 +159,8 @@ impl Face for JsonLines {
                 "tokens_before": it.tokens_before, "tokens_after": it.tokens_after, "usage": usage_value(&it.usage),
             ),
             Body::Recovered { text } => self.notice(text, out),
-            Body::TurnStarted { .. } => {
-                self.said = None;
-                self.used.clear();
-            }
-            Body::Assistant { message, .. } => {
-                self.said = Some(message.text().to_string());
-                self.used.push((message.model.clone(), message.usage));
-            }
-            Body::Spent { turn: Some(_), model, usage, .. } => self.used.push((model.clone(), *usage)),
+            Body::TurnStarted { .. } => self.said = None,
+            Body::Assistant { message, .. } => self.said = Some(message.text().to_string()),
             Body::Opened { .. }
             | Body::User { .. }
             | Body::TurnEnded(_)
@@ -289,7 +266,7 @@ impl Face for JsonLines {
             "exit_code": exit_code,
             "result": self.said,
             "session_id": self.session,
-            "cost_usd": self.cost(end),
+            "cost_usd": self.bill.cost(end),
         );
     }
 

@@ -1,19 +1,17 @@
 //! The face for people. On a terminal everything is one flow of text; where stdout is a file or a pipe it gets the
 //! answer alone, and the rest goes to the side.
 
+mod face;
+
 use std::collections::{HashMap, HashSet};
 
-use vocab::{
-    Answer, Ask, AskKind, Body, Call, CallEnd, CallId, CallResult, Event, FactForm, Fault, Notice, NoticeLevel, Opened,
-    PermissionAsk, SlashReply, Stop, TurnEnd, visible,
-};
+use vocab::{Call, CallEnd, CallId, CallResult, FactForm, Notice, NoticeLevel, PermissionAsk, Stop, TurnEnd, visible};
 use wire::FrameBuf;
 use wire::question::of_input;
 
-use super::Denial;
+use super::bill::{Bill, PriceOf};
 use super::cue::Cue;
 use super::doing::Doing;
-use super::face::{Face, Sent, Want};
 use super::paint::{Paint, clean};
 use super::reading::Reading;
 use super::running::Running;
@@ -43,6 +41,11 @@ pub(crate) struct People {
     reading: Option<Reading>,
     /// Lines are prompts: it is a conversation and not one turn.
     talks: bool,
+    /// Only the last message of a turn, and what went wrong.
+    quiet: bool,
+    /// That message, as far as it is known.
+    answer: String,
+    bill: Bill,
     model: String,
     doing: Doing,
     /// What was last said to be waited for.
@@ -81,6 +84,9 @@ impl People {
             window,
             reading: None,
             talks,
+            quiet: false,
+            answer: String::new(),
+            bill: Bill::default(),
             model: String::new(),
             doing: Doing::Nothing,
             told: None,
@@ -92,6 +98,16 @@ impl People {
             running: HashMap::new(),
             told_denied: HashSet::new(),
         }
+    }
+
+    /// Tells what a turn cost.
+    pub(crate) fn with_prices(self, prices: PriceOf) -> Self {
+        Self { bill: Bill::new(prices), ..self }
+    }
+
+    /// The answer alone goes to stdout; beside it only what is asked and what went wrong is said.
+    pub(crate) fn quiet(self) -> Self {
+        Self { quiet: true, side: Side::Lines, rounds_shown: false, ..self }
     }
 
     fn inline(&self) -> bool {
@@ -106,7 +122,7 @@ impl People {
 
     /// Streams words of the answer.
     fn text(&mut self, delta: &str, out: &mut FrameBuf) {
-        if delta.is_empty() {
+        if delta.is_empty() || self.quiet {
             return;
         }
         if self.last != Last::Text {
@@ -175,9 +191,19 @@ impl People {
         }
     }
 
+    /// Lines that nobody misses who wants the answer alone.
+    fn remark(&mut self, lines: &[String], out: &mut FrameBuf) {
+        if !self.quiet {
+            self.block(lines, out);
+        }
+    }
+
     /// Says what is waited for, where it is not what was said last.
     fn does(&mut self, doing: Doing, out: &mut FrameBuf) {
         self.doing = doing;
+        if self.quiet {
+            return;
+        }
         let words = self.doing.words(&self.model, &self.headlines);
         if words != self.told {
             Cue::Waits(words.clone()).write(out);
@@ -188,7 +214,7 @@ impl People {
     fn call_started(&mut self, call: &Call, tool: &str, out: &mut FrameBuf) {
         let about = show::about(&call.input.json());
         let line = format!("● {} {about}", clean(tool)).trim_end().to_owned();
-        self.block(&[self.paint.dim(&line)], out);
+        self.remark(&[self.paint.dim(&line)], out);
         self.headlines.insert(call.id.clone(), line);
         self.shown_call = Some(call.id.clone());
         self.does(self.doing.clone(), out);
@@ -196,7 +222,7 @@ impl People {
 
     fn call_ended(&mut self, result: &CallResult, out: &mut FrameBuf) {
         let headline = self.headlines.remove(&result.call);
-        if self.doing == Doing::Answering {
+        if matches!(self.doing, Doing::Starting | Doing::Answering) {
             self.doing = Doing::Asking;
         }
         self.does(self.doing.clone(), out);
@@ -233,12 +259,15 @@ impl People {
             // Beside a pipe one line per call is enough, unless something is wrong with it.
             lines.truncate(if result.is_error || result.end != CallEnd::Ran { 3 } else { 0 });
         }
-        self.block(&lines, out);
+        if let Some(took) = show::took(result.duration_ms).filter(|_| self.inline() && result.end == CallEnd::Ran) {
+            lines.push(self.paint.dim(&format!("  took {took}")));
+        }
+        self.remark(&lines, out);
     }
 
     /// Words come: whoever was asked answers.
     fn answers(&mut self, out: &mut FrameBuf) {
-        if matches!(self.doing, Doing::Asking | Doing::Pausing) {
+        if matches!(self.doing, Doing::Starting | Doing::Asking | Doing::Pausing) {
             self.does(Doing::Answering, out);
         }
     }
@@ -329,7 +358,7 @@ impl People {
             // What goes away was lines that have scrolled by, and the title is the terminal's own.
             Notice::Status { text: None, .. } | Notice::Widget { lines: None, .. } | Notice::Title { .. } => return,
         };
-        self.block(&lines, out);
+        self.remark(&lines, out);
     }
 
     fn stopped(&self, end: &TurnEnd) -> Option<String> {
@@ -338,8 +367,9 @@ impl People {
             Stop::MaxTokens => "stopped: the answer reached its token limit (--max-tokens)",
             Stop::MaxIterations => {
                 let rounds = end.iterations;
-                let why =
-                    format!("stopped after {rounds} tool rounds; `go on` goes on (--max-iterations sets how many)");
+                let why = format!(
+                    "stopped: {rounds} tool rounds are used up; `go on` goes on (--max-iterations sets how many)"
+                );
                 return Some(self.paint.yellow(&why));
             }
             Stop::Refusal => "stopped: the model refused",
@@ -361,268 +391,5 @@ fn always(ask: &PermissionAsk) -> String {
             let (tool, required) = (clean(&ask.tool), ask.required.as_str());
             format!("a  allow every {tool} that needs {required} from now on, in this session")
         }
-    }
-}
-
-impl Face for People {
-    fn opened(&mut self, opened: &Opened, out: &mut FrameBuf) {
-        let mut lines: Vec<String> = opened.notices.iter().map(|notice| self.paint.dim(&clean(notice))).collect();
-        let state = &opened.state;
-        self.model = state.model.to_string();
-        if self.talks && self.inline() {
-            let version = env!("CARGO_PKG_VERSION");
-            let line = format!(
-                "tillerman {version} · {} · {} · /help lists what can be typed",
-                state.model,
-                state.mode.as_str()
-            );
-            lines.push(self.paint.dim(&clean(&line)));
-        }
-        if opened.resumed {
-            lines.push(self.paint.dim(&format!("resumed {} ({} messages)", opened.session, state.messages)));
-        }
-        if !lines.is_empty() {
-            self.block(&lines, out);
-        }
-    }
-
-    fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
-        match body {
-            Body::CallStarted { call, tool, .. } => self.call_started(call, tool, out),
-            Body::CallEnded { result, .. } => self.call_ended(result, out),
-            Body::Assistant { .. } => {
-                self.end_thinking(out);
-                self.fresh_line(out);
-            }
-            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
-                let wait = *wait_ms as f64 / 1000.0;
-                let line = format!("retrying in {wait:.1} s ({attempt}/{attempts_max}): {}", clean(&fault.message));
-                self.block(&[self.paint.yellow(&line)], out);
-                self.does(Doing::Pausing, out);
-            }
-            Body::FellBack(it) => {
-                self.model = it.to.to_string();
-                self.does(Doing::Asking, out);
-                let line = format!("{} could not answer, asking {}: {}", it.from, it.to, it.fault.message);
-                self.block(&[self.paint.yellow(&clean(&line))], out);
-            }
-            Body::Compacted(it) => {
-                let (before, after) = (show::count(it.tokens_before), show::count(it.tokens_after));
-                self.block(&[self.paint.dim(&format!("older messages summarised: {before} -> {after} tokens"))], out);
-                self.summarised(out);
-            }
-            Body::Recovered { text } => self.block(&[self.paint.yellow(&clean(text))], out),
-            // Shown by what follows them, or asked for by the person.
-            Body::Opened { .. }
-            | Body::TurnStarted { .. }
-            | Body::User { .. }
-            | Body::TurnEnded(_)
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
-            | Body::Shell(_)
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::Spent { .. }
-            | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Title { .. } => {}
-        }
-    }
-
-    fn event(&mut self, event: &Event, out: &mut FrameBuf) {
-        match event {
-            Event::Text { delta, .. } => {
-                self.answers(out);
-                self.text(delta, out);
-            }
-            Event::Thinking { delta, .. } => {
-                self.answers(out);
-                self.thinking(delta, out);
-            }
-            Event::CompactionStarted { .. } => {
-                self.block(&[self.paint.dim("summarising older messages …")], out);
-                if self.doing != Doing::Nothing {
-                    self.does(Doing::Summarising, out);
-                }
-            }
-            Event::CompactionFailed { fault, .. } => {
-                let line = format!("summarising failed: {}", clean(&fault.message));
-                self.block(&[self.paint.yellow(&line)], out);
-                self.summarised(out);
-            }
-            Event::ModelCalled { .. } | Event::RetryStarted { .. } => {
-                if matches!(self.doing, Doing::Answering | Doing::Pausing | Doing::Summarising) {
-                    self.does(Doing::Asking, out);
-                }
-            }
-            Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
-            Event::Notice(notice) => self.shown(notice, out),
-            Event::State(state) => self.model = state.model.to_string(),
-            Event::Trouble { source, during, text } => {
-                let line = format!("{} ({}): {}", clean(source), clean(during), clean(text));
-                let lines: Vec<String> = line.lines().map(|line| self.paint.red(line)).collect();
-                self.block(&lines, out);
-            }
-            Event::CallInput { .. }
-            | Event::RetryEnded { .. }
-            | Event::Settled
-            | Event::ShellProgress { .. }
-            | Event::Consult(_)
-            | Event::Sealed { .. }
-            | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
-            | Event::Queue(_)
-            | Event::ItemEnded { .. }
-            | Event::Live { .. }
-            | Event::Logged(_)
-            | Event::Reply { .. }
-            | Event::TurnLost(_)
-            | Event::Gone { .. } => {}
-        }
-    }
-
-    fn ask(&mut self, ask: &Ask, out: &mut FrameBuf) {
-        self.told = None;
-        Cue::Waits(None).write(out);
-        match &ask.kind {
-            AskKind::Permission(permission) => self.permission(permission, out),
-            AskKind::Select { title, options } => {
-                let mut lines = vec![self.paint.bold(&clean(title))];
-                lines.extend(options.iter().enumerate().map(|(at, it)| format!("  {}. {}", at + 1, clean(it))));
-                lines.push(self.paint.dim("a number chooses, an empty line cancels"));
-                self.block(&lines, out);
-            }
-            AskKind::Confirm { title, message } => self.question(&format!("{title} {message} [y/n]"), out),
-            AskKind::Input { title, placeholder } => {
-                let example = placeholder.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
-                self.question(&format!("{title}{example}"), out);
-            }
-            AskKind::Editor { title, prefill } => {
-                let mut lines = vec![self.paint.bold(&clean(title))];
-                if let Some(prefill) = prefill {
-                    lines.extend(clean(prefill).lines().map(|line| self.paint.dim(&format!("  {line}"))));
-                    lines.push(self.paint.dim("a lone `.` ends the text; typed first, it keeps what is above"));
-                } else {
-                    lines.push(self.paint.dim("a lone `.` ends the text; typed first, it cancels"));
-                }
-                self.block(&lines, out);
-            }
-            AskKind::HostCall { .. } => {}
-        }
-    }
-
-    fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf) {
-        let AskKind::Permission(permission) = &ask.kind else { return };
-        let mut lines = self.reading.as_mut().map(Reading::more).unwrap_or_default();
-        lines.push(format!("  tool: {}", clean(&permission.tool)));
-        lines.push(format!("  needs: {} (mode is {})", permission.required.as_str(), permission.active.as_str()));
-        lines.push("  y  allow it this once".into());
-        lines.push("  n  deny it; `n because ...` tells the model why".into());
-        lines.push(format!("  {}", always(permission)));
-        lines.extend(self.reading.as_ref().and_then(Reading::warning));
-        lines.extend(why.map(|why| self.paint.yellow(why)));
-        self.block(&lines, out);
-        self.question(&may_it(permission), out);
-        self.shown_call = Some(permission.call.clone());
-    }
-
-    fn has_shown_all(&self) -> bool {
-        self.reading.as_ref().is_none_or(Reading::is_whole)
-    }
-
-    fn answered_unasked(&mut self, ask: &Ask, _answer: &Answer, denial: Option<&Denial>, out: &mut FrameBuf) {
-        if let (AskKind::Permission(permission), Some(Denial { why, how })) = (&ask.kind, denial) {
-            let line = format!("denied {}: {why}; {how} would allow it", visible::headline(&permission.summary));
-            self.block(&[self.paint.yellow(&line)], out);
-            self.told_denied.insert(permission.call.clone());
-        }
-    }
-
-    fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {
-        self.fresh_line(out);
-        let text = clean(reply.text.trim_end());
-        if !text.is_empty() {
-            out.raw(text.as_bytes());
-            out.raw(b"\n");
-        }
-        self.last = Last::Block;
-    }
-
-    fn fault(&mut self, fault: &Fault, out: &mut FrameBuf) {
-        let mut lines = vec![format!("{} {}", self.paint.red("error:"), clean(&fault.message))];
-        lines.extend(fault.hints.iter().map(|hint| format!("{} {}", self.paint.cyan("hint:"), clean(hint))));
-        self.block(&lines, out);
-    }
-
-    fn notice(&mut self, text: &str, out: &mut FrameBuf) {
-        self.block(&[self.paint.dim(&clean(text))], out);
-    }
-
-    fn turn_ended(&mut self, end: &TurnEnd, _exit_code: u8, out: &mut FrameBuf) {
-        self.end_thinking(out);
-        self.fresh_line(out);
-        self.headlines.clear();
-        self.previewed.clear();
-        self.running.clear();
-        self.told_denied.clear();
-        self.does(Doing::Nothing, out);
-        if let Some(fault) = &end.fault {
-            self.fault(fault, out);
-        }
-        let mut lines: Vec<String> = self.stopped(end).into_iter().collect();
-        if self.rounds_shown {
-            let rounds = match end.iterations {
-                0 => String::new(),
-                1 => ", 1 tool round".to_owned(),
-                many => format!(", {many} tool rounds"),
-            };
-            lines.push(self.paint.dim(&format!("{}{rounds}", show::usage(&end.usage))));
-        }
-        if !lines.is_empty() {
-            self.block(&lines, out);
-        }
-        self.last = Last::Nothing;
-    }
-
-    fn want(&mut self, want: Want, out: &mut FrameBuf) {
-        if want == Want::Prompt {
-            self.does(Doing::Nothing, out);
-        }
-        Cue::Want(want).write(out);
-    }
-
-    fn sent(&mut self, sent: Sent<'_>, out: &mut FrameBuf) {
-        let doing = match sent {
-            Sent::Prompt => Doing::Asking,
-            Sent::Command(name) => Doing::Command(clean(name).into_owned()),
-            Sent::Interrupt => Doing::Stopping,
-        };
-        self.does(doing, out);
-    }
-
-    fn goes_on(&mut self, out: &mut FrameBuf) {
-        self.does(self.doing.clone(), out);
-    }
-
-    fn heard_line(&mut self) {
-        // The person's Enter ended the line on the screen.
-        self.fresh = true;
-    }
-
-    fn closing(&mut self, out: &mut FrameBuf) {
-        self.does(Doing::Nothing, out);
-        self.end_thinking(out);
-        self.fresh_line(out);
     }
 }

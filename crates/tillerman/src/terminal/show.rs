@@ -6,8 +6,9 @@ use vocab::{FileEdit, Json, Snapshot, Usage};
 
 use super::paint::{Paint, clean, cut};
 
-/// Lines of a result shown; the rest is counted.
-const RESULT_LINES_MAX: usize = 5;
+/// Lines shown of the beginning and of the end of a result; those between are counted.
+const RESULT_LINES_FIRST: usize = 3;
+const RESULT_LINES_LAST: usize = 4;
 /// Lines of a diff shown; the rest is counted.
 pub(crate) const DIFF_LINES_MAX: usize = 40;
 /// Characters of a line shown.
@@ -51,8 +52,26 @@ pub(super) fn shortened(text: &str, lines_max: usize) -> Vec<String> {
     shown
 }
 
+/// How it begins and how it ends: what went wrong is said last.
 pub(crate) fn result(text: &str) -> Vec<String> {
-    shortened(text, RESULT_LINES_MAX)
+    let text = clean(text.trim_end());
+    let lines: Vec<String> = text.lines().map(|line| format!("  {}", cut(line, LINE_CHARS_MAX))).collect();
+    match lines.len().saturating_sub(RESULT_LINES_FIRST + RESULT_LINES_LAST) {
+        0 | 1 => lines,
+        more => {
+            let last = &lines[RESULT_LINES_FIRST + more..];
+            [&lines[..RESULT_LINES_FIRST], &[format!("  … {more} more lines")], last].concat()
+        }
+    }
+}
+
+/// `3.2 s`, `2 m 05 s`; `None` for what took no time that anybody would notice.
+pub(super) fn took(ms: u64) -> Option<String> {
+    match ms {
+        0..1_000 => None,
+        1_000..60_000 => Some(format!("{:.1} s", ms as f64 / 1000.0)),
+        _ => Some(format!("{} m {:02} s", ms / 60_000, ms / 1000 % 60)),
+    }
 }
 
 /// One changed file: how much, and a small unified diff.
@@ -95,6 +114,16 @@ pub(crate) fn count(number: u64) -> String {
         0..=999 => number.to_string(),
         1_000..=999_999 => format!("{:.1}k", number as f64 / 1e3),
         _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+/// A unified diff as it is, in colour.
+pub(super) fn coloured(line: &str, paint: Paint) -> String {
+    match line.chars().next() {
+        Some('+') => paint.green(line),
+        Some('-') => paint.red(line),
+        Some('@') => paint.cyan(line),
+        _ => line.to_owned(),
     }
 }
 

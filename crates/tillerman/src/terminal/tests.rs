@@ -1,7 +1,9 @@
 //! Stories told to the terminal by hand: lines typed and events told go in, what is shown and wanted comes out.
 
+mod coming_back;
 mod dialogs;
 mod lost;
+mod quiet;
 mod waits;
 
 use std::sync::Arc;
@@ -214,11 +216,11 @@ fn begins_turn(event: &Event, prompted: Tag) -> bool {
 }
 
 fn run_talk(answers: Answers) -> Talk {
-    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers, bound: None }
+    Talk { open: Open::new(Which::New), once: Some(vec![Part::text("go")]), answers, kept: true, bound: None }
 }
 
 fn repl_talk() -> Talk {
-    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person, bound: None }
+    Talk { open: Open::new(Which::New), once: None, answers: Answers::Person, kept: true, bound: None }
 }
 
 fn inline(color: bool, marks: bool) -> People {
@@ -280,24 +282,25 @@ fn a_terminal_gets_one_flow_of_text_and_tools() {
         Answers::Person,
         listing(),
         expect![[r#"
-        model: tour (no key, no local server)
+            model: tour (no key, no local server)
 
-        I look around.
+            I look around.
 
-        ● glob **/*.rs
-          a.rs
-          b.rs
-          c.rs
-          d.rs
-          e.rs
-          … 2 more lines
+            ● glob **/*.rs
+              a.rs
+              b.rs
+              c.rs
+              d.rs
+              e.rs
+              f.rs
+              g.rs
 
-        Seven files.
+            Seven files.
 
-        1.2k tokens in, 34 out, 1 tool round
-        -> prompt "go"
-        -- exit 0
-    "#]],
+            1.2k tokens in, 34 out, 1 tool round
+            -> prompt "go"
+            -- exit 0
+        "#]],
     );
 }
 
@@ -332,7 +335,7 @@ fn colours_are_ours_and_escape_sequences_of_others_are_not_obeyed() {
     expect![[r#"
         ^[2mmodel: tour (no key, no local server)^[0m
         ^[2m● bash printf '␛[31mred'^[0m
-        ^[2m  [2Jgone^[0m
+        ^[2m  gone^[0m
         ^[2m  next^[0m
 
         ]0;titleplain <U+202E>text
@@ -480,7 +483,7 @@ fn no_always_unclear_and_question_mark_are_understood() {
             -> prompt "go"
             -> answer ask1 Deny(Some("it is generated"))
             -> answer ask2 Allow(Session)
-            -> answer ask3 Deny(Some("denied by the user"))
+            -> answer ask3 Deny(None)
         "#]],
     );
 }
@@ -780,7 +783,7 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
         {"type":"notice","text":"model: tour (no key, no local server)"}
         {"type":"notice","text":"the turn before this one was cut short: the process ended during this turn, or could not write its end"}
         {"type":"text","delta":"Done."}
-        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0}
+        {"type":"turn_end","stop":"end_turn","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":null,"exit_code":0,"result":"","session_id":"s1","cost_usd":null}
         -> prompt "go"
         -- exit 0
     "#]].assert_eq(&show(&seen));
@@ -860,6 +863,7 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
             <>
             </exit>
             bye
+            resume with: tillerman repl --resume s1
             -> /status now
             -> prompt "first\nsecond"
             -> Interrupt { turn: None }
@@ -881,15 +885,16 @@ fn a_repl_survives_a_refused_prompt() {
     in_repl(
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-        tillerman 0.1.0 · tour · prompt · /help lists what can be typed
-        {prompt?}
-        <hello>
-        error: a turn is running
-        {prompt?}
-        -> prompt "hello"
-        -- exit 0
-    "#]],
+            model: tour (no key, no local server)
+            tillerman 0.1.0 · tour · prompt · /help lists what can be typed
+            {prompt?}
+            <hello>
+            error: a turn is running
+            {prompt?}
+            resume with: tillerman repl --resume s1
+            -> prompt "hello"
+            -- exit 0
+        "#]],
     );
 }
 
@@ -917,7 +922,7 @@ fn json_lines_tell_the_whole_turn() {
         {"type":"tool_call","id":"c1","name":"write_file","input":{"path":"n"}}
         {"type":"permission","call":"c1","tool":"write_file","summary":"write src/x.rs (+1 -1)","required":"workspace-write","decision":"allow","reason":null}
         {"type":"tool_result","id":"c1","name":"write_file","outcome":"ran","is_error":false,"text":"wrote","duration_ms":3,"edits":[{"added":1,"patch":"@@ -0,0 +1 @@\n+x\n","path":"n","removed":0}]}
-        {"type":"turn_end","stop":"error","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":{"hints":["try again"],"kind":"stream_cut","message":"cut"},"exit_code":1}
+        {"type":"turn_end","stop":"error","iterations":1,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"estimated":false,"input_tokens":1200,"output_tokens":34},"error":{"hints":["try again"],"kind":"stream_cut","message":"cut"},"exit_code":1,"result":null,"session_id":"s1","cost_usd":null}
         -> prompt "go"
         -> answer ask1 Allow(Once)
         -- exit 1

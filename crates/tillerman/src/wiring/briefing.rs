@@ -27,6 +27,8 @@ pub(crate) struct BriefingSettings {
     pub(crate) skills: bool,
     /// Directories whose files the user trusts.
     pub(crate) trusted: Vec<PathBuf>,
+    /// Where the user stands, if that is known: in a workspace that holds it, instructions are read down to there.
+    pub(crate) here: Option<PathBuf>,
 }
 
 /// Looks around a workspace.
@@ -44,6 +46,10 @@ pub(super) struct Briefer {
 
 impl Briefer {
     pub(super) async fn look(self, workspace: PathBuf) -> Briefing {
+        let below = self.settings.here.as_deref().and_then(|here| here.strip_prefix(&workspace).ok());
+        let below = below.filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned);
+        // Whatever lies on the way down to the user counts, too.
+        let nearest = below.as_ref().map_or_else(|| workspace.clone(), |below| workspace.join(below));
         let (day, secrets) = (day(self.clock.now_ms()), self.secrets.clone());
         let handle = Workspace::open(&workspace, self.guard.clone()).ok().map(Arc::new);
         let standing = async {
@@ -52,19 +58,28 @@ impl Briefer {
                 None => None,
             }
         };
-        let reading = tokio::task::spawn_blocking(move || (self.instructions(&workspace), self.skills(&workspace)));
+        let reading = tokio::task::spawn_blocking(move || (self.instructions(&nearest), self.skills(&nearest)));
         let (repository, read) = tokio::join!(standing, reading);
         let (found, skills) = read.unwrap_or_default();
         let instructions = [instructed(&found), listed(&skills)].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
-        Briefing { surroundings: surroundings(&day, repository.as_ref()), instructions, notes: notes(&found) }
+        let mut surroundings = surroundings(&day, repository.as_ref());
+        if let Some(below) = below {
+            let below = below.display();
+            let _ = write!(
+                surroundings,
+                "\nThe user stands in `{below}` of the workspace: what they name without a path is probably there."
+            );
+        }
+        Briefing { surroundings, instructions, notes: notes(&found) }
     }
 
     fn instructions(&self, workspace: &Path) -> Instructions {
         if !self.settings.files {
             return Instructions::default();
         }
+        let here = self.settings.here.as_deref().filter(|here| here.starts_with(workspace));
         project::search(&Search {
-            workspace,
+            workspace: here.unwrap_or(workspace),
             guard: self.guard.clone(),
             own: Some(&self.config),
             trusted: &self.settings.trusted,

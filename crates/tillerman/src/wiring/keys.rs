@@ -189,15 +189,14 @@ async fn run(command: &Secret) -> Result<Secret, String> {
     let complaints = child.stderr.take().expect("it was piped");
     let finish = async {
         let mut text = Vec::new();
-        let mut output = output.take(KEY_BYTES_MAX as u64 + 1);
-        let (read, complaint) = tokio::join!(output.read_to_end(&mut text), complaint(complaints));
-        read.map_err(|error| error.to_string())?;
+        let complaint = tokio::spawn(complaint(complaints));
+        output.take(KEY_BYTES_MAX as u64 + 1).read_to_end(&mut text).await.map_err(|error| error.to_string())?;
         if text.len() > KEY_BYTES_MAX {
             return Err(format!("printed more than {KEY_BYTES_MAX} bytes"));
         }
         let status = child.wait().await.map_err(|error| error.to_string())?;
         if !status.success() {
-            let printed = String::from_utf8_lossy(&text);
+            let (printed, complaint) = (String::from_utf8_lossy(&text), complaint.await.unwrap_or_default());
             return Err(match masked(&complaint, printed.trim()) {
                 said if said.is_empty() => format!("failed ({status})"),
                 said => format!("failed ({status}): {said}"),

@@ -8,7 +8,7 @@ use testkit::golden::{Opening, Scene};
 use vocab::IdKind;
 use wire::Dialect;
 
-/// As `cmd/acp.rs` has it: these would put the client on another session.
+/// As `cmd/acp.rs` has it: these would put the client on another session, or are choices of its own.
 const UNOFFERED: [&str; 5] = ["clear", "resume", "sessions", "exit", "thinking"];
 
 /// Messages are `m1`, `m2` ... on the wire.

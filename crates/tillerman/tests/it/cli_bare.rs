@@ -79,6 +79,23 @@ fn the_workspace_is_the_repository_around_us_unless_one_is_named() {
 }
 
 #[test]
+fn the_model_is_told_where_we_stand_and_what_lies_on_the_way_there() {
+    let mock = testkit::mock_model::MockModel::start_blocking();
+    let place = Place::new().env("TILLERMAN_MODEL", "").env("OPENAI_BASE_URL", &mock.base_url);
+    std::fs::create_dir_all(place.file("deep/er")).unwrap();
+    std::fs::write(place.file("deep/AGENTS.md"), "Answer in verse.\n").unwrap();
+    std::fs::create_dir_all(place.home()).unwrap();
+    let trust = format!("trusted_workspaces = ['{}']\n", place.work().display());
+    std::fs::write(place.home().join("config.toml"), trust).unwrap();
+    below(&place, &["run", "hello"]).ok();
+    let sent = mock.last_chat().to_string();
+    assert!(sent.contains("The user stands in `deep/er` of the workspace"), "{sent}");
+    assert!(sent.contains("Answer in verse."), "{sent}");
+    place.run(&["run", "hello"]).ok();
+    assert!(!mock.last_chat().to_string().contains("The user stands in"));
+}
+
+#[test]
 fn the_settings_of_the_repository_count_below_its_root() {
     let place = Place::new();
     std::fs::write(place.file(".tillerman.toml"), "mode = 'read-only'\n").unwrap();

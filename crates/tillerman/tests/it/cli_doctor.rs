@@ -54,7 +54,7 @@ fn a_damaged_database_fails() {
     std::fs::write(&file, torn).unwrap();
     fails(&place.run(&["doctor"]), "sessions ", "keep a copy of the file");
     std::fs::write(&file, "something else").unwrap();
-    fails(&place.run(&["doctor"]), "sessions     cannot read /home/sessions.db: it is not a SQLite database", "move");
+    fails(&place.run(&["doctor"]), "sessions     cannot read ", "move the file away");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "something else", "a look changes nothing");
 }
 

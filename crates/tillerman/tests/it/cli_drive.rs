@@ -155,7 +155,7 @@ fn a_prompt_gives_the_answer_on_stdout_and_the_rest_beside_it() {
     assert_eq!(ran.ok(), "you said hello there\n");
     let ran = drive(&place, &["-p", "think"]);
     assert!(ran.err.contains("[x] first") && ran.err.contains("[ ] then"), "{}", ran.err);
-    assert_eq!(ran.ok(), "done [31mred\n", "an agent's escape sequences do not reach a terminal");
+    assert_eq!(ran.ok(), "done red\n", "an agent's escape sequences do not reach a terminal");
 }
 
 #[test]
@@ -368,13 +368,16 @@ fn in_a_terminal_a_permission_is_a_menu_and_ctrl_c_cancels() {
     let place = place();
     let steps = [
         ("> ", "edit\n"),
-        ("3. Deny", "?\n"),
-        ("3. Deny", "7\n"),
-        ("numbers", "2\n"),
+        // What is typed before a question asks for it is no answer.
+        ("your choice", "?\n"),
+        ("up to the agent", ""),
+        ("your choice", "7\n"),
+        ("numbers", ""),
+        ("your choice", "2\n"),
+        ("the answer was once", ""),
         ("> ", "wait\n"),
         ("waiting", "\x03"),
     ];
-    // What is typed ahead in one breath with a line is the line editor's to lose; a person waits for the answer.
     let more = [("cancelled", "think\n"), ("tokens in", ""), ("> ", "/exit\n")];
     let args = ["drive", "--", "python3", "agent.py"];
     let (code, seen) = typed(&place, LARGE, &args, &[&steps[..], &more[..]].concat());
@@ -390,8 +393,10 @@ fn what_an_agent_hides_is_shown_before_it_can_be_allowed_and_options_say_what_th
     let place = place();
     let steps = [
         ("> ", "sneak\n"),
-        ("2. Stop [deny once]", "1\n"),
-        ("nothing is allowed yet", "2\n"),
+        ("2. Stop [deny once]", ""),
+        ("your choice", "1\n"),
+        ("nothing is allowed yet", ""),
+        ("your choice", "2\n"),
         ("the answer was r", ""),
         ("> ", "/exit\n"),
     ];
@@ -509,8 +514,10 @@ fn many_options_leave_the_question_on_the_screen_and_are_not_chosen_unseen() {
     let place = place();
     let steps = [
         ("> ", "many\n"),
-        ("61. Deny [deny always]", "40\n"),
-        ("nothing is allowed yet", "40\n"),
+        ("61. Deny [deny always]", ""),
+        ("your choice", "40\n"),
+        ("nothing is allowed yet", ""),
+        ("your choice", "40\n"),
         ("the answer was o40", ""),
         ("> ", "/exit\n"),
     ];
@@ -570,4 +577,28 @@ fn one_call_is_one_line_however_often_it_is_renamed() {
     assert_eq!(code, Some(0), "{seen}");
     let titles: Vec<&str> = seen.lines().filter(|line| line.starts_with("● ")).collect();
     assert_eq!(titles, ["● touch zz", "● touch yy", "● slow work"], "{seen}");
+}
+
+#[test]
+fn whoever_waits_sees_for_what_and_how_to_stop_and_nothing_of_it_stays() {
+    let place = place();
+    let args = ["drive", "--", "python3", "agent.py"];
+    let steps =
+        [("> ", "wait\n"), ("waiting for fake 1 · 0 s · Ctrl-C stops", "\x03"), ("cancelled", ""), ("> ", "/exit\n")];
+    let (code, seen) = typed(&place, LARGE, &args, &steps);
+    assert_eq!(code, Some(0), "{seen}");
+    let steps = [("starting python3 · 0 s · Ctrl-C stops", "\x03"), ("stopped before the agent was there", "")];
+    let (code, seen) = typed(&place, LARGE, &["drive", "--", "python3", "agent.py", "slow"], &steps);
+    assert_eq!(code, Some(130), "{seen}");
+    let last = seen.rsplit("\x1b[J").next().unwrap();
+    assert!(!last.contains("starting python3"), "{seen:?}");
+    // A program that reads the events gets nothing else, on whatever stream.
+    let (code, seen) = typed(
+        &place,
+        LARGE,
+        &["drive", "--json", "-p", "rename", "--yes", "--", "python3", "agent.py"],
+        &[("slow work", "\x03")],
+    );
+    assert_eq!(code, Some(130), "{seen}");
+    assert!(!seen.contains("Ctrl-C stops"), "{seen}");
 }

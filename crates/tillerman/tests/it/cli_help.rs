@@ -59,6 +59,7 @@ fn every_shell_gets_a_completion_script() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.run(&["completions", shell]).ok();
         assert!(script.contains("tillerman") && script.contains("doctor"), "{shell}");
+        assert!(["elvish", "powershell"].contains(&shell) || script.contains("danger-full-access"), "{shell}");
     }
 }
 

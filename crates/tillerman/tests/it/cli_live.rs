@@ -29,6 +29,25 @@ fn whatever_is_waited_for_shows_itself_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_silent_command_shows_itself() {
+    let place = playing("turn\ncall bash {\"command\":\"sleep 600\"}\n\nsay done\n");
+    let (code, seen) = typed(&place, SCREEN, &["run", "-y", "go"], &[("running bash sleep 600 ·", "\u{3}")]);
+    assert!(code == Some(130) && seen.contains("✗ interrupted"), "{code:?} {seen}");
+}
+
+#[test]
+fn a_server_that_does_not_list_its_models_shows_itself_and_can_be_stopped() {
+    let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", mute.local_addr().unwrap());
+    for command in [&["run", "hi"][..], &["repl"]] {
+        // No model is named: the server's list has to tell.
+        let place = Place::new().env("TILLERMAN_MODEL", "").env("OPENAI_BASE_URL", &url);
+        let (code, seen) = typed(&place, SCREEN, command, &[("looking for models ·", "\u{3}")]);
+        assert!(code == Some(130) && !seen.contains("looking for models"), "{code:?} {seen}");
+    }
+}
+
+#[test]
 fn a_terminal_that_cannot_be_drawn_on_is_told_once() {
     let place = playing("turn\npause 600000\n").env("TERM", "dumb");
     let (_, seen) =
@@ -100,7 +119,8 @@ fn escape_stops_the_turn_and_runs_none_of_the_lines_that_wait() {
 #[test]
 fn what_was_typed_before_a_question_of_run_is_no_answer_to_it() {
     let place = playing(ASKS);
-    let (code, seen) = typed(&place, SCREEN, &["run", "go"], &[("wait for it", "y\r"), ("[?]", "n\r")]);
+    let steps = [("wait for it", "y\ry"), ("[?]", "\r"), ("type y, n, a or ?", "n\r")];
+    let (code, seen) = typed(&place, SCREEN, &["run", "go"], &steps);
     assert_eq!(code, Some(0), "{seen}");
     assert!(!place.file("ALLOWED").exists() && seen.contains("denied by the user"), "{seen}");
 }
@@ -169,6 +189,26 @@ fn lines_of_both_streams_do_not_run_into_each_other() {
     let place = playing("turn\nsay \"I look\"\ncall list_dir {\"path\":\".\"}\n\nsay \"done\"\n");
     let (_, seen) = typed_line(&place, SCREEN, "$TILLERMAN run go 2>&1 | cat", &[]);
     assert!(seen.contains("I look\ntillerman: ● list_dir .\ndone\n"), "{seen}");
+}
+
+#[test]
+fn who_comes_back_sees_what_was_said_last() {
+    let place = Place::new();
+    let (_, left) = typed(&place, SCREEN, &["repl"], &[("> ", "say HELLO\r"), ("tokens in", "\u{4}")]);
+    let line =
+        left.lines().find(|line| line.contains("resume with: tillerman repl --resume ")).expect("how to come back");
+    let id = line.trim().rsplit(' ').next().unwrap();
+    let (code, seen) = typed(&place, SCREEN, &["repl", "--resume", id], &[("> say HELLO", ""), ("> ", "/exit\r")]);
+    assert!(code == Some(0) && seen.contains("> say HELLO\nHELLO\n"), "{code:?} {seen}");
+}
+
+#[test]
+fn quiet_prints_the_answer_alone() {
+    let place = playing("turn\nsay \"I look\"\ncall list_dir {\"path\":\".\"}\n\nsay \"done\"\n");
+    let ran = place.run(&["run", "-q", "go"]);
+    assert_eq!((ran.out.as_str(), ran.err.as_str(), ran.code), ("done\n", "", Some(0)));
+    let (_, seen) = typed(&place, SCREEN, &["run", "-q", "go"], &[]);
+    assert_eq!(seen.trim_end(), "done");
 }
 
 #[test]

@@ -213,3 +213,23 @@ fn the_built_in_table_can_be_looked_at_before_there_is_a_key() {
     }
     place.run(&["models", "show", "no-such-model"]).fails(2, "no-such-model");
 }
+
+#[test]
+fn a_described_model_is_the_default_where_nothing_else_is_there() {
+    let mock = MockModel::start_blocking();
+    let place = Place::new().env("TILLERMAN_MODEL", "");
+    let agent = place.home().join("agent");
+    std::fs::create_dir_all(&agent).unwrap();
+    let described = format!(
+        r#"{{"providers":{{"lab":{{"baseUrl":"{}","api":"openai-completions","models":[{{"id":"alpha"}}]}}}}}}"#,
+        mock.base_url
+    );
+    std::fs::write(agent.join("models.json"), described).unwrap();
+    let ran = place.run(&["run", "hello"]);
+    assert!(ran.err.contains("model lab/alpha: the first described model"), "{}", ran.err);
+    assert_eq!(ran.ok(), "ok\n");
+    // A key says more.
+    let keyed = place.env("ANTHROPIC_API_KEY", KEY);
+    let shown = keyed.run(&["models", "show"]).ok();
+    assert!(shown.starts_with("anthropic/"), "{shown}");
+}

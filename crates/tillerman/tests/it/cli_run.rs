@@ -269,7 +269,7 @@ fn a_task_of_many_rounds_is_not_stopped_and_a_limit_says_how_to_go_on() {
     let model = played(&place, &format!("{rounds}say \"done\"\n"));
     assert_eq!(place.run(&["run", "-m", &model, "go"]).ok(), "done\n");
     let ran = place.run(&["run", "-m", &model, "--max-iterations", "2", "go"]);
-    ran.fails(3, "stopped after 2 tool rounds; `go on` goes on (--max-iterations sets how many)");
+    ran.fails(3, "stopped: 2 tool rounds are used up; `go on` goes on (--max-iterations sets how many)");
 }
 
 #[test]

@@ -92,6 +92,24 @@ fn instructions_are_read_from_the_top_down_once_somebody_trusts_them() {
 }
 
 #[test]
+fn whoever_stands_below_the_top_gets_what_lies_on_the_way() {
+    let mock = MockModel::start_blocking();
+    let place = place(&mock);
+    git(&place.work(), &["init", "-q", "."]);
+    write(&place.work(), "AGENTS.md", "words of the top");
+    write(&place.file("deep"), "AGENTS.md", "words of the depth");
+    write(&place.file("beside"), "AGENTS.md", "words of a neighbour");
+    trust(&place, &place.work());
+    let mut command = place.command(&["run", "hi"]);
+    assert!(
+        command.current_dir(place.file("deep")).stdin(std::process::Stdio::null()).output().unwrap().status.success()
+    );
+    let system = told(&mock);
+    assert!(at(&system, "words of the top") < at(&system, "words of the depth"), "{system}");
+    assert!(!system.contains("neighbour"), "{system}");
+}
+
+#[test]
 fn a_link_that_leads_out_and_our_own_secrets_are_no_instructions() {
     let mock = MockModel::start_blocking();
     let place = place(&mock);

@@ -124,14 +124,17 @@ fn turn(shelf: &Path, name: &str) -> Result<File, String> {
 
 /// A directory beside the build output that `fill` fills on the first run. Different names do not wait for each other.
 pub(crate) fn cached(name: &str, fill: impl FnOnce(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
-    let shelf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers");
-    std::fs::create_dir_all(&shelf).map_err(|why| format!("no cache directory: {why}"))?;
+    cached_in(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("../peers"), name, fill)
+}
+
+fn cached_in(shelf: &Path, name: &str, fill: impl FnOnce(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
+    std::fs::create_dir_all(shelf).map_err(|why| format!("no cache directory: {why}"))?;
     let cache = shelf.canonicalize().map_err(|why| format!("no cache directory: {why}"))?.join(name);
     let done = cache.join("installed");
     if done.exists() {
         return Ok(cache);
     }
-    let _alone = turn(&shelf, name)?;
+    let _alone = turn(shelf, name)?;
     if !done.exists() {
         // What an interrupted installation left is no ground to build on.
         let _ = std::fs::remove_dir_all(&cache);
@@ -235,4 +238,59 @@ fn installed(ending: &Ending, by: &str, packages: &[String]) -> Result<(), Strin
         true => Ok(()),
         false => Err(format!("{by} could not install {}: {}", packages.join(" "), ending.complaint)),
     }
+}
+
+/// Longer than a thread waits for its turn on a busy machine.
+const STEP_PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn two_who_want_the_same_package_install_it_once() {
+    let shelf = tempfile::tempdir().unwrap();
+    let fills = std::sync::atomic::AtomicUsize::new(0);
+    let both = std::sync::Barrier::new(2);
+    let fill = |cache: &Path| {
+        fills.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        std::fs::write(cache.join("part"), "whole").map_err(|why| why.to_string())
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                both.wait();
+                let cache = cached_in(shelf.path(), "same", fill).unwrap();
+                assert_eq!(std::fs::read_to_string(cache.join("part")).unwrap(), "whole");
+            });
+        }
+    });
+    assert_eq!(fills.into_inner(), 1);
+}
+
+#[test]
+fn an_installation_does_not_wait_for_another_package() {
+    let shelf = tempfile::tempdir().unwrap();
+    let path = shelf.path();
+    let (begun, first_began) = channel();
+    let (ended, second_ended) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            first_began.recv_timeout(STEP_PATIENCE).unwrap();
+            cached_in(path, "second", |_| Ok(())).unwrap();
+            ended.send(()).unwrap();
+        });
+        // The first ends only after the second was installed in the middle of it.
+        let fill = |_: &Path| {
+            begun.send(()).unwrap();
+            second_ended.recv_timeout(STEP_PATIENCE).map_err(|why| why.to_string())
+        };
+        cached_in(path, "first", fill).unwrap();
+    });
+}
+
+#[test]
+fn an_interrupted_installation_is_begun_anew() {
+    let shelf = tempfile::tempdir().unwrap();
+    let fill = |cache: &Path| std::fs::write(cache.join("half"), "").map_err(|why| why.to_string());
+    let torn = cached_in(shelf.path(), "torn", |cache| fill(cache).and(Err("the network is gone".to_owned())));
+    assert_eq!(torn, Err("the network is gone".to_owned()));
+    let cache = cached_in(shelf.path(), "torn", |_| Ok(())).unwrap();
+    assert!(!cache.join("half").exists(), "nothing of the first attempt is left");
 }

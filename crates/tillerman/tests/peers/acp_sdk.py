@@ -12,6 +12,7 @@ import inspect
 import logging
 import os
 import pathlib
+import shutil
 import sys
 import tempfile
 import time
@@ -375,6 +376,7 @@ async def main():
                 failed += 1
                 line = inspect.trace()[-1].lineno
                 print(f"FAIL {check.__name__}: line {line}: {why!r}".replace("\n", " | ")[:900], flush=True)
+    shutil.rmtree(home, ignore_errors=True)
     return 1 if failed else 0
 
 

@@ -139,7 +139,8 @@ const checks = {
     assert.match(fs.readFileSync(new URL(page.content.uri), "utf8"), /say before/);
   },
   async "a command that fails is answered at once"() {
-    assert.match((await refused(side.prompt(id, "/compact"))).message, /Nothing to compact|too small|Internal error/);
+    const fresh = await side.open();
+    assert.match((await refused(side.prompt(fresh, "/compact"))).message, /Nothing to compact|too small|Internal error/);
     assert.deepEqual((await prompted(id, "say after"))[0], "end_turn");
   },
   async "a failing model ends the turn, and the session goes on"() {

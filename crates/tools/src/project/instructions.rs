@@ -19,7 +19,7 @@ pub const BYTES_MAX: usize = 64 * 1024;
 
 /// Where to look, and what may be read.
 pub struct Search<'a> {
-    /// Where the session works.
+    /// Where the session works, or the directory within it that matters.
     pub workspace: &'a Path,
     /// See [`Guard`]: what no tool reads is not read here.
     pub guard: Guard,

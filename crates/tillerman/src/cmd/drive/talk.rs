@@ -20,9 +20,6 @@ use crate::terminal::{FAILED, INTERRUPTED, LINE_JOIN, NOT_TAKEN, OK, UNFINISHED,
 
 /// How long a view may keep something back.
 const HOLD: Duration = Duration::from_secs(1);
-/// Said while the agent has something to do.
-const WAITING: &str = "waiting for the agent";
-
 /// Updates kept for a session that is being opened; more than this is a flood.
 const EARLY_MAX: usize = 256;
 
@@ -37,6 +34,8 @@ pub(super) enum Answers {
 /// The session is open; from here on it is talked to.
 pub(super) struct Talk {
     pub(super) client: Client,
+    /// What it calls itself.
+    pub(super) agent: String,
     pub(super) session: String,
     pub(super) choices: Choices,
     pub(super) view: Box<dyn View>,
@@ -44,6 +43,8 @@ pub(super) struct Talk {
     pub(super) answers: Answers,
     /// One prompt and out.
     pub(super) once: bool,
+    /// A sign of life is shown while something is waited for.
+    signs: bool,
     /// `None` until the agent says which it has.
     commands: Option<Vec<CommandEntry>>,
     /// What was told of a session before the answer that opens it was dealt with.
@@ -56,6 +57,8 @@ pub(super) struct Talk {
     /// Said behind a no: the next prompt.
     reason: Option<String>,
     shown: Shown,
+    /// What is shown as being waited for.
+    waited_for: Option<String>,
     /// When the view shows what it keeps back.
     settles_at: Option<Instant>,
     /// The code to leave with.
@@ -69,6 +72,7 @@ pub(super) struct Start {
     pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
     pub(super) once: bool,
+    pub(super) signs: bool,
 }
 
 /// What comes in: from the agent, and from the keyboard.
@@ -79,15 +83,17 @@ pub(super) struct Inputs {
 
 impl Talk {
     pub(super) fn new(start: Start) -> Self {
-        let Start { client, view, output, answers, once } = start;
+        let Start { client, view, output, answers, once, signs } = start;
         Self {
             client,
+            agent: String::new(),
             session: String::new(),
             choices: Choices::default(),
             view,
             output,
             answers,
             once,
+            signs,
             commands: None,
             early: Vec::new(),
             asks: VecDeque::new(),
@@ -96,6 +102,7 @@ impl Talk {
             denied: false,
             reason: None,
             shown: Shown::default(),
+            waited_for: None,
             settles_at: None,
             leave: None,
         }
@@ -117,9 +124,14 @@ impl Talk {
     }
 
     /// What comes while a request is under way: a replay, the commands. `None`: the person waits no longer.
-    pub(super) async fn meanwhile<T>(&mut self, inputs: &mut Inputs, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn meanwhile<T>(
+        &mut self,
+        inputs: &mut Inputs,
+        what: &str,
+        work: impl Future<Output = T>,
+    ) -> Option<T> {
         let mut work = std::pin::pin!(work);
-        self.output.waits(Some(WAITING));
+        self.waits(Some(what.to_owned()));
         let done = loop {
             tokio::select! {
                 biased;
@@ -129,7 +141,7 @@ impl Talk {
                 _ = inputs.lines.recv() => break None,
             }
         };
-        self.output.waits(None);
+        self.waits(None);
         done
     }
 
@@ -139,6 +151,8 @@ impl Talk {
             None => self.want(Want::Prompt),
         }
         while self.leave.is_none() {
+            let doing = self.doing();
+            self.waits(doing);
             let settles_at = self.settles_at;
             tokio::select! {
                 biased;
@@ -150,7 +164,11 @@ impl Talk {
                     None => self.leave = Some(FAILED),
                 },
                 typed = inputs.lines.recv() => match typed {
-                    Some(Typed::Line(line)) => self.line(&line, inputs).await,
+                    Some(Typed::Prompt(_)) if !self.asks.is_empty() => {
+                        let text = "that line was typed before the question and is no answer to it; it is in the history";
+                        self.show(|view, shown| view.notice(text, shown)).await;
+                    }
+                    Some(Typed::Prompt(line) | Typed::Line(line)) => self.line(&line, inputs).await,
                     Some(Typed::Interrupt) => self.interrupt().await,
                     Some(Typed::End) => self.end_of_input().await,
                     None => self.leave = Some(FAILED),
@@ -162,10 +180,28 @@ impl Talk {
 
     fn want(&mut self, want: Want) {
         self.output.want(want);
+        // Whoever is asked for something is not waiting.
+        self.waited_for = None;
+    }
+
+    /// Shows what is waited for, where it is something else than before.
+    fn waits(&mut self, what: Option<String>) {
+        if self.signs && self.waited_for != what {
+            self.output.waits(what.as_deref());
+            self.waited_for = what;
+        }
+    }
+
+    /// What a turn is at, in words.
+    fn doing(&self) -> Option<String> {
+        match () {
+            () if !self.busy || !self.asks.is_empty() => None,
+            () if self.cancelling => Some("stopping".to_owned()),
+            () => Some(self.view.running().unwrap_or_else(|| format!("waiting for {}", self.agent))),
+        }
     }
 
     fn prompt(&mut self, text: String) {
-        self.output.waits(Some(WAITING));
         self.busy = true;
         self.cancelling = false;
         self.denied = false;
@@ -228,7 +264,6 @@ impl Talk {
 
     async fn turn_ended(&mut self, turn: &Result<Turn, Error>) {
         let code = exit_code(turn, self.denied, self.cancelling);
-        self.output.waits(None);
         self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
         self.busy = false;
         // Whoever stopped the turn after all has something else in mind.
@@ -263,12 +298,9 @@ impl Talk {
     }
 
     async fn show_question(&mut self) {
-        match self.asks.front().cloned() {
-            Some(ask) => {
-                self.show(|view, shown| view.question(&ask, shown)).await;
-                self.want(Want::Choice);
-            }
-            None => self.output.waits(self.busy.then_some(WAITING)),
+        if let Some(ask) = self.asks.front().cloned() {
+            self.show(|view, shown| view.question(&ask, shown)).await;
+            self.want(Want::Choice);
         }
     }
 
@@ -359,7 +391,7 @@ impl Talk {
                 (Way::Older, What::Mode) => client.set_mode(&session, &sent).await.map(|()| Vec::new()),
             }
         };
-        match self.meanwhile(inputs, setting).await {
+        match self.meanwhile(inputs, &format!("choosing the {}", what.word()), setting).await {
             None => {
                 self.show(|view, shown| view.notice("not waited for any longer", shown)).await;
                 false
@@ -385,7 +417,6 @@ impl Talk {
                 self.cancelling = true;
                 self.asks.clear();
                 self.show(|view, shown| view.notice("cancelling; once more to leave at once", shown)).await;
-                self.output.waits(Some("stopping"));
                 self.client.cancel(&self.session).await;
             }
             (true, true) => self.leave = Some(INTERRUPTED),

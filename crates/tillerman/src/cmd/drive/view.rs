@@ -31,6 +31,10 @@ pub(super) trait View: Send {
     fn event(&mut self, event: &Event, shown: &mut Shown);
     /// What was typed is on its way.
     fn prompted(&mut self) {}
+    /// Calls of the agent's that have not ended, in words.
+    fn running(&self) -> Option<String> {
+        None
+    }
     /// Something is kept back for a moment, because a better word for it may follow.
     fn holds(&self) -> bool {
         false

@@ -36,6 +36,7 @@ pub(super) enum Means {
     Fork,
     Export,
     Tools,
+    ExcludeTools,
     NoTools,
     PermissionMode,
     Extension,
@@ -90,6 +91,7 @@ pub(super) struct Flags {
     pub(super) fork: Option<String>,
     pub(super) export: Option<PathBuf>,
     pub(super) tools: Option<Vec<String>>,
+    pub(super) without_tools: Vec<String>,
     pub(super) no_tools: bool,
     pub(super) permission_mode: Option<Mode>,
     pub(super) extensions: Vec<PathBuf>,
@@ -238,7 +240,8 @@ impl Flags {
             Means::Name => self.name = Some(text()?),
             Means::Fork => self.fork = Some(text()?),
             Means::Export => self.export = Some(path()),
-            Means::Tools => self.tools = Some(list(&text()?)),
+            Means::Tools => self.tools(&list(&text()?))?,
+            Means::ExcludeTools => self.without_tools = list(&text()?),
             Means::NoTools => self.no_tools = true,
             Means::PermissionMode => self.permission_mode = Some(permission_mode(name, &text()?)?),
             Means::Extension => self.extensions.push(path()),
@@ -273,6 +276,20 @@ impl Flags {
             _ if text == "rpc" => {}
             Some(mode) => self.permission_mode = Some(mode),
             None => return Err(Wrong(format!("--mode is rpc here, not {text:?}"))),
+        }
+        Ok(())
+    }
+
+    /// A list is everything that is offered. One of `+NAME` and `-NAME` only changes what is: all of ours is there
+    /// already, so what counts of it is what goes.
+    fn tools(&mut self, names: &[String]) -> Result<(), Wrong> {
+        let signed = names.iter().filter(|name| name.starts_with(['+', '-'])).count();
+        match signed {
+            0 => self.tools = Some(names.to_vec()),
+            _ if signed == names.len() => {
+                self.without_tools.extend(names.iter().filter_map(|name| name.strip_prefix('-')).map(str::to_owned));
+            }
+            _ => return Err(Wrong("--tools takes names, or names that begin with + or -, not both".to_owned())),
         }
         Ok(())
     }

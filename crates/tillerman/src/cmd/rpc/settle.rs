@@ -57,6 +57,7 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Config, ag
     if let Some(tools) = &flags.tools {
         settings.only_tools = Some(tools.iter().map(|name| names::canonical(name).unwrap_or(name).into()).collect());
     }
+    settings.without_tools.extend(flags.without_tools.iter().map(|name| names::canonical(name).unwrap_or(name).into()));
     settings.ephemeral = flags.no_session;
 }
 

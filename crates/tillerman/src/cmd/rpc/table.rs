@@ -62,6 +62,7 @@ pub(super) const FLAGS: &[Flag] = &[
     none(&["--no-title"], Nothing, "no titles are made up in this mode"),
     // ---- tools and permissions
     flag(&["--tools", "-t"], Value, Means::Tools),
+    flag(&["--exclude-tools", "-xt"], Value, Means::ExcludeTools),
     flag(&["--no-tools", "-nt"], Nothing, Means::NoTools),
     flag(&["--no-builtin-tools", "-nbt"], Nothing, Means::NoTools),
     flag(&["--permission-mode"], Value, Means::PermissionMode),

@@ -388,6 +388,33 @@ fn tools_are_named_in_any_spelling() {
 }
 
 #[test]
+fn tools_that_are_left_out_are_named_in_any_spelling_too() {
+    let offered = |line: &[&str]| {
+        let settings = settled(line, &AgentSettings::default(), "");
+        ["read_file", "write_file", "bash", "mcp__a__b"].map(|name| settings.offers(name))
+    };
+    assert_eq!(offered(&["--exclude-tools", "write,mcp__*"]), [true, false, true, false]);
+    assert_eq!(offered(&["-xt", "bash", "--tools", "read,bash"]), [true, false, false, false]);
+    assert_eq!(offered(&["--tools", "+codemode,-write"]), [true, false, true, true]);
+    let Err(Wrong(what)) = parse(words(&["--tools", "read,-write"])) else { panic!("it was taken") };
+    assert_eq!(what, "--tools takes names, or names that begin with + or -, not both");
+}
+
+#[test]
+fn only_who_calls_it_xcsh_is_known_to_be_older() {
+    for (program, errors) in [
+        (Some("/usr/bin/xcsh"), Errors::Seed),
+        (Some("xcsh"), Errors::Seed),
+        (Some("tillerman"), Errors::Pi),
+        (Some("/opt/xcsh/tillerman"), Errors::Pi),
+        (Some("omp"), Errors::Pi),
+        (None, Errors::Pi),
+    ] {
+        assert_eq!(usual_errors(program.map(OsStr::new)), errors, "{program:?}");
+    }
+}
+
+#[test]
 fn a_prompt_is_text_or_a_file_with_it() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("p.md");

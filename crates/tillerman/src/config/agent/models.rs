@@ -58,15 +58,16 @@ impl Unspoken {
 pub(crate) struct Models {
     pub(crate) providers: Vec<CustomProvider>,
     pub(crate) unspoken: Vec<Unspoken>,
-    /// How each was described, usable or not.
-    described: Vec<(String, Node)>,
     /// For stderr, one line each.
     pub(crate) notes: Vec<String>,
 }
 
+/// How each provider was described, usable or not. Not kept: there are keys in it.
+pub(super) type Described = Vec<(String, Node)>;
+
 impl Models {
     /// Takes over what one file says. `file` is only for people.
-    pub(super) fn add(&mut self, file: &str, root: &Node, env: Env<'_>) {
+    pub(super) fn add(&mut self, file: &str, root: &Node, described: &mut Described, env: Env<'_>) {
         let Some(providers) = root.get("providers") else {
             return self.notes.push(format!("{file}: there is no `providers`, so it adds no models"));
         };
@@ -75,14 +76,14 @@ impl Models {
         };
         for (name, node) in pairs {
             // A copy for another program, or a link, says nothing new.
-            if self.described.iter().any(|(known, before)| known == name && before.says_the_same(node)) {
+            if described.iter().any(|(known, before)| known == name && before.says_the_same(node)) {
                 continue;
             }
             if self.providers.iter().any(|known| *known.name == **name) {
                 self.notes.push(format!("{file}: the provider `{name}` is described twice; the first one counts"));
                 continue;
             }
-            self.described.push((name.clone(), node.clone()));
+            described.push((name.clone(), node.clone()));
             let reader = Reader { name, env, unspoken: Vec::new() };
             match reader.provider(node) {
                 Ok((provider, unspoken)) => self.take(file, provider, unspoken),

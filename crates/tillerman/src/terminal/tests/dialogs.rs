@@ -195,7 +195,7 @@ fn what_extensions_show_and_where_they_fail_are_lines() {
         expect![[r#"
             model: tour (no key, no local server)
             · hello
-            · [31mworld
+            · world
             · guard on
             · Notes:
             · - a
@@ -229,4 +229,12 @@ fn programs_get_notices_and_trouble_as_objects() {
     let lines: Vec<&str> = seen.shown.lines().rev().take(2).collect();
     assert_eq!(lines[1], r#"{"type":"notice","text":"hello"}"#);
     assert_eq!(lines[0], r#"{"type":"trouble","source":"/e/x.py","during":"crash","text":"bye"}"#);
+}
+
+#[test]
+fn a_prompt_that_crossed_a_question_is_no_answer_to_it() {
+    let seen = play(repl_talk(), inline(false, true), vec![opened(), permission("a1"), Typed("\x05y"), Typed("n")]);
+    let wanted = show(&seen);
+    assert!(wanted.contains("-> prompt \"y\"") && wanted.contains("-> answer a1 Deny"), "{wanted}");
+    assert!(!wanted.contains("Allow("), "{wanted}");
 }

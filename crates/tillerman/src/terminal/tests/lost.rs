@@ -35,17 +35,16 @@ fn a_person_sees_the_result_of_a_lost_call_once() {
     in_repl(
         steps,
         expect![[r#"
-        model: tour (no key, no local server)
-        tillerman 0.1.0 · tour · prompt · /help lists what can be typed
-        {prompt?}
-        <go>
-        ● bash make
-          ✗ no result: what came of this call could not be written; it may have run: check what it did before trying again
-        the end of this turn could not be saved
-        error: the disk is full
-        0 tokens in, 0 out
-        {prompt?}
-        -> prompt "go"
-    "#]],
+            model: tour (no key, no local server)
+            tillerman 0.1.0 · tour · prompt · /help lists what can be typed
+            {prompt?}
+            <go>
+            ● bash make
+              ✗ no result: what came of this call could not be written; it may have run: check what it did before trying again
+            the end of this turn could not be saved
+            error: the disk is full
+            {prompt?}
+            -> prompt "go"
+        "#]],
     );
 }

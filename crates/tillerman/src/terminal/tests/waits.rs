@@ -17,6 +17,7 @@ fn the_model_then_its_words_then_the_call_then_the_model_again() {
     let bash = || call("c1", "bash", r#"{"command":"cargo test"}"#);
     let story = vec![
         opened(),
+        Step::Told(Event::ModelCalled { turn: turn() }),
         text("I test."),
         said(),
         bash(),
@@ -27,7 +28,15 @@ fn the_model_then_its_words_then_the_call_then_the_model_again() {
     ];
     assert_eq!(
         waits(run_talk(Answers::AllowAll), story),
-        ["waiting for tour", "answering: tour", "running bash cargo test", "waiting for tour", "answering: tour", "-",]
+        [
+            "getting tools and extensions ready",
+            "waiting for tour",
+            "answering: tour",
+            "running bash cargo test",
+            "waiting for tour",
+            "answering: tour",
+            "-",
+        ]
     );
 }
 
@@ -44,7 +53,13 @@ fn nothing_is_waited_for_while_a_question_is_asked() {
     ];
     assert_eq!(
         waits(repl_talk(), story),
-        ["waiting for tour", "running write_file src/x.rs", "-", "running write_file src/x.rs", "waiting for tour",]
+        [
+            "getting tools and extensions ready",
+            "running write_file src/x.rs",
+            "-",
+            "running write_file src/x.rs",
+            "waiting for tour",
+        ]
     );
 }
 
@@ -57,6 +72,13 @@ fn pauses_summaries_stops_and_commands_have_words() {
         vec![opened(), Typed("go"), retrying, again, Typed("\x03"), ended(Stop::Interrupted, None), Typed("/cost")];
     assert_eq!(
         waits(repl_talk(), story),
-        ["waiting for tour", "waiting before tour is asked again", "waiting for tour", "stopping", "-", "/cost",]
+        [
+            "getting tools and extensions ready",
+            "waiting before tour is asked again",
+            "waiting for tour",
+            "stopping",
+            "-",
+            "/cost",
+        ]
     );
 }

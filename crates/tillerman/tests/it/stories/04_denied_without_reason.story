@@ -8,8 +8,8 @@ deny
 | call write_file
 | ask write_file needs workspace-write
 | answer deny
-| result write_file Denied error "denied by remote controller"
+| result write_file Denied error "denied by the user"
 | assistant "Then not." Stop
-| end EndTurn rounds 1 tokens 174/13
+| end EndTurn rounds 1 tokens 172/13
 ~ mock/alpha U "call write_file {\"path\":\"x.txt\",\"content\":\"1\"} then say \"Then not.\""
-~ mock/alpha UAR "denied by remote controller"
+~ mock/alpha UAR "denied by the user"

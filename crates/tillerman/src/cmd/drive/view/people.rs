@@ -345,6 +345,15 @@ impl View for People {
         self.in_turn = true;
     }
 
+    fn running(&self) -> Option<String> {
+        let mut running = self.cards.values().filter(|card| !card.is_over());
+        let first = running.next()?;
+        Some(match running.count() {
+            0 => format!("running {}", headline(first.title())),
+            more => format!("running {} calls", more + 1),
+        })
+    }
+
     fn holds(&self) -> bool {
         !self.held.is_empty()
     }

@@ -1,0 +1,356 @@
+//! What people are shown when something happens.
+
+use unicode_width::UnicodeWidthStr;
+use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SessionId, SlashReply, TurnEnd, short_id, visible};
+use wire::FrameBuf;
+
+use super::super::Denial;
+use super::super::cue::Cue;
+use super::super::doing::Doing;
+use super::super::face::{Face, Sent, Want};
+use super::super::paint::clean;
+use super::super::reading::Reading;
+use super::super::recall::Exchange;
+use super::super::show;
+use super::{Last, People, always, may_it};
+
+/// Lines of the last prompt and of the last answer that are shown to somebody who comes back.
+const RECALLED_PROMPT_LINES: usize = 3;
+const RECALLED_ANSWER_LINES: usize = 12;
+
+/// What keys do, below the commands and in line with them.
+const KEYS: [&str; 8] = [
+    "",
+    "Esc, Ctrl-C              Stop what runs; lines that wait are not run then.",
+    "Ctrl-C twice, Ctrl-D     Leave, at an empty line.",
+    "Enter while it works     Let the line wait; it runs when its turn comes.",
+    "Up                       Take back the line that waits last, or an older one.",
+    "Ctrl-R                   Search older lines.",
+    "Alt-Enter                Go on in the next row; so does a backslash at the end.",
+    "Tab                      Complete a command.",
+];
+
+impl Face for People {
+    fn opened(&mut self, opened: &Opened, out: &mut FrameBuf) {
+        let cols = (self.window)().map_or(usize::MAX, |size| size.cols);
+        let notices = opened.notices.iter().map(|notice| self.paint.dim(&in_one_row(&clean(notice), cols)));
+        let mut lines: Vec<String> = notices.collect();
+        let state = &opened.state;
+        self.model = state.model.to_string();
+        if self.talks && self.inline() {
+            let version = env!("CARGO_PKG_VERSION");
+            let line = format!(
+                "tillerman {version} · {} · {} · /help lists what can be typed",
+                state.model,
+                state.mode.as_str()
+            );
+            lines.push(self.paint.dim(&clean(&line)));
+        }
+        if opened.resumed {
+            let id = short_id(opened.session.as_str(), &[]);
+            lines.push(self.paint.dim(&format!("resumed {id} ({} messages)", state.messages)));
+        }
+        if !lines.is_empty() {
+            self.remark(&lines, out);
+        }
+    }
+
+    fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
+        self.bill.logged(body);
+        match body {
+            Body::CallStarted { call, tool, .. } => self.call_started(call, tool, out),
+            Body::CallEnded { result, .. } => self.call_ended(result, out),
+            Body::Assistant { message, .. } => {
+                if self.quiet {
+                    self.answer = message.text().to_string();
+                }
+                self.end_thinking(out);
+                self.fresh_line(out);
+            }
+            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+                let wait = *wait_ms as f64 / 1000.0;
+                let line = format!("retrying in {wait:.1} s ({attempt}/{attempts_max}): {}", clean(&fault.message));
+                self.block(&[self.paint.yellow(&line)], out);
+                self.does(Doing::Pausing, out);
+            }
+            Body::FellBack(it) => {
+                self.model = it.to.to_string();
+                self.does(Doing::Asking, out);
+                let line = format!("{} could not answer, asking {}: {}", it.from, it.to, it.fault.message);
+                self.block(&[self.paint.yellow(&clean(&line))], out);
+            }
+            Body::Compacted(it) => {
+                let (before, after) = (show::count(it.tokens_before), show::count(it.tokens_after));
+                self.block(&[self.paint.dim(&format!("older messages summarised: {before} -> {after} tokens"))], out);
+                self.summarised(out);
+            }
+            Body::Recovered { text } => self.block(&[self.paint.yellow(&clean(text))], out),
+            // Shown by what follows them, or asked for by the person.
+            Body::Opened { .. }
+            | Body::TurnStarted { .. }
+            | Body::User { .. }
+            | Body::TurnEnded(_)
+            | Body::AskOpened(_)
+            | Body::AskClosed { .. }
+            | Body::Queued(_)
+            | Body::Settled { .. }
+            | Body::Moved { .. }
+            | Body::Model { .. }
+            | Body::Mode { .. }
+            | Body::Thinking { .. }
+            | Body::Gadgets { .. }
+            | Body::Shell(_)
+            | Body::Todos { .. }
+            | Body::Imported { .. }
+            | Body::Requested(_)
+            | Body::ShellStarted { .. }
+            | Body::Restored { .. }
+            | Body::Spent { .. }
+            | Body::Label { .. }
+            | Body::BranchSummary { .. }
+            | Body::Title { .. } => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event, out: &mut FrameBuf) {
+        match event {
+            Event::Text { delta, .. } => {
+                self.answers(out);
+                self.text(delta, out);
+            }
+            Event::Thinking { delta, .. } => {
+                self.answers(out);
+                self.thinking(delta, out);
+            }
+            Event::CompactionStarted { .. } => {
+                self.block(&[self.paint.dim("summarising older messages …")], out);
+                if self.doing != Doing::Nothing {
+                    self.does(Doing::Summarising, out);
+                }
+            }
+            Event::CompactionFailed { fault, .. } => {
+                let line = format!("summarising failed: {}", clean(&fault.message));
+                self.block(&[self.paint.yellow(&line)], out);
+                self.summarised(out);
+            }
+            Event::ModelCalled { .. } | Event::RetryStarted { .. } => {
+                if matches!(self.doing, Doing::Starting | Doing::Answering | Doing::Pausing | Doing::Summarising) {
+                    self.does(Doing::Asking, out);
+                }
+            }
+            Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
+            Event::Notice(notice) => self.shown(notice, out),
+            Event::State(state) => self.model = state.model.to_string(),
+            Event::Trouble { source, during, text } => {
+                let line = format!("{} ({}): {}", clean(source), clean(during), clean(text));
+                let lines: Vec<String> = line.lines().map(|line| self.paint.red(line)).collect();
+                self.block(&lines, out);
+            }
+            Event::CallInput { .. }
+            | Event::RetryEnded { .. }
+            | Event::Settled
+            | Event::ShellProgress { .. }
+            | Event::Consult(_)
+            | Event::Sealed { .. }
+            | Event::SignIn { .. }
+            | Event::Errand(_)
+            | Event::ErrandDropped { .. }
+            | Event::Queue(_)
+            | Event::ItemEnded { .. }
+            | Event::Live { .. }
+            | Event::Logged(_)
+            | Event::Reply { .. }
+            | Event::TurnLost(_)
+            | Event::Gone { .. } => {}
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask, out: &mut FrameBuf) {
+        self.told = None;
+        Cue::Waits(None).write(out);
+        match &ask.kind {
+            AskKind::Permission(permission) => self.permission(permission, out),
+            AskKind::Select { title, options } => {
+                let mut lines = vec![self.paint.bold(&clean(title))];
+                lines.extend(options.iter().enumerate().map(|(at, it)| format!("  {}. {}", at + 1, clean(it))));
+                lines.push(self.paint.dim("a number chooses, an empty line cancels"));
+                self.block(&lines, out);
+            }
+            AskKind::Confirm { title, message } => self.question(&format!("{title} {message} [y/n]"), out),
+            AskKind::Input { title, placeholder } => {
+                let example = placeholder.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+                self.question(&format!("{title}{example}"), out);
+            }
+            AskKind::Editor { title, prefill } => {
+                let mut lines = vec![self.paint.bold(&clean(title))];
+                if let Some(prefill) = prefill {
+                    lines.extend(clean(prefill).lines().map(|line| self.paint.dim(&format!("  {line}"))));
+                    lines.push(self.paint.dim("a lone `.` ends the text; typed first, it keeps what is above"));
+                } else {
+                    lines.push(self.paint.dim("a lone `.` ends the text; typed first, it cancels"));
+                }
+                self.block(&lines, out);
+            }
+            AskKind::HostCall { .. } => {}
+        }
+    }
+
+    fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf) {
+        let AskKind::Permission(permission) = &ask.kind else { return };
+        let mut lines = self.reading.as_mut().map(Reading::more).unwrap_or_default();
+        lines.push(format!("  tool: {}", clean(&permission.tool)));
+        lines.push(format!("  needs: {} (mode is {})", permission.required.as_str(), permission.active.as_str()));
+        lines.push("  y  allow it this once".into());
+        lines.push("  n  deny it; `n because ...` tells the model why".into());
+        lines.push(format!("  {}", always(permission)));
+        lines.extend(self.reading.as_ref().and_then(Reading::warning));
+        lines.extend(why.map(|why| self.paint.yellow(why)));
+        self.block(&lines, out);
+        self.question(&may_it(permission), out);
+        self.shown_call = Some(permission.call.clone());
+    }
+
+    fn has_shown_all(&self) -> bool {
+        self.reading.as_ref().is_none_or(Reading::is_whole)
+    }
+
+    fn answered_unasked(&mut self, ask: &Ask, _answer: &Answer, denial: Option<&Denial>, out: &mut FrameBuf) {
+        if let (AskKind::Permission(permission), Some(Denial { why, how })) = (&ask.kind, denial) {
+            let line = format!("denied {}: {why}; {how} would allow it", visible::headline(&permission.summary));
+            self.block(&[self.paint.yellow(&line)], out);
+            self.told_denied.insert(permission.call.clone());
+        }
+    }
+
+    fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {
+        self.fresh_line(out);
+        let mut lines: Vec<String> = clean(reply.text.trim_end()).lines().map(str::to_owned).collect();
+        match reply.command.as_str() {
+            "diff" => lines.iter_mut().for_each(|line| *line = show::coloured(line, self.paint)),
+            "help" if self.talks && self.inline() => lines.extend(KEYS.map(str::to_owned)),
+            _ => {}
+        }
+        for line in lines {
+            out.raw(line.as_bytes());
+            out.raw(b"\n");
+        }
+        self.last = Last::Block;
+    }
+
+    fn fault(&mut self, fault: &Fault, out: &mut FrameBuf) {
+        let mut lines = vec![format!("{} {}", self.paint.red("error:"), clean(&fault.message))];
+        lines.extend(fault.hints.iter().map(|hint| format!("{} {}", self.paint.cyan("hint:"), clean(hint))));
+        self.block(&lines, out);
+    }
+
+    fn notice(&mut self, text: &str, out: &mut FrameBuf) {
+        self.block(&[self.paint.dim(&clean(text))], out);
+    }
+
+    fn turn_ended(&mut self, end: &TurnEnd, _exit_code: u8, out: &mut FrameBuf) {
+        self.end_thinking(out);
+        self.fresh_line(out);
+        self.headlines.clear();
+        self.previewed.clear();
+        self.running.clear();
+        self.told_denied.clear();
+        self.does(Doing::Nothing, out);
+        if !self.answer.trim().is_empty() {
+            out.raw(clean(self.answer.trim_end()).as_bytes());
+            out.raw(b"\n");
+        }
+        self.answer.clear();
+        if let Some(fault) = &end.fault {
+            self.fault(fault, out);
+        }
+        let mut lines: Vec<String> = self.stopped(end).into_iter().collect();
+        if self.rounds_shown && end.usage.context() > 0 {
+            let rounds = match end.iterations {
+                0 => String::new(),
+                1 => ", 1 tool round".to_owned(),
+                many => format!(", {many} tool rounds"),
+            };
+            let cost = self.bill.cost(end).filter(|cost| *cost > 0.0).map(|cost| format!(", ${cost:.4}"));
+            let cost = cost.unwrap_or_default();
+            lines.push(self.paint.dim(&format!("{}{cost}{rounds}", show::usage(&end.usage))));
+        }
+        if !lines.is_empty() {
+            self.block(&lines, out);
+        }
+        self.last = Last::Nothing;
+    }
+
+    fn want(&mut self, want: Want, out: &mut FrameBuf) {
+        if want == Want::Prompt {
+            self.does(Doing::Nothing, out);
+        }
+        Cue::Want(want).write(out);
+    }
+
+    fn recalled(&mut self, last: &Exchange, out: &mut FrameBuf) {
+        let mut lines = Vec::new();
+        if let Some(prompt) = &last.prompt {
+            lines.extend(
+                show::shortened(prompt, RECALLED_PROMPT_LINES)
+                    .iter()
+                    .map(|line| self.paint.dim(&format!("> {}", line.trim_start()))),
+            );
+        }
+        if let Some(answer) = &last.answer {
+            let answer = clean(answer);
+            let skipped = answer.lines().count().saturating_sub(RECALLED_ANSWER_LINES);
+            if skipped > 0 {
+                lines.push(self.paint.dim(&format!("… {skipped} lines above")));
+            }
+            lines.extend(answer.lines().skip(skipped).map(|line| self.paint.dim(line)));
+        }
+        self.remark(&lines, out);
+    }
+
+    fn left(&mut self, session: &SessionId, out: &mut FrameBuf) {
+        let line = format!("resume with: tillerman repl --resume {}", short_id(session.as_str(), &[]));
+        if self.inline() {
+            self.block(&[self.paint.dim(&line)], out);
+        }
+    }
+
+    fn sent(&mut self, sent: Sent<'_>, out: &mut FrameBuf) {
+        let doing = match sent {
+            Sent::Prompt => Doing::Starting,
+            Sent::Command(name) => Doing::Command(clean(name).into_owned()),
+            Sent::Interrupt => Doing::Stopping,
+        };
+        self.does(doing, out);
+    }
+
+    fn goes_on(&mut self, out: &mut FrameBuf) {
+        self.does(self.doing.clone(), out);
+    }
+
+    fn heard_line(&mut self) {
+        // The person's Enter ended the line on the screen.
+        self.fresh = true;
+    }
+
+    fn closing(&mut self, out: &mut FrameBuf) {
+        self.does(Doing::Nothing, out);
+        self.end_thinking(out);
+        self.fresh_line(out);
+    }
+}
+
+/// A notice that is longer says where the rest of it is.
+fn in_one_row(notice: &str, cols: usize) -> String {
+    const MORE: &str = " (`tillerman models` says more)";
+    if notice.width() < cols {
+        return notice.to_owned();
+    }
+    let first = notice.split("; ").next().unwrap_or(notice);
+    let line = format!("{first}{MORE}");
+    let mut row = if line.width() < cols { line } else { first.to_owned() };
+    if row.width() >= cols {
+        while row.width() + 1 >= cols && row.pop().is_some() {}
+        row.push('…');
+    }
+    row
+}
