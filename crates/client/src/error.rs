@@ -1,6 +1,7 @@
 //! What can go wrong, written for people: what happened, the last words of the agent, and a hint where one is known.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use wire::jsonrpc::{METHOD_NOT_FOUND, RpcError};
@@ -101,8 +102,8 @@ impl Problem {
 pub struct Error {
     pub problem: Problem,
     pub hint: Option<String>,
-    /// The last lines of the agent's stderr, where it ended or never became one.
-    pub stderr: Vec<String>,
+    /// The last lines of the agent's stderr, where it ended or never became one. Shared: an error stays small to hand on.
+    pub stderr: Arc<Vec<String>>,
 }
 
 impl Error {
@@ -126,7 +127,8 @@ impl Error {
         };
         let hint = hints::hint(&evidence);
         let is_end = matches!(&problem, Problem::ProcessTerminated(_)) || problem.is_before_hello();
-        Self { stderr: if is_end { stderr.to_vec() } else { Vec::new() }, hint, problem }
+        let stderr = if is_end { stderr.to_vec() } else { Vec::new() };
+        Self { stderr: Arc::new(stderr), hint, problem }
     }
 
     /// The session asked for does not exist there (any more). Agents say it in many ways.

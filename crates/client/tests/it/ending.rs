@@ -47,7 +47,7 @@ async fn an_agent_that_ends_before_it_answers_is_quoted() {
         drop(agent);
     });
     let error = hello.unwrap_err();
-    assert_eq!(error.stderr, ["ImportError: acp"]);
+    assert_eq!(*error.stderr, ["ImportError: acp"]);
     assert!(error.hint.is_some_and(|hint| hint.contains("speak ACP")));
     assert!(matches!(next(&mut events).await, Event::ConnectionLost(end) if end.before_hello));
 }

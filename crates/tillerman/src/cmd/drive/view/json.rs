@@ -17,7 +17,7 @@ fn line(value: &Value, shown: &mut Shown) {
 }
 
 fn fault(error: &Error) -> Value {
-    json!({ "message": error.to_string(), "hint": error.hint, "stderr": error.stderr })
+    json!({ "message": error.to_string(), "hint": error.hint, "stderr": *error.stderr })
 }
 
 fn call(kind: &str, call: &ToolCall) -> Value {
