@@ -155,7 +155,7 @@ async fn a_short_conversation_is_compacted_whole_when_somebody_asks() {
     let Ok(Reply::Compacted(done)) = ask_for(&mut actor, now.clone()).await else { panic!("it was not compacted") };
     assert_eq!((done.messages_before, done.messages_after, &*done.summary), (2, 1, "the gist"));
     // Also once it is read back: the summary alone is what the next turn begins with.
-    ask_for(&mut actor, Verb::Set(vocab::Change::Model("m2".into()))).await.unwrap();
+    ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
     assert_eq!(&*ask_for(&mut actor, now).await.unwrap_err().message, "Already compacted");
     actor.forget();
     actor.prompt("more").await;
