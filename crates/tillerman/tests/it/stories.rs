@@ -43,16 +43,20 @@ fn every_story_ends_as_written() {
     }
 }
 
+/// A no without a reason has words of its own in that family: golden/serve/denied.talk.
+const NOT_IN_SERVE: &str = "04_denied_without_reason";
+
 /// `expect_file` could rewrite a story; this compares only.
 #[test]
 fn every_dialect_leaves_the_same_log() {
     let mut told_by_serve = 0;
     for (file, story) in files() {
+        if file.file_stem().is_some_and(|name| name == NOT_IN_SERVE) {
+            continue;
+        }
         let told = paused(play(&story, async |stage| ServeTeller::new(stage).await));
         let Some(told) = told else { continue };
         told_by_serve += 1;
-        // A no without a reason has words of its own in this family.
-        let told = told.replace("denied by remote controller", "denied by the user");
         assert!(told == story, "{}: serve tells it differently:\n{}", file.display(), difference(&story, &told));
     }
     assert!(told_by_serve >= 25, "serve told only {told_by_serve} stories");
