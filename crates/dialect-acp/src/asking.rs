@@ -50,6 +50,8 @@ const OPTIONS: [(&str, &str, &str); 3] = [
     ("allow_session", "Allow for this session", "allow_always"),
     ("deny", "Deny", "reject_once"),
 ];
+/// Not offered, because it would promise more than the session; clients that answer by heart mean as much as they can get.
+const ALWAYS: &str = "allow_always";
 
 impl Acp {
     pub(crate) fn ask_client(&mut self, method: &str, params: Value, asked: Asked, out: &mut Out) {
@@ -238,11 +240,12 @@ fn decide(answer: Option<&Value>) -> Answer {
         return Answer::Deny(Some("cancelled".into()));
     }
     let named = [&outcome["optionId"], &answer["optionId"], &outcome["outcome"], outcome];
-    let option = named.iter().find_map(|it| OPTIONS.iter().find(|(id, ..)| it.as_str() == Some(id)));
+    let is_known = |id: &&str| *id == ALWAYS || OPTIONS.iter().any(|(known, ..)| known == id);
+    let option = named.iter().find_map(|it| it.as_str().filter(is_known));
     let said = outcome["optionId"].is_string() || answer["optionId"].is_string();
-    match option.map(|(id, ..)| *id) {
+    match option {
         Some("allow_once") => Answer::Allow(Scope::Once),
-        Some("allow_session") => Answer::Allow(Scope::Session),
+        Some("allow_session" | ALWAYS) => Answer::Allow(Scope::Session),
         Some(_) => denied(),
         // An option that was not offered is none.
         None if said => denied(),
@@ -274,7 +277,7 @@ mod tests {
             (json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }), &once),
             (json!({ "outcome": { "outcome": "selected", "optionId": "allow_session" } }), &session),
             (json!({ "outcome": { "outcome": "selected", "optionId": "allow_session", "kind": "allowed" } }), &session),
-            (json!({ "outcome": { "outcome": "selected", "optionId": "allow_always" } }), &denied),
+            (json!({ "outcome": { "outcome": "selected", "optionId": "allow_always" } }), &session),
             (json!({ "outcome": { "kind": "allowed", "optionId": "deny" } }), &denied),
             (json!({ "outcome": { "kind": "allowed", "optionId": "allow_once" } }), &once),
             (json!({ "optionId": "allow_once" }), &once),

@@ -9,7 +9,6 @@ mod console;
 mod leash_hook;
 mod nearest;
 mod print;
-mod project;
 mod setup;
 mod terminal;
 mod wiring;

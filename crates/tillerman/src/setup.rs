@@ -11,7 +11,6 @@ use vocab::{
 use crate::args::Basics;
 use crate::config::agent;
 use crate::config::{self, Config, Home, ModelEntry, Request, Setting};
-use crate::project;
 use crate::wiring::{self, AccountSettings, BriefingSettings, CompactAt, Lookout, Names, Setup, Wanted};
 
 /// Everything that was decided before anything is built.
@@ -136,7 +135,7 @@ fn project_root(given: Option<&Path>) -> Result<Option<PathBuf>, Fault> {
 /// The repository around a directory.
 pub(crate) fn project_around(directory: &Path) -> Option<PathBuf> {
     let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-    project::root_of(directory, home.as_deref())
+    tools::project::root(directory, home.as_deref())
 }
 
 /// A workspace that holds more than work is pointed out: its user may not have meant it.

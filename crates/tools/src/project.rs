@@ -4,12 +4,53 @@
 mod instructions;
 mod repository;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use instructions::{BYTES_MAX, Instructions, Search, Text, search};
 pub use repository::{Repository, repository};
 
-/// The top of the repository around a directory, as git would find it.
-fn top(dir: &Path) -> Option<PathBuf> {
-    dir.ancestors().find(|top| top.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
+/// What a repository has at its root: a directory, or a file in worktrees and submodules.
+const MARK: &str = ".git";
+
+/// The root of the repository that holds `directory`, which is canonical. Whatever belongs to somebody else, lies on another
+/// file system, or is the home directory or the root of all is none: there a repository is no project, and its settings may be a stranger's.
+pub fn root(directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let owned = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.uid()));
+    let here = owned(directory)?;
+    for path in directory.ancestors() {
+        if path.parent().is_none() || home.is_some_and(|home| home.starts_with(path)) || owned(path) != Some(here) {
+            return None;
+        }
+        if path.join(MARK).symlink_metadata().is_ok() {
+            return Some(path.to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_repository_around_a_directory_is_its_project_but_never_the_home_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let top = std::fs::canonicalize(place.path()).unwrap();
+        let deep = top.join("home/src/repo/crates/one");
+        std::fs::create_dir_all(&deep).unwrap();
+        let home = top.join("home");
+        assert_eq!(root(&deep, Some(&home)), None);
+        // A home directory under version control is no project of everything in it.
+        std::fs::create_dir(home.join(".git")).unwrap();
+        std::fs::create_dir(top.join(".git")).unwrap();
+        assert_eq!(root(&deep, Some(&home)), None);
+        assert_eq!(root(&home, Some(&home)), None);
+        assert_eq!(root(&deep, None), Some(home.clone()));
+        let repo = top.join("home/src/repo");
+        std::fs::write(repo.join(".git"), "gitdir: elsewhere\n").unwrap();
+        assert_eq!(root(&deep, Some(&home)), Some(repo.clone()));
+        assert_eq!(root(&repo, Some(&home)), Some(repo));
+        assert_eq!(root(&top.join("nowhere"), None), None);
+    }
 }

@@ -50,11 +50,11 @@ impl Briefer {
         let below = below.filter(|below| !below.as_os_str().is_empty()).map(Path::to_owned);
         // Whatever lies on the way down to the user counts, too.
         let nearest = below.as_ref().map_or_else(|| workspace.clone(), |below| workspace.join(below));
-        let (day, secrets) = (day(self.clock.now_ms()), self.secrets.clone());
+        let (day, home, secrets) = (day(self.clock.now_ms()), self.guard.home.clone(), self.secrets.clone());
         let handle = Workspace::open(&workspace, self.guard.clone()).ok().map(Arc::new);
         let standing = async {
             match handle {
-                Some(handle) => project::repository(handle, &secrets).await,
+                Some(handle) => project::repository(handle, home, &secrets).await,
                 None => None,
             }
         };
@@ -77,9 +77,8 @@ impl Briefer {
         if !self.settings.files {
             return Instructions::default();
         }
-        let here = self.settings.here.as_deref().filter(|here| here.starts_with(workspace));
         project::search(&Search {
-            workspace: here.unwrap_or(workspace),
+            workspace,
             guard: self.guard.clone(),
             own: Some(&self.config),
             trusted: &self.settings.trusted,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use vocab::Required;
 
-use super::top;
+use super::root;
 use crate::workspace::{Access, Guard, Workspace};
 
 /// In each directory, in this order.
@@ -55,7 +55,8 @@ pub struct Instructions {
 /// Looks at the disk, now. Blocks.
 pub fn search(search: &Search<'_>) -> Instructions {
     let workspace = real(search.workspace);
-    let root = top(&workspace).unwrap_or_else(|| workspace.clone());
+    let home = search.home.map(real);
+    let root = root(&workspace, home.as_deref()).unwrap_or_else(|| workspace.clone());
     let mut found = Instructions { to_trust: root.clone(), ..Instructions::default() };
     if let Some(dir) = search.own {
         found.texts.extend(NAMES.iter().filter_map(|name| read_own(dir.join(name))));
@@ -87,13 +88,11 @@ fn levels(root: &Path, workspace: &Path) -> Vec<PathBuf> {
     levels
 }
 
-/// Who trusts the top of a repository trusts what came with it. A home under version control is no one project: there each
-/// directory stands for itself.
+/// Who trusts the top of a repository trusts what came with it.
 fn is_trusted(search: &Search<'_>, root: &Path, dir: &Path) -> bool {
     let named =
         |dir: &Path| search.trusted.iter().any(|path| std::fs::canonicalize(path).is_ok_and(|path| path == dir));
-    let holds_home = search.home.is_some_and(|home| real(home).starts_with(root));
-    named(dir) || (!holds_home && named(root))
+    named(dir) || named(root)
 }
 
 /// The user's own may be a link to wherever the user keeps such things.

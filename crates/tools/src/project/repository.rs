@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use vocab::{Keyring, Required};
 
-use super::top;
+use super::root;
 use crate::shell::{self, repository as safety};
 use crate::workspace::Workspace;
 
@@ -32,10 +32,10 @@ pub struct Repository {
 }
 
 /// The repository around a workspace, if there is one. `secrets`: what git does not get to see in its environment.
-pub async fn repository(workspace: Arc<Workspace>, secrets: &Keyring) -> Option<Repository> {
+pub async fn repository(workspace: Arc<Workspace>, home: Option<PathBuf>, secrets: &Keyring) -> Option<Repository> {
     let here = workspace.clone();
     let look = move || {
-        let top = top(here.path())?;
+        let top = root(here.path(), home.as_deref())?;
         let head = safety::head(&top);
         let inert = safety::is_inert(Path::new(""), &here);
         Some((Repository { top, head, state: None }, inert))
