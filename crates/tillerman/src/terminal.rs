@@ -23,8 +23,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Change, Command, Data, Delivery, Entry, Event, Fault, FaultKind, Mode, Open,
-    Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
+    Answer, Ask, AskId, AskKind, AssistantMessage, Block, Body, Change, Command, Data, Delivery, Entry, Event, Fault,
+    FaultKind, Mode, Open, Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
 };
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
@@ -504,7 +504,9 @@ impl<F: Face> Terminal<F> {
             Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
             body => {
                 match body {
-                    Body::Assistant { .. } => self.silent = Some(self.silent.unwrap_or(true)),
+                    Body::Assistant { message, .. } => {
+                        self.silent = Some(self.silent.unwrap_or(true) && !says_something(message));
+                    }
                     Body::CallStarted { .. } | Body::CallEnded { .. } => self.silent = Some(false),
                     _ => {}
                 }
@@ -588,12 +590,7 @@ impl<F: Face> Dialect for Terminal<F> {
                     self.face.event(&told.event, &mut out.frames);
                 }
             }
-            event => {
-                if matches!(event, Event::Text { delta, .. } if !delta.trim().is_empty()) {
-                    self.silent = Some(false);
-                }
-                self.face.event(event, &mut out.frames);
-            }
+            event => self.face.event(event, &mut out.frames),
         }
     }
 
@@ -611,4 +608,8 @@ impl<F: Face> Dialect for Terminal<F> {
             Parting::Deaf | Parting::GraceOver => self.close(INTERRUPTED, out),
         }
     }
+}
+
+fn says_something(message: &AssistantMessage) -> bool {
+    message.blocks.iter().any(|block| matches!(block, Block::Text(text) if !text.trim().is_empty()))
 }

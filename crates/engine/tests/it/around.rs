@@ -265,7 +265,7 @@ async fn a_session_is_recalled_by_its_id_or_the_beginning_of_it() {
         ("abd", Ok("abd")),
         ("AbD", Ok("abd")),
         ("abd2", Ok("abd2")),
-        ("ab", Err("more than one session starts with `ab`")),
+        ("ab", Err("`ab` could be more than one session: abd (abd), abd2 (abd2), abc1 (abc1)")),
         ("zz", Err("no session matches `zz`")),
     ] {
         let got = recall(&mut actor, Which::Id(text.into())).await;

@@ -53,7 +53,7 @@ async fn a_browser_brings_an_account_and_the_account_its_models() {
     assert_eq!((heard.bearer(), &heard.json()["model"]), ("CANARY-access", &json!("gpt-y")));
 
     stage.ask(Verb::Forget).await.unwrap();
-    assert_eq!(stage.accounts().await, Accounts::default());
+    assert_eq!(stage.accounts().await, Accounts { model: true, ..Accounts::default() });
     assert_eq!(stage.offered().await, ["tour tour", "tour tour-mini"]);
     assert_eq!(stage.prompt("gpt-y").await, "failed: not signed in to openai");
 }
