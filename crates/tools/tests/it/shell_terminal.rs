@@ -32,7 +32,9 @@ async fn a_command_leads_a_session_with_the_terminal_as_its_own() {
 #[tokio::test]
 async fn python_asks_echoes_and_answers() {
     let session = Session::new();
-    let id = on_terminal(&session, "PYTHON_BASIC_REPL=1 python3 -i -q").await;
+    // Python takes interrupts as its parent did, and whoever runs this test in the background ignores them.
+    let hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)";
+    let id = on_terminal(&session, &format!("PYTHON_BASIC_REPL=1 python3 -i -q -c '{hears}'")).await;
     read_until(&session, &id, ">>> ").await;
     write(&session, json!({ "id": id, "input": "6 * 7\n" })).await;
     let text = read_until(&session, &id, "42").await;
