@@ -114,19 +114,14 @@ impl Rpc {
             (Why::Copied, Ok(Reply::Forked { session, .. })) => {
                 self.open(Which::Id(session.to_string()), None, Why::Open(None), out);
             }
-            (Why::Stop, Ok(Reply::Interrupted { was_running })) => {
+            (Why::Stop, result) => {
                 self.ended |= self.ending;
-                self.stop_heard(*was_running, out);
+                self.stop_heard(result, out);
             }
-            (Why::Stop, _) => {
-                self.ended |= self.ending;
-                self.stop_heard(false, out);
-            }
-            (Why::Abort(call), Ok(Reply::Interrupted { was_running: true })) => {
-                self.stopping = true;
+            (Why::Abort(call), result) => {
                 self.aborts.push(call);
+                self.stop_heard(result, out);
             }
-            (Why::Abort(call), _) => self.respond(&call, None, out),
             (Why::Prompt(call, text), result) => self.prompted(call, text, result, out),
             (Why::Slash(call, text), Err(fault)) if fault.kind == FaultKind::UnknownCommand => {
                 self.deliver(call, text, Delivery::RejectIfBusy, out);
@@ -343,8 +338,11 @@ impl Rpc {
 
     // ---- stopping -----------------------------------------------------------------------------------------------
 
-    fn stop_heard(&mut self, was_running: bool, out: &mut Out) {
-        if was_running {
+    /// Only a run says later that it has ended. A compaction, or a prompt that had not begun, is over by the time the
+    /// engine says that it was stopped.
+    fn stop_heard(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
+        let was_running = matches!(result, Ok(Reply::Interrupted { was_running: true }));
+        if was_running && self.run.is_on(&self.known) {
             self.stopping = true;
         } else {
             self.stopped(out);
