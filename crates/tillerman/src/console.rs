@@ -197,7 +197,7 @@ impl Console {
     /// One line for stderr, with nothing of ours in its way.
     pub(crate) fn aside(&self, line: &str) {
         let Some(shared) = &self.0 else { return host::note(line) };
-        let _ = shared.apply(|board, _, _| board.hide());
+        let _ = shared.apply(|board, _, size| board.hide(size));
         host::note(line);
         let _ = shared.apply(|board, now, size| board.redrawn(now, size));
     }
@@ -205,7 +205,7 @@ impl Console {
     /// Somebody else writes to the same screen from now on, and nothing of ours may move there.
     pub(crate) fn shares_screen(&self) {
         if let Some(shared) = &self.0 {
-            let _ = shared.apply(|board, _, _| board.shared());
+            let _ = shared.apply(|board, _, size| board.shared(size));
         }
     }
 
@@ -390,7 +390,7 @@ impl Shared {
 
     /// As it was before us, with nothing of ours below the text.
     fn leave_terminal(&self, state: &mut State) {
-        let _ = self.draw(state, |board, _, _| board.hide());
+        let _ = self.draw(state, |board, _, size| board.hide(size));
         if let Some(keyboard) = &self.keyboard {
             if keyboard.always && tty::is_in_front(&keyboard.tty) {
                 let _ = self.write(PASTES_OFF.as_bytes());

@@ -36,8 +36,23 @@ pub(super) struct Board {
     still: bool,
     /// When it was drawn last.
     drawn_at: Option<Instant>,
-    /// Rows between the end of the flow and the cursor, while something is drawn below the flow.
-    drawn: Option<usize>,
+    /// What stands between the end of the flow and the cursor, while something is drawn below the flow.
+    drawn: Option<Drawn>,
+}
+
+/// A terminal that becomes narrower breaks long rows, so that more rows have to be taken away than were drawn.
+struct Drawn {
+    /// How wide each row above the cursor is.
+    above: Vec<usize>,
+    col: usize,
+}
+
+impl Drawn {
+    /// Rows from the cursor up to the end of the flow on a screen of this width.
+    fn rows(&self, cols: usize) -> usize {
+        let cols = cols.max(1);
+        self.above.iter().map(|width| width.div_ceil(cols).max(1)).sum::<usize>() + self.col / cols
+    }
 }
 
 /// Rows below the flow, and where the cursor goes in them.
@@ -64,7 +79,7 @@ impl Board {
 
     /// More of the conversation.
     pub(super) fn text(&mut self, text: &str, now: Instant, size: Size) -> String {
-        let mut out = self.hide();
+        let mut out = self.hide(size);
         self.flow.push(text, size.cols, &mut out);
         self.draw(now, size, &mut out);
         out
@@ -76,8 +91,9 @@ impl Board {
     }
 
     /// Takes everything away that is drawn below the flow, for somebody else who writes.
-    pub(super) fn hide(&mut self) -> String {
-        match self.drawn.take() {
+    pub(super) fn hide(&mut self, size: Size) -> String {
+        self.flow.resized(size.cols);
+        match self.drawn.take().map(|drawn| drawn.rows(size.cols)) {
             None => String::new(),
             Some(0) => format!("{}\x1b[J", to_col(self.flow.col())),
             Some(rows) => format!("\x1b[{rows}A{}\x1b[J", to_col(self.flow.col())),
@@ -85,10 +101,10 @@ impl Board {
     }
 
     /// Somebody else writes to this screen from now on.
-    pub(super) fn shared(&mut self) -> String {
+    pub(super) fn shared(&mut self, size: Size) -> String {
         self.still = true;
         self.waiting = None;
-        self.hide()
+        self.hide(size)
     }
 
     /// `None`: for nothing any more.
@@ -122,7 +138,7 @@ impl Board {
     }
 
     pub(super) fn redrawn(&mut self, now: Instant, size: Size) -> String {
-        let mut out = self.hide();
+        let mut out = self.hide(size);
         self.draw(now, size, &mut out);
         out
     }
@@ -139,6 +155,12 @@ impl Board {
         self.settle(heard, now, size)
     }
 
+    /// An open question is explained once more.
+    pub(super) fn asked_again(&mut self, now: Instant, size: Size) -> (Heard, String) {
+        let heard = self.typing.asked_again();
+        self.settle(heard, now, size)
+    }
+
     pub(super) fn interrupted(&mut self, now: Instant, size: Size) -> (Heard, String) {
         let heard = self.typing.interrupted();
         self.settle(heard, now, size)
@@ -146,7 +168,7 @@ impl Board {
 
     /// A line that was taken becomes part of the flow.
     fn settle(&mut self, heard: Heard, now: Instant, size: Size) -> (Heard, String) {
-        let mut out = self.hide();
+        let mut out = self.hide(size);
         match &heard {
             Heard::Line { want, text } => {
                 let text = text.replace('\n', &format!("\n{GOES_ON}"));
@@ -187,7 +209,9 @@ impl Board {
             out.push_str(&format!("\x1b[{}A", last - row));
         }
         out.push_str(&to_col(col));
-        self.drawn = Some(row);
+        let mut above = vec![0; below.min(row)];
+        above.extend(rows.iter().take(row.saturating_sub(below)).map(|row| width_of(row)));
+        self.drawn = Some(Drawn { above, col });
     }
 
     fn announce(&mut self, now: Instant, size: Size, out: &mut String) {
@@ -208,12 +232,13 @@ impl Board {
         let queue = &self.typing.queue;
         for (at, line) in queue.iter().take(QUEUE_ROWS).enumerate() {
             let line = line.replace('\n', " ");
-            let how = if at + 1 == queue.len() { " · Up takes it back" } else { "" };
+            let how = if at + 1 == queue.len() && !self.typing.asked() { " · Up takes it back" } else { "" };
             let row = format!("queued: {line}");
             rows.push(dim(if row.chars().count() + how.len() < cols { format!("{row}{how}") } else { row }.as_str()));
         }
         if let more @ 1.. = queue.len().saturating_sub(QUEUE_ROWS) {
-            rows.push(dim(&format!("queued: {more} more · Up takes the last one back")));
+            let how = if self.typing.asked() { "" } else { " · Up takes the last one back" };
+            rows.push(dim(&format!("queued: {more} more{how}")));
         }
         let cursor = self.input(size, cols, &mut rows);
         if let Some(menu) = &self.typing.menu {
@@ -260,6 +285,17 @@ pub(super) fn prompt_of(want: Want) -> &'static str {
         Want::Line => ": ",
         Want::Choice => "your choice (a number, y, n, ? for more): ",
     }
+}
+
+/// Columns of a row, without the colours in it.
+fn width_of(row: &str) -> usize {
+    let mut escape = false;
+    let visible = row.chars().filter(|c| {
+        let hidden = escape || *c == '\x1b';
+        escape = hidden && !c.is_ascii_alphabetic();
+        !hidden
+    });
+    visible.map(|c| c.width().unwrap_or(0)).sum()
 }
 
 fn to_col(col: usize) -> String {

@@ -36,6 +36,17 @@ impl Flow {
         self.col
     }
 
+    /// The screen has another width; a row that was longer goes on in further ones, as terminals do it.
+    pub(super) fn resized(&mut self, cols: usize) {
+        if self.col > cols {
+            self.col %= cols.max(1);
+            // The word may be spread over rows, and cannot be moved any more.
+            self.word.clear();
+            self.word_at = self.col;
+            self.indent = self.indent.min(self.col);
+        }
+    }
+
     /// Somebody else ended the line.
     pub(super) fn ended(&mut self) {
         *self = Self::default();

@@ -22,6 +22,22 @@ impl Glass {
         self.row
     }
 
+    /// The window becomes narrower: long rows are broken, and the cursor stays at its letter.
+    pub(crate) fn narrows(&mut self, cols: usize) {
+        let (mut rows, mut cursor) = (Vec::new(), 0);
+        for (at, row) in std::mem::take(&mut self.rows).into_iter().enumerate() {
+            if at == self.row {
+                cursor = rows.len() + self.col / cols;
+            }
+            match row.is_empty() {
+                true => rows.push(row),
+                false => rows.extend(row.chunks(cols).map(<[String]>::to_vec)),
+            }
+        }
+        rows.resize(rows.len().max(cursor + 1), Vec::new());
+        (self.rows, self.row, self.col, self.cols) = (rows, cursor, self.col % cols, cols);
+    }
+
     pub(crate) fn text(&self) -> String {
         let rows = self.rows.iter().map(|row| row.concat().trim_end().to_owned());
         rows.collect::<Vec<_>>().join("\n").trim_end().to_owned()

@@ -97,6 +97,33 @@ impl Line {
         self.text.len() - after.trim_start_matches(char::is_alphanumeric).len()
     }
 
+    /// To the row above, if there is one.
+    pub(super) fn row_up(&mut self) -> bool {
+        let start = self.row_start();
+        let Some(above_end) = start.checked_sub(1) else { return false };
+        let col = self.text[start..self.at].chars().count();
+        let above = self.text[..above_end].rfind('\n').map_or(0, |at| at + 1);
+        self.at = self.nth(above, above_end, col);
+        true
+    }
+
+    /// To the row below, if there is one.
+    pub(super) fn row_down(&mut self) -> bool {
+        let end = self.row_end();
+        if end == self.text.len() {
+            return false;
+        }
+        let col = self.text[self.row_start()..self.at].chars().count();
+        let below_end = self.text[end + 1..].find('\n').map_or(self.text.len(), |at| end + 1 + at);
+        self.at = self.nth(end + 1, below_end, col);
+        true
+    }
+
+    /// Where the letter of this number begins in a row, or the row's end.
+    fn nth(&self, from: usize, to: usize, number: usize) -> usize {
+        self.text[from..to].char_indices().nth(number).map_or(to, |(at, _)| from + at)
+    }
+
     fn row_start(&self) -> usize {
         self.text[..self.at].rfind('\n').map_or(0, |at| at + 1)
     }
@@ -128,6 +155,19 @@ mod tests {
         assert_eq!(after("one two", &[WordLeft, Ctrl('k'), Ctrl('u')]), "|");
         assert_eq!(after("one\ntwo", &[Home, Ctrl('u'), End, Break]), "one\ntwo\n|");
         assert_eq!(after("", &[Paste("a\nb".into()), Left]), "a\n|b");
+    }
+
+    #[test]
+    fn rows_are_left_upwards_and_downwards_and_the_first_and_the_last_are_not() {
+        let mut line = Line::default();
+        line.set("one\nzwölf\nx");
+        assert!(line.row_up());
+        assert_eq!(&line.text[..line.at], "one\nz");
+        line.edit(&Key::End);
+        assert!(line.row_up() && !line.row_up());
+        assert_eq!(&line.text[..line.at], "one");
+        assert!(line.row_down() && line.row_down() && !line.row_down());
+        assert_eq!(line.at, line.text.len());
     }
 
     #[test]

@@ -59,6 +59,8 @@ impl Shared {
         state.away = false;
         self.take_terminal();
         let _ = self.draw(&mut state, Board::redrawn);
+        // Whoever was away may have something else on the screen by now; what they are asked to allow is shown again.
+        self.hear(&mut state, Board::asked_again);
         drop(state);
         self.wake();
     }

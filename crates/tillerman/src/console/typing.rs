@@ -64,6 +64,7 @@ pub(super) struct Typing {
 }
 
 const LEAVE_HINT: &str = "Ctrl-C once more leaves; so do Ctrl-D and /exit";
+const ENDS_HINT: &str = "leaves when this is done; any other key stays";
 
 impl Typing {
     /// The conversation wants a line. One that waits is it, unless a question is asked: that is answered by what is typed
@@ -74,7 +75,7 @@ impl Typing {
         match want {
             Want::Prompt => match self.queue.pop_front() {
                 Some(text) => self.said(want, text),
-                None if self.ends => Heard::End,
+                None if self.ends && self.line.is_empty() => Heard::End,
                 None => Heard::Nothing,
             },
             Want::Answer | Want::Line | Want::Choice => Heard::Nothing,
@@ -90,6 +91,14 @@ impl Typing {
 
     pub(super) fn asked(&self) -> bool {
         self.want.is_some_and(|want| want != Want::Prompt)
+    }
+
+    /// Asks for all of what a question is about, as a person would.
+    pub(super) fn asked_again(&mut self) -> Heard {
+        match self.want {
+            Some(want @ (Want::Answer | Want::Choice)) => self.said(want, "?".into()),
+            _ => Heard::Nothing,
+        }
     }
 
     fn said(&mut self, want: Want, text: String) -> Heard {
@@ -131,6 +140,8 @@ impl Typing {
     pub(super) fn key(&mut self, key: Key) -> Heard {
         self.leaving = false;
         self.hint = None;
+        // Whoever goes on typing wants to stay.
+        self.ends &= key == Key::Ctrl('d');
         if let Some(want) = self.want.filter(|want| *want != Want::Prompt) {
             return self.answer_key(want, &key);
         }
@@ -168,13 +179,15 @@ impl Typing {
             Key::Esc if self.want.is_none() => return self.interrupted(),
             Key::Ctrl('d') if !self.line.is_empty() => drop(self.line.edit(&Key::Delete)),
             Key::Ctrl('d') if self.want.is_some() => return Heard::End,
-            Key::Ctrl('d') => self.ends = true,
+            Key::Ctrl('d') => {
+                self.ends = true;
+                self.hint = Some(ENDS_HINT.into());
+            }
             Key::Ctrl('l') => return Heard::ClearScreen,
             Key::Ctrl('r') => self.search = Some(Search::default()),
-            Key::Up | Key::Ctrl('p') if self.line.is_empty() && !self.queue.is_empty() => {
-                let last = self.queue.pop_back().unwrap_or_default();
-                self.line.set(&last);
-            }
+            Key::Up if self.line.row_up() => {}
+            Key::Down if self.line.row_down() => {}
+            Key::Up | Key::Ctrl('p') if !self.queue.is_empty() => self.take_back(),
             Key::Up | Key::Ctrl('p') => {
                 let line = self.history.up(self.line.text()).map(str::to_owned);
                 line.into_iter().for_each(|line| self.line.set(&line));
@@ -186,6 +199,16 @@ impl Typing {
             key => drop(self.line.edit(key)),
         }
         Heard::Nothing
+    }
+
+    /// The line that waits last is typed again. What is half typed is the next thing that Up finds.
+    fn take_back(&mut self) {
+        let draft = self.line.take();
+        if !draft.trim().is_empty() {
+            self.history.add(&draft);
+        }
+        let last = self.queue.pop_back().unwrap_or_default();
+        self.line.set(&last);
     }
 
     fn entered(&mut self) -> Heard {

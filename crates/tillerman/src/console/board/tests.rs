@@ -140,7 +140,7 @@ fn a_queued_line_is_taken_back_and_a_stop_runs_none_of_them() {
 fn what_was_typed_before_a_question_never_answers_it() {
     let mut desk = Desk::new(80);
     desk.waits("waiting for tour").types("y\ryes").text("Allow ls?\n").want(Want::Answer).lines(&[]);
-    desk.shows("Allow ls?\nqueued: y · Up takes it back\n[y]es [n]o [a]lways this session [?]");
+    desk.shows("Allow ls?\nqueued: y\n[y]es [n]o [a]lways this session [?]");
     desk.types("n\r").lines(&["n"]).waits("running ls").want(Want::Prompt).lines(&["y"]);
     desk.want(Want::Prompt).types("!\r").lines(&["yes!"]);
 }
@@ -174,6 +174,51 @@ fn ctrl_c_clears_the_line_then_says_how_to_leave_then_leaves() {
 fn the_end_of_input_typed_ahead_comes_behind_the_lines() {
     let mut desk = Desk::new(80);
     desk.types("one\r\x04").want(Want::Prompt).lines(&["one"]).want(Want::Prompt).lines(&["End"]);
+}
+
+#[test]
+fn an_end_that_was_typed_ahead_says_so_and_whoever_types_on_stays() {
+    let mut desk = Desk::new(60);
+    desk.waits("answering: m").types("\x04").shows("leaves when this is done; any other key stays");
+    desk.types("rm -rf junk").want(Want::Prompt).lines(&[]).shows("> rm -rf junk");
+    desk.types("\r").lines(&["rm -rf junk"]);
+}
+
+#[test]
+fn a_line_that_waits_is_taken_back_also_where_another_is_half_typed() {
+    let mut desk = Desk::new(60);
+    desk.waits("answering: m").types("danger\rhalf\x1b[A").shows("> danger");
+    desk.types("\x15").want(Want::Prompt).lines(&[]);
+    desk.types("\x1b[A").shows("> half");
+}
+
+#[test]
+fn at_a_question_nothing_is_said_of_taking_lines_back() {
+    let mut desk = Desk::new(60);
+    desk.waits("answering: m").types("later\r").want(Want::Answer);
+    assert!(desk.glass.text().starts_with("queued: later\n"), "{}", desk.glass.text());
+}
+
+#[test]
+fn a_question_is_explained_again_to_whoever_was_away() {
+    let mut desk = Desk::new(60);
+    desk.want(Want::Answer);
+    let again = desk.board.asked_again(desk.now, desk.size);
+    desk.heard(again).lines(&["?"]);
+    desk.want(Want::Line);
+    let nothing = desk.board.asked_again(desk.now, desk.size);
+    desk.heard(nothing).lines(&[]);
+}
+
+#[test]
+fn a_window_that_becomes_narrower_keeps_nothing_of_what_was_drawn() {
+    let mut desk = Desk::new(60);
+    desk.text("some words").waits("answering: model").after(500);
+    desk.types("a line that is longer than a narrow screen\x1b[D");
+    desk.glass.narrows(20);
+    desk.size.cols = 20;
+    desk.after(10).text(" and more\n").types("\x15\x0b").waits("");
+    desk.shows("some words and more");
 }
 
 #[test]
