@@ -315,6 +315,9 @@ impl Rpc {
         if self.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
             return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
         }
+        if dir.trim().is_empty() {
+            return self.refuse(&call, "open_session: sessionDir is empty", out);
+        }
         // A path that ends so is a directory.
         self.move_then(Then::Switch(call, format!("{}/", dir.trim_end_matches('/'))), out);
     }

@@ -44,6 +44,11 @@ impl Rpc {
                     w.list("followUp", follow_up.iter(), |text, out| wire::escape_into(text, out));
                 });
             }
+            Event::ItemEnded { item, end, .. } => {
+                // The list without it is told next.
+                self.waiting = self.waiting.saturating_sub(1);
+                self.prompts.item_ended(item, *end, self.is_settled(), &mut out.frames);
+            }
             // After the command that is being carried out: the engine answers in order.
             Event::Notice(vocab::Notice::Exit) => {
                 out.ending = true;
@@ -74,7 +79,6 @@ impl Rpc {
             | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
             | Event::Consult(_)
-            | Event::ItemEnded { .. }
             | Event::Live { .. }
             | Event::Reply { .. }
             | Event::TurnLost(_) => {}
@@ -152,6 +156,11 @@ impl Rpc {
             }
             _ => {}
         }
+    }
+
+    /// Nothing runs, and nothing waits.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.waiting == 0 && !self.run.is_unsettled()
     }
 
     fn settled(&mut self, out: &mut Out) {

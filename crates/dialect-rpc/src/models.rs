@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::{ModelInfo, Prices, State, TodoPhase};
+use vocab::{ModelInfo, Prices, State, TodoPhase, TurnId};
 
 use crate::frames::Writer;
 use crate::messages::{Face, Faces};
@@ -42,6 +42,11 @@ impl Known {
 
     pub(crate) fn model(&self) -> Option<&Arc<ModelInfo>> {
         self.state.as_ref().map(|state| &state.model_info)
+    }
+
+    /// The turn that runs, as far as the session's state says.
+    pub(crate) fn turn(&self) -> Option<&TurnId> {
+        self.state.as_ref().and_then(|state| state.turn.as_ref())
     }
 
     pub(crate) fn current_face(&self) -> Face {

@@ -4,6 +4,11 @@ use std::collections::HashMap;
 
 use vocab::{Shell, Tag};
 
+/// Bytes that two looks at a long output have in common at least; fewer are alike by chance.
+const COMMON_BYTES_MIN: usize = 32;
+/// Stands in the deltas where output came faster than it was told.
+const LEFT_OUT: &str = "\n[... output left out here]\n";
+
 /// What each running command was last seen to have said.
 #[derive(Default)]
 pub(crate) struct Outputs {
@@ -14,7 +19,11 @@ impl Outputs {
     /// What is new in this look at the output.
     pub(crate) fn grown(&mut self, tag: Tag, text: &str) -> String {
         let before = self.seen.entry(tag).or_default();
-        let new = text[overlap(before, text)..].to_owned();
+        let known = overlap(before, text);
+        let new = match known < before.len().min(COMMON_BYTES_MIN) {
+            true => format!("{LEFT_OUT}{text}"),
+            false => text[known..].to_owned(),
+        };
         text.clone_into(before);
         new
     }
@@ -22,9 +31,15 @@ impl Outputs {
     /// What nobody was told when the command had come out.
     pub(crate) fn ended(&mut self, tag: Tag, shell: &Shell) -> String {
         let before = self.seen.remove(&tag).unwrap_or_default();
-        let known = overlap(&before, &shell.output);
-        // Of an output that was cut, another part may be shown here than was told last.
-        if known == 0 && !before.is_empty() { String::new() } else { shell.output[known..].to_owned() }
+        if let Some(rest) = shell.output.strip_prefix(&*before) {
+            return rest.to_owned();
+        }
+        // Of an output that was cut its end is shown here, and what was told last may stand in it.
+        let last = &before[before.ceil_char_boundary(before.len().saturating_sub(COMMON_BYTES_MIN))..];
+        match shell.output.rfind(last) {
+            Some(at) => shell.output[at + last.len()..].to_owned(),
+            None => LEFT_OUT.to_owned(),
+        }
     }
 
     pub(crate) fn forget(&mut self, tag: Tag) {
@@ -87,12 +102,22 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_moves_on_repeats_nothing() {
+    fn a_window_that_moves_on_repeats_nothing_and_says_what_it_jumped_over() {
         let mut outputs = Outputs::default();
-        assert_eq!(outputs.grown(Tag(1), "aab"), "aab");
-        assert_eq!(outputs.grown(Tag(1), "abcd"), "cd");
-        assert_eq!(outputs.grown(Tag(1), "xyz"), "xyz", "nothing of it is known");
-        assert_eq!(outputs.grown(Tag(1), "zzä"), "zä");
-        assert_eq!(outputs.ended(Tag(1), &shell("head ... tail")), "", "the parts do not meet");
+        let lines = |from: u32, to: u32| (from..to).map(|n| format!("line {n} ä\n")).collect::<String>();
+        assert_eq!(outputs.grown(Tag(1), &lines(0, 40)), lines(0, 40));
+        assert_eq!(outputs.grown(Tag(1), &lines(30, 50)), lines(40, 50));
+        assert_eq!(outputs.grown(Tag(1), &lines(90, 99)), format!("{LEFT_OUT}{}", lines(90, 99)));
+        let cut = |last: u32| format!("{}[... cut]\n{}", lines(0, 9), lines(last - 20, last));
+        assert_eq!(outputs.ended(Tag(1), &shell(&cut(105))), lines(99, 105), "they meet in the end of it");
+        outputs.grown(Tag(2), &lines(30, 50));
+        assert_eq!(outputs.ended(Tag(2), &shell(&cut(500))), LEFT_OUT, "the parts do not meet");
+    }
+
+    #[test]
+    fn what_looks_alike_by_chance_is_no_overlap() {
+        let mut outputs = Outputs::default();
+        outputs.grown(Tag(1), &format!("{}12\n", "a".repeat(40)));
+        assert_eq!(outputs.grown(Tag(1), "\n34"), format!("{LEFT_OUT}\n34"));
     }
 }

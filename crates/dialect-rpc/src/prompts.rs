@@ -1,6 +1,7 @@
 //! What became of a prompt: the word in its acknowledgement, and its last word when everything it caused is over. The
 //! clients of pi read the one, those of oh-my-pi wait for the other.
 
+use vocab::{ItemEnd, ItemId};
 use wire::FrameBuf;
 
 use crate::decode::Call;
@@ -31,14 +32,20 @@ impl Disposition {
 /// Prompts that were taken and have no result yet. Their number is bounded by what may wait in a session.
 #[derive(Default)]
 pub(crate) struct Prompts {
-    open: Vec<Option<Box<str>>>,
+    open: Vec<Taken>,
+}
+
+struct Taken {
+    id: Option<Box<str>>,
+    /// What it waits as, until a run takes it up: the end of another run is not its own.
+    waits: Option<ItemId>,
 }
 
 impl Prompts {
     /// Messages that only join somebody else's run have no result of their own.
-    pub(crate) fn taken(&mut self, call: &Call) {
+    pub(crate) fn taken(&mut self, call: &Call, waits: Option<&ItemId>) {
         if is_prompt(call) {
-            self.open.push(call.id.clone());
+            self.open.push(Taken { id: call.id.clone(), waits: waits.cloned() });
         }
     }
 
@@ -49,10 +56,27 @@ impl Prompts {
         }
     }
 
-    /// Everything that they caused is over.
+    /// A message waits no longer: a run took it up, or it will never have one.
+    pub(crate) fn item_ended(&mut self, item: &ItemId, end: ItemEnd, settled: bool, frames: &mut FrameBuf) {
+        let Some(at) = self.open.iter().position(|taken| taken.waits.as_ref() == Some(item)) else { return };
+        if end == ItemEnd::Consumed {
+            self.open[at].waits = None;
+        } else {
+            result(frames, self.open.remove(at).id.as_deref(), false, &Outcome::Aborted, settled);
+        }
+    }
+
+    /// Everything that those caused is over that a run took up; the others wait on.
     pub(crate) fn over(&mut self, outcome: &Outcome, settled: bool, frames: &mut FrameBuf) {
-        for id in self.open.drain(..) {
-            result(frames, id.as_deref(), true, outcome, settled);
+        for taken in self.open.extract_if(.., |taken| taken.waits.is_none()) {
+            result(frames, taken.id.as_deref(), true, outcome, settled);
+        }
+    }
+
+    /// The host leaves the session: what runs and waits there has no end that could be told.
+    pub(crate) fn left(&mut self, frames: &mut FrameBuf) {
+        for taken in self.open.drain(..) {
+            result(frames, taken.id.as_deref(), taken.waits.is_none(), &Outcome::Aborted, true);
         }
     }
 }

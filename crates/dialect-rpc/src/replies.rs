@@ -14,7 +14,6 @@ use crate::decode::{Call, Text};
 use crate::frames::Writer;
 use crate::host_tools::Registered;
 use crate::prompts::{Disposition, Prompts};
-use crate::run::Outcome;
 use crate::transcript::{LineKind, Role, Transcript};
 use crate::{Errors, Rpc, answers, events, frames, models, said};
 
@@ -114,24 +113,19 @@ impl Rpc {
             (Why::Copied, Ok(Reply::Forked { session, .. })) => {
                 self.open(Which::Id(session.to_string()), None, Why::Open(None), out);
             }
-            (Why::Stop, Ok(Reply::Interrupted { was_running })) => {
+            (Why::Stop, result) => {
                 self.ended |= self.ending;
-                self.stop_heard(*was_running, out);
+                self.stop_heard(result, out);
             }
-            (Why::Stop, _) => {
-                self.ended |= self.ending;
-                self.stop_heard(false, out);
-            }
-            (Why::Abort(call), Ok(Reply::Interrupted { was_running: true })) => {
-                self.stopping = true;
+            (Why::Abort(call), result) => {
                 self.aborts.push(call);
+                self.stop_heard(result, out);
             }
-            (Why::Abort(call), _) => self.respond(&call, None, out),
             (Why::Prompt(call, text), result) => self.prompted(call, text, result, out),
             (Why::Slash(call, text), Err(fault)) if fault.kind == FaultKind::UnknownCommand => {
                 self.deliver(call, text, Delivery::RejectIfBusy, out);
             }
-            (Why::Slash(call, _), Ok(reply)) => self.acknowledge(&call, disposition(reply, Disposition::Handled), out),
+            (Why::Slash(call, _), Ok(reply)) => self.acknowledge(&call, reply, Disposition::Handled, out),
             (Why::FindModel(call, named), result) => self.model_found(call, &named, result, out),
             (Why::CycleModel(call), Err(fault)) => self.not_moved(&call, fault, out),
             (Why::Names, Ok(Reply::Entries(entries))) => {
@@ -263,8 +257,7 @@ impl Rpc {
 
     fn opened(&mut self, opened: &Opened, command: Option<(Call, Option<String>)>, out: &mut Out) {
         let before = self.session.replace(opened.session.clone());
-        // What still ran on the session before has no end that could be told here.
-        self.prompts.over(&Outcome::Aborted, true, &mut out.frames);
+        self.prompts.left(&mut out.frames);
         self.past_names.clear();
         self.resumed = opened.resumed;
         self.waiting = 0;
@@ -343,8 +336,11 @@ impl Rpc {
 
     // ---- stopping -----------------------------------------------------------------------------------------------
 
-    fn stop_heard(&mut self, was_running: bool, out: &mut Out) {
-        if was_running {
+    /// Only a run says later that it has ended. A compaction, or a prompt that had not begun, is over by the time the
+    /// engine says that it was stopped.
+    fn stop_heard(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
+        let was_running = matches!(result, Ok(Reply::Interrupted { was_running: true }));
+        if was_running && self.run.is_on(&self.known) {
             self.stopping = true;
         } else {
             self.stopped(out);
@@ -381,7 +377,7 @@ impl Rpc {
 
     fn prompted(&mut self, call: Call, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
         let fault = match result {
-            Ok(reply) => return self.acknowledge(&call, disposition(reply, Disposition::Started), out),
+            Ok(reply) => return self.acknowledge(&call, reply, Disposition::Started, out),
             Err(fault) => fault,
         };
         let queued = match text.behavior.as_deref() {
@@ -403,8 +399,13 @@ impl Rpc {
         self.refuse(&call, &error, out);
     }
 
-    /// The message is taken, and this is what happens to it.
-    fn acknowledge(&mut self, call: &Call, disposition: Disposition, out: &mut Out) {
+    /// The message is taken, and this is what happens to it; `usual` where the engine does not say.
+    fn acknowledge(&mut self, call: &Call, reply: &Reply, usual: Disposition, out: &mut Out) {
+        let (disposition, waits) = match reply {
+            Reply::Started { .. } => (Disposition::Started, None),
+            Reply::Waiting { item, .. } => (Disposition::Queued, Some(item)),
+            _ => (usual, None),
+        };
         let data = |out: &mut Vec<u8>| {
             Writer::object(out, |w| {
                 w.text("disposition", disposition.as_str());
@@ -412,11 +413,8 @@ impl Rpc {
         };
         self.respond(call, Some(&data), out);
         match disposition {
-            Disposition::Started | Disposition::Queued => self.prompts.taken(call),
-            Disposition::Handled => {
-                let settled = self.waiting == 0 && !self.run.is_unsettled();
-                Prompts::handled(call, settled, &mut out.frames);
-            }
+            Disposition::Started | Disposition::Queued => self.prompts.taken(call, waits),
+            Disposition::Handled => Prompts::handled(call, self.is_settled(), &mut out.frames),
         }
     }
 
@@ -560,15 +558,6 @@ impl Rpc {
             ReadFor::Tree => answers::tree(&transcript, &mut data),
         }
         self.respond(call, Some(&|out| out.extend_from_slice(&data)), out);
-    }
-}
-
-/// What the engine did with a message; `usual` where it does not say.
-fn disposition(reply: &Reply, usual: Disposition) -> Disposition {
-    match reply {
-        Reply::Started { .. } => Disposition::Started,
-        Reply::Waiting { .. } => Disposition::Queued,
-        _ => usual,
     }
 }
 

@@ -272,8 +272,12 @@ impl Run {
     }
 
     fn is_running(&self, turn: &TurnId, known: &Known) -> bool {
-        let told = known.state.as_ref().and_then(|state| state.turn.as_ref());
-        self.turn.as_ref() == Some(turn) || told == Some(turn)
+        self.turn.as_ref() == Some(turn) || known.turn() == Some(turn)
+    }
+
+    /// Whether a turn was told to have started whose end is still to come.
+    pub(crate) fn is_on(&self, known: &Known) -> bool {
+        self.turn.is_some() || known.turn().is_some()
     }
 
     fn user(&mut self, from: UserFrom, json: Arc<str>, known: &Known, frames: &mut FrameBuf) {

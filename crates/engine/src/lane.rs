@@ -91,6 +91,9 @@ pub struct Lane {
     /// Came back from a restart with items waiting. They may have side effects nobody expects any more, so the next
     /// message (or [`Lane::release`]) wakes them, not we.
     resting: bool,
+    /// Steering or a follow-up came while the lane was occupied. No turn will take it up, so the end of what occupies the
+    /// lane starts one.
+    came_meanwhile: bool,
     /// In the order they are shown and run. An interrupting message goes to the front.
     waiting: VecDeque<Waiting>,
     /// When the last `Policy` item began to wait; the debounce counts from here.
@@ -104,6 +107,7 @@ impl Lane {
             policy,
             phase: Phase::Idle,
             resting: false,
+            came_meanwhile: false,
             waiting: VecDeque::new(),
             enqueued_ms: 0,
             dropped: Dropped::default(),
@@ -199,8 +203,13 @@ impl Lane {
         if !self.is_busy() {
             return Vec::new();
         }
+        // Whoever stopped it wants nothing to begin by itself.
+        let goes_on = std::mem::take(&mut self.came_meanwhile) && self.phase == Phase::Occupied;
         let mut acts = self.settle_turn(how, Phase::Idle);
         self.start_next(now_ms, &mut acts);
+        if goes_on && !self.is_busy() {
+            self.start_joining(&mut acts);
+        }
         tidy(acts)
     }
 
@@ -331,6 +340,7 @@ impl Lane {
         if item.delivery == Delivery::Policy {
             self.enqueued_ms = now_ms;
         }
+        self.came_meanwhile |= self.phase == Phase::Occupied && !wants_own_turn(&item);
         let waiting = Waiting { item, backlog: false };
         if preempts {
             self.waiting.push_front(waiting);
@@ -411,6 +421,15 @@ impl Lane {
         }
         acts.push(self.begin(items));
         acts.push(Act::Changed);
+    }
+
+    /// A turn of what would only join one; the rest of it joins this one.
+    fn start_joining(&mut self, acts: &mut Vec<Act>) {
+        let first = self.take(1, |waiting| !wants_own_turn(&waiting.item));
+        if !first.is_empty() {
+            acts.push(self.begin(first));
+            acts.push(Act::Changed);
+        }
     }
 
     fn coalesces(&self) -> bool {
@@ -515,7 +534,7 @@ fn steers(policy: &LanePolicy, waiting: &Waiting) -> bool {
     }
 }
 
-/// Steering and follow-ups only ever join a turn; the others can be one.
+/// Steering and follow-ups join a turn; the others are one.
 fn wants_own_turn(item: &Item) -> bool {
     match item.delivery {
         Delivery::RejectIfBusy | Delivery::Enqueue | Delivery::Queue | Delivery::Policy => true,

@@ -1,6 +1,8 @@
 //! Opening a session by the path of its file. What is no session file of this family is the inner archive's.
 
 use std::collections::HashMap;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,7 +32,7 @@ impl Archive for Mirrored {
             let file = match is_directory(&file) {
                 true => match newest(&file) {
                     Some(newest) => newest,
-                    None => return Ok(shared.begin_in(&file)),
+                    None => return shared.begin_in(&file),
                 },
                 false => file,
             };
@@ -69,13 +71,17 @@ fn is_directory(path: &Path) -> bool {
 }
 
 impl Shared {
-    /// A session that is still to begin, with its file in that directory.
-    fn begin_in(&self, dir: &Path) -> SessionId {
+    /// A session that is still to begin, with its file in that directory, which has to be one by now: what is said later
+    /// could not be kept.
+    fn begin_in(&self, dir: &Path) -> Result<SessionId, Fault> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
+            Fault::new(FaultKind::Invalid, format!("{} cannot be a directory of sessions: {error}", dir.display()))
+        })?;
         let session = SessionId::from(self.setup.ids.mint(IdKind::Session));
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_ms = i64::try_from(since_1970.as_millis()).unwrap_or_default();
         self.bind(&session, &dir.join(file_name(at_ms, &session)));
-        session
+        Ok(session)
     }
 
     async fn promise(&self, file: &Path) -> Result<SessionId, Fault> {

@@ -63,6 +63,23 @@ pub fn push_picture(out: &mut String, c: char) {
     }
 }
 
+/// A name that somebody gave to something: what would move a cursor, turn the writing around or hide is shown; what
+/// writing needs stays as it is.
+pub fn name(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let hides = is_ignorable(c) && !is_of_writing(before, c, chars.peek().copied());
+        match hides || (c.is_control() && !matches!(c, '\n' | '\t')) {
+            true => push_picture(&mut out, c),
+            false => out.push(c),
+        }
+        before = Some(c);
+    }
+    out
+}
+
 /// A text whose every character shows. Lines stay lines and tabs stay tabs; blanks at the end of a line, long runs of
 /// blanks and many empty lines are marked.
 pub fn visible(text: &str) -> String {
@@ -154,6 +171,17 @@ pub fn headline(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_keeps_its_writing_and_shows_the_rest() {
+        for (text, shown) in [
+            ("Überblick 👩‍💻 ❤️", "Überblick 👩‍💻 ❤️"),
+            ("a\x1b[2Jb\u{9b}c\x07", "a␛[2Jb<U+009B>c␇"),
+            ("exe\u{202e}gnp", "exe<U+202E>gnp"),
+        ] {
+            assert_eq!(name(text), shown);
+        }
+    }
 
     #[test]
     fn nothing_in_a_command_can_hide() {

@@ -1,7 +1,7 @@
 //! What a host is told of a message that it sent: taken, queued or handled; and, at the end, what became of it.
 
 use serde_json::{Value, json};
-use vocab::{Body, Event, Fault, FaultKind, Item, Part, Reply, Stop, TurnEnd, Usage, UserFrom};
+use vocab::{Body, Event, Fault, FaultKind, Item, ItemEnd, Part, Reply, Stop, TurnEnd, Usage, UserFrom};
 
 use crate::talk::{Talk, seed};
 
@@ -16,6 +16,11 @@ fn started() -> Reply {
 
 fn waiting() -> Reply {
     Reply::Waiting { item: "i1".into(), position: 1 }
+}
+
+/// The message that waits is taken up, or will never be.
+fn item_ended(talk: &mut Talk, end: ItemEnd) -> Vec<Value> {
+    talk.tell(Event::ItemEnded { tag: vocab::Tag(0), item: "i1".into(), end }).1
 }
 
 fn ended(stop: Stop, fault: Option<Fault>) -> Body {
@@ -63,12 +68,40 @@ fn every_prompt_that_was_taken_has_one_result_when_everything_is_over() {
     let mut talk = Talk::open();
     prompt(&mut talk, r#"{"id":"a","type":"prompt","message":"x"}"#, started());
     prompt(&mut talk, r#"{"id":2,"type":"prompt","message":"y","streamingBehavior":"steer"}"#, waiting());
+    item_ended(&mut talk, ItemEnd::Consumed);
     prompt(&mut talk, r#"{"id":"s","type":"steer","message":"z"}"#, waiting());
     let result = |id: Value| json!({"type":"prompt_result","id":id,"agentInvoked":true,"status":"completed","sessionSettled":true});
     let settled = json!({"type":"agent_settled","aborted":false});
     let last = turn(&mut talk, Stop::EndTurn, None);
     assert_eq!(last, [result(json!("a")), result(json!(2)), json!({"type":"session_settled"}), settled]);
     assert!(talk.tell(Event::Settled).1.is_empty(), "nothing is said twice");
+}
+
+#[test]
+fn a_prompt_that_waits_has_its_result_when_it_has_run() {
+    let mut talk = Talk::open();
+    prompt(&mut talk, r#"{"id":"a","type":"prompt","message":"x"}"#, started());
+    prompt(&mut talk, r#"{"id":"q","type":"prompt","message":"y","streamingBehavior":"followUp"}"#, waiting());
+    let results = |frames: &[Value]| -> Vec<(Value, Value)> {
+        let results = frames.iter().filter(|frame| frame["type"] == "prompt_result");
+        results.map(|frame| (frame["id"].clone(), frame["status"].clone())).collect()
+    };
+    let aborted = turn(&mut talk, Stop::Interrupted, None);
+    assert_eq!(results(&aborted), [(json!("a"), json!("aborted"))], "the other one still waits");
+    prompt(&mut talk, r#"{"id":"b","type":"prompt","message":"z"}"#, started());
+    assert!(results(&item_ended(&mut talk, ItemEnd::Consumed)).is_empty());
+    let done = turn(&mut talk, Stop::EndTurn, None);
+    assert_eq!(results(&done), [(json!("q"), json!("completed")), (json!("b"), json!("completed"))]);
+}
+
+#[test]
+fn a_prompt_that_is_taken_out_of_the_queue_has_its_result_then() {
+    let mut talk = Talk::open();
+    prompt(&mut talk, r#"{"id":"q","type":"prompt","message":"y","streamingBehavior":"followUp"}"#, waiting());
+    let frames = item_ended(&mut talk, ItemEnd::Cancelled);
+    let result = json!({"type":"prompt_result","id":"q","agentInvoked":false,"status":"aborted","sessionSettled":true});
+    assert_eq!(frames, [result]);
+    assert!(turn(&mut talk, Stop::EndTurn, None).iter().all(|frame| frame["type"] != "prompt_result"), "only once");
 }
 
 #[test]

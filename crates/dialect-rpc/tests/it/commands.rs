@@ -135,3 +135,19 @@ fn members_that_nobody_knows_are_passed_over() {
         assert_eq!(told(&extra), told(members), "{name}");
     }
 }
+
+#[test]
+fn a_directory_without_a_name_is_no_place_for_sessions() {
+    let mut talk = Talk::open();
+    let kept = vocab::State { file: Some("/w/s.jsonl".into()), ..crate::talk::state("s1") };
+    talk.tell(vocab::Event::State(std::sync::Arc::new(kept)));
+    for dir in ["", " "] {
+        let (commands, frames) = talk.hear(format!(r#"{{"id":1,"type":"open_session","sessionDir":"{dir}"}}"#));
+        assert!(commands.is_empty(), "{commands:?}");
+        assert_eq!(
+            (&frames[0]["success"], &frames[0]["error"]),
+            (&false.into(), &"open_session: sessionDir is empty".into())
+        );
+    }
+    assert_eq!(talk.hear(r#"{"id":1,"type":"open_session","sessionDir":"/"}"#).0.len(), 1, "whoever means it says it");
+}

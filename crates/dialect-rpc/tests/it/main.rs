@@ -11,6 +11,7 @@ mod lost;
 mod recovered;
 mod sealed;
 mod splits;
+mod stopping;
 mod strings;
 mod talk;
 mod updates;

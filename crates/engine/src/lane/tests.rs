@@ -377,6 +377,33 @@ fn an_occupied_lane_makes_messages_wait() {
 }
 
 #[test]
+fn what_would_join_a_turn_begins_one_when_the_lane_is_free_again() {
+    for delivery in [Delivery::Steer, Delivery::FollowUp] {
+        let mut lane = lane(LaneMode::Collect);
+        lane.occupy().unwrap();
+        assert_eq!(show(&lane.offer(item("a", delivery), 0)), "wait a@1, changed");
+        lane.offer(item("b", Delivery::FollowUp), 0);
+        assert_eq!(show(&lane.turn_ended(TurnOver::Completed, 0)), "start a, changed");
+        assert_eq!(ids(&lane.take_follow_ups()), ["b"]);
+    }
+}
+
+#[test]
+fn what_would_join_a_turn_waits_on_when_it_came_before_or_somebody_stopped_the_rest() {
+    let mut idle = lane(LaneMode::Collect);
+    idle.offer(item("a", Delivery::FollowUp), 0);
+    idle.occupy().unwrap();
+    assert_eq!(show(&idle.turn_ended(TurnOver::Completed, 0)), "", "it waits for a message");
+    let mut stopped = lane(LaneMode::Collect);
+    stopped.occupy().unwrap();
+    stopped.offer(item("a", Delivery::FollowUp), 0);
+    stopped.interrupt();
+    assert_eq!(show(&stopped.turn_ended(TurnOver::Completed, 0)), "");
+    stopped.occupy().unwrap();
+    assert_eq!(show(&stopped.turn_ended(TurnOver::Completed, 0)), "", "nor does the next one start it");
+}
+
+#[test]
 fn ends_are_what_the_sender_is_told() {
     let mut lane = busy(LanePolicy { mode: LaneMode::Interrupt, ..LanePolicy::default() });
     lane.offer(item("a", Delivery::Policy), 0);

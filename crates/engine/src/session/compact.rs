@@ -30,7 +30,8 @@ impl Session {
         slash: bool,
     ) -> Result<(), Fault> {
         if self.lane.is_busy() {
-            return Err(Fault::new(FaultKind::TurnInProgress, "a turn is already running"));
+            let what = if matches!(self.work, Work::Compact { .. }) { "compaction" } else { "turn" };
+            return Err(Fault::new(FaultKind::TurnInProgress, format!("a {what} is already running")));
         }
         self.load().await?;
         let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };

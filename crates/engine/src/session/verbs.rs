@@ -247,6 +247,8 @@ impl Session {
                 self.log_if_begun(Body::Thinking { level });
             }
             Change::Title(title) => {
+                // It is shown in lists and in the frames of windows, as it is.
+                let title = vocab::visible::name(&title).into();
                 self.log(Body::Title { title });
             }
             Change::Locale(locale) => {

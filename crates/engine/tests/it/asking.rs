@@ -162,3 +162,16 @@ async fn reading_a_store_that_fails_is_a_fault_and_the_next_try_works() {
     assert_eq!(ask_for(&mut actor, Verb::Read { after: 0 }).await.unwrap_err().kind, FaultKind::Store);
     assert_eq!(read(&mut actor, 0).await.len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_title_is_kept_as_it_can_be_shown() {
+    let stage = stage(&Player::new([]));
+    let mut actor = stage.open().await;
+    ask_for(&mut actor, Verb::Set(Change::Title("a\x1b[2Jb\u{202e}c".into()))).await.unwrap();
+    let entries = read(&mut actor, 0).await;
+    let title = entries.iter().find_map(|entry| match &entry.body {
+        Body::Title { title } => Some(title.to_string()),
+        _ => None,
+    });
+    assert_eq!(title.as_deref(), Some("a␛[2Jb<U+202E>c"));
+}

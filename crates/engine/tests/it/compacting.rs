@@ -106,6 +106,20 @@ async fn messages_wait_while_it_runs_and_another_may_wait_behind_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_for_a_turn_that_comes_meanwhile_has_one_afterwards() {
+    for delivery in [Delivery::Steer, Delivery::FollowUp] {
+        let (_stage, mut actor) = busy(vec![slow_words(), slow_summary(), say("done")]).await;
+        actor.send(later()).await;
+        actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+        actor.deliver("next", delivery).await;
+        settled(&mut actor).await;
+        let order = order(&actor);
+        let at = |word: &str| order.iter().position(|it| it == word).unwrap_or_else(|| panic!("no {word}: {order:?}"));
+        assert!(at("compacted (Manual)") < at("user next"), "{order:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_interrupt_stops_the_turn_and_lets_it_run() {
     let (_stage, mut actor) = busy(vec![held("w"), say("sum")]).await;
     actor.deliver("next", Delivery::Enqueue).await;

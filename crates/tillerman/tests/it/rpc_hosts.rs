@@ -105,6 +105,11 @@ fn it_goes_on_where_something_was_said_last_whatever_the_clock_of_a_file_says() 
     let empty = place.work().with_file_name("empty");
     let opened = host.ask(json!({"type": "open_session", "sessionDir": empty}))["data"].take();
     assert_eq!((&opened["resumed"], &opened["cancelled"]), (&json!(false), &json!(false)), "{opened}");
+    for (nowhere, why) in [(&*files[0], "File exists"), (&format!("{}/below", files[0]), "Not a directory")] {
+        let refused = host.ask(json!({"type": "open_session", "sessionDir": nowhere}));
+        let error = refused["error"].as_str().unwrap_or_default();
+        assert!(refused["success"] == false && error.contains(why), "{refused}");
+    }
     host.prompt("there");
     assert!(std::path::Path::new(opened["sessionFile"].as_str().unwrap()).starts_with(&empty), "{opened}");
     assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 1);

@@ -117,15 +117,14 @@ impl Capture {
         };
     }
 
-    /// The newest output, for progress.
+    /// The output for progress: all of it while all of it is kept, then its end. A character that is not whole yet comes
+    /// with the rest of it.
     pub(super) fn newest(&self) -> String {
-        if self.tail.len() < TAIL_BYTES {
-            let mut bytes = self.head.clone();
-            bytes.extend(&self.tail);
-            return readable(skip_partial(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]));
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        if self.total as usize > HEAD_BYTES + TAIL_BYTES {
+            return readable(skip_partial(cut_partial(&tail)));
         }
-        let bytes: Vec<u8> = self.tail.iter().copied().collect();
-        readable(skip_partial(&bytes))
+        readable(cut_partial(&[self.head.as_slice(), &tail].concat()))
     }
 
     /// As [`Capture::finish`], and no more than the first and the last of `lines_max` lines.
@@ -301,6 +300,23 @@ mod tests {
             let shown = shown(&[all.as_bytes()], dir.path()).await;
             assert!(shown.truncated && !shown.text.contains('\u{fffd}'), "shift {shift}");
         }
+    }
+
+    #[tokio::test]
+    async fn progress_grows_by_whole_characters_as_long_as_everything_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut capture = Capture::new(dir.path().into());
+        let all = "a€🦀\n".repeat((HEAD_BYTES + TAIL_BYTES) / 9);
+        let mut before = String::new();
+        for chunk in all.as_bytes().chunks(701) {
+            capture.push(chunk).await;
+            let newest = capture.newest();
+            assert!(newest.starts_with(&before) && all.starts_with(&newest), "{} bytes", newest.len());
+            before = newest;
+        }
+        assert_eq!(before, all);
+        capture.push("€".repeat(HEAD_BYTES).as_bytes()).await;
+        assert!(capture.newest().chars().all(|c| c == '€'), "then the end of it");
     }
 
     #[tokio::test]
