@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use vocab::visible::visible_line;
+use vocab::visible::{visible, visible_line};
 use vocab::{Fact, FactForm, PermissionAsk};
 use wire::question;
 
@@ -29,7 +29,8 @@ pub(crate) fn blocks(permission: &PermissionAsk, cwd: &Path) -> Vec<Value> {
 }
 
 /// One block for a file, because some clients show the first block and no other: what stands there now, and what would. What
-/// is between two changes is left out; the line in its place is the same on both sides and says where it goes on.
+/// is between two changes is left out; the line in its place is the same on both sides and says where it goes on. Both sides
+/// are for eyes: what does not show is written out.
 fn diffs(fact: &Fact, cwd: &Path) -> Vec<Value> {
     let mut sides: Option<Sides> = None;
     for line in fact.text.split_terminator('\n') {
@@ -77,12 +78,12 @@ impl Sides {
             }
             return;
         }
-        let Some(text) = line.get(1..) else { return };
+        let Some(text) = line.get(1..).map(visible) else { return };
         if sign != b'+' {
-            self.old.extend([text, "\n"]);
+            self.old.extend([&text, "\n"]);
         }
         if sign != b'-' {
-            self.new.extend([text, "\n"]);
+            self.new.extend([&text, "\n"]);
         }
         self.last = sign;
     }
@@ -135,5 +136,14 @@ mod tests {
         );
         let made = shown(Some(vec![Fact::diff("/tmp/new", "@@ -0,0 +1 @@\n+y\n")]));
         assert_eq!(made, [json!({ "type": "diff", "path": "/tmp/new", "oldText": null, "newText": "y\n" })]);
+    }
+
+    #[test]
+    fn nothing_in_a_diff_can_hide() {
+        let hunks = "@@ -1 +1,2 @@\n-a\u{200b}\n+ok \u{202e}evil \u{1b}[2J\r\n+y\rz\n\\ No newline at end of file\n";
+        let shown = shown(Some(vec![Fact::diff("x.sh", hunks)]));
+        let want = json!({ "type": "diff", "path": "/w/x.sh",
+            "oldText": "a<U+200B>\n", "newText": "ok <U+202E>evil ␛[2J␍\ny␍z" });
+        assert_eq!(shown, [want]);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use vocab::visible::visible_path;
 use vocab::{Briefing, Gadget, Mode, Settings};
 
 const WHO: &str = "You are a coding agent. You work in the user's workspace with the tools you are given. Look before you \
@@ -13,7 +14,7 @@ pub(crate) fn system(settings: &Settings, gadgets: &[Gadget], briefing: Option<&
         Some(own) => own.to_string(),
         None => WHO.to_owned(),
     };
-    let _ = write!(text, "\n\nWorkspace: {}", settings.workspace.display());
+    let _ = write!(text, "\n\nWorkspace: {}", visible_path(&settings.workspace));
     if let Some(about) = briefing.map(|it| it.surroundings.trim_end()).filter(|text| !text.is_empty()) {
         let _ = write!(text, "\n{about}");
     }

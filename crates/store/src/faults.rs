@@ -89,8 +89,9 @@ pub(crate) fn unknown_session(session: &SessionId) -> Fault {
 }
 
 pub(crate) fn busy(session: &SessionId, holder: &str) -> Fault {
+    let word = vocab::visible::shell_word(session.as_str());
     Fault::new(FaultKind::SessionBusy, format!("session {session} is in use by {holder}"))
-        .hint(format!("close it there first; it can be read meanwhile: `tillerman sessions show {session}`"))
+        .hint(format!("close it there first; it can be read meanwhile: `tillerman sessions show {word}`"))
 }
 
 /// The lease is not the newest one.

@@ -88,10 +88,7 @@ impl Tool for ApplyPatch {
         }
         let (targets, noted) = (shown.join(", "), noted.join(", "));
         let mut facts = vec![Fact::line("files", &noted)];
-        match preview::diffs(&self.workspace, sections) {
-            Some(diffs) => facts.extend(diffs),
-            None => facts.push(Fact::text("patch", &text)),
-        }
+        facts.extend(preview::facts(&self.workspace, &text, sections));
         Ok(Plan {
             required,
             summary: format!("patch {noted}").into(),

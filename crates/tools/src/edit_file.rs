@@ -11,7 +11,7 @@ use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolS
 use crate::args::{Args, Names, PATH, missing};
 use crate::blocking::{Cancel, blocking, on_thread, outcome};
 use crate::controller::{Changed, Controller};
-use crate::output::{self, plural};
+use crate::output::{self, NoDiff, plural};
 use crate::text::{TextFile, load, to_crlf};
 use crate::workspace::{Access, Spot, Workspace, explain_at};
 use crate::write_file::{before_for_preview, commit};
@@ -88,9 +88,9 @@ impl Tool for EditFile {
         let request = parse(input)?;
         let place = self.workspace.place(&request.path)?;
         let shown = place.shown();
-        let change = before_for_preview(&self.workspace, &request.path).and_then(|before| {
-            let edited = edit(&request, before.clone()).ok()?;
-            output::change(&shown, before.as_deref(), Some(&edited.bytes))
+        let change = before_for_preview(&self.workspace, &request.path).map_err(Some).and_then(|before| {
+            let edited = edit(&request, before.clone()).map_err(|_| None)?;
+            output::change(&shown, before.as_deref(), Some(&edited.bytes)).map_err(Some)
         });
         let counts = change.as_ref().map_or(String::new(), |change| format!(" {}", change.counts));
         Ok(Plan {
@@ -98,8 +98,8 @@ impl Tool for EditFile {
             summary: format!("edit {shown}{counts}{}", self.workspace.note(&place)).into(),
             mutation: Some(shown.as_str().into()),
             preview: Some(match change {
-                Some(change) => [change.diff].into(),
-                None => swaps(&shown, &request).into(),
+                Ok(change) => [change.diff].into(),
+                Err(no_diff) => swaps(&shown, &request, no_diff).into(),
             }),
         })
     }
@@ -128,8 +128,8 @@ impl Tool for EditFile {
     }
 }
 
-/// The edit as it was asked for, where the file cannot be looked at beforehand or does not hold the text.
-fn swaps(shown: &str, request: &Request) -> Vec<Fact> {
+/// The edit as it was asked for, where the file cannot be looked at beforehand or (without a word) does not hold the text.
+fn swaps(shown: &str, request: &Request, no_diff: Option<NoDiff>) -> Vec<Fact> {
     let mut facts = vec![Fact::line("file", shown)];
     for Swap { old, new } in &request.swaps {
         facts.push(Fact::text(if request.all { "replace every" } else { "replace" }, old));
@@ -141,6 +141,7 @@ fn swaps(shown: &str, request: &Request) -> Vec<Fact> {
             facts.push(Fact::line("line break", what));
         }
     }
+    facts.extend(no_diff.map(|no_diff| Fact::line("no diff", &no_diff.why())));
     facts
 }
 

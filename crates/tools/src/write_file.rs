@@ -8,8 +8,9 @@ use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, SNAPSHOT_BY
 use crate::args::{Args, PATH};
 use crate::blocking::{Cancel, blocking, on_thread, outcome};
 use crate::controller::{Changed, Controller};
-use crate::output::{self, line_count, plural};
-use crate::workspace::{Access, Facts, Spot, Workspace, explain, replace};
+use crate::output::{self, NoDiff, line_count, plural};
+use crate::sys::Kind;
+use crate::workspace::{Access, Facts, Place, Spot, Workspace, explain, replace};
 
 pub(crate) struct WriteFile {
     spec: ToolSpec,
@@ -46,16 +47,16 @@ impl Tool for WriteFile {
         let shown = place.shown();
         let change = before_for_preview(&self.workspace, &path)
             .and_then(|before| output::change(&shown, before.as_deref(), Some(content.as_bytes())));
-        let counts = change.as_ref().map_or(format!("({} bytes)", content.len()), |change| change.counts.clone());
+        let (required, note) = (self.workspace.required(&place, Access::Write), self.workspace.note(&place));
+        let (counts, facts) = match change {
+            Ok(change) => (change.counts, vec![change.diff]),
+            Err(no_diff) => unseen(&shown, &content, standing(&self.workspace, place), no_diff),
+        };
         Ok(Plan {
-            required: self.workspace.required(&place, Access::Write),
-            summary: format!("write {shown} {counts}{}", self.workspace.note(&place)).into(),
+            required,
+            summary: format!("write {shown} {counts}{note}").into(),
             mutation: Some(shown.as_str().into()),
-            preview: Some(match change {
-                Some(change) => [change.diff].into(),
-                // The file is outside, large or no text: it is not read beforehand.
-                None => [Fact::line("file", &shown), Fact::text("new contents", &content)].into(),
-            }),
+            preview: Some(facts.into()),
         })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
@@ -85,15 +86,32 @@ impl Tool for WriteFile {
     }
 }
 
-/// What a file inside holds now, for a preview; `Some(None)` when it does not exist. Nothing outside the workspace
-/// and nothing large is read before the call is allowed.
-pub(crate) fn before_for_preview(workspace: &Workspace, path: &str) -> Option<Option<Vec<u8>>> {
-    let spot = workspace.spot(path, Access::Read, Required::ReadOnly).ok()?;
-    match spot.read_all(output::DIFF_BYTES_MAX as u64) {
-        Ok((bytes, _)) => Some(Some(bytes)),
-        Err(error) if error.kind() == ErrorKind::NotFound => Some(None),
-        Err(_) => None,
+/// What a file inside holds now, for a preview; `None` when it does not exist. Nothing outside the workspace and nothing
+/// large is read before the call is allowed.
+pub(crate) fn before_for_preview(workspace: &Workspace, path: &str) -> Result<Option<Vec<u8>>, NoDiff> {
+    let spot = workspace.spot(path, Access::Read, Required::ReadOnly).map_err(|_| NoDiff::Unread)?;
+    match spot.read_all(output::PREVIEW_BYTES_MAX) {
+        Ok((bytes, _)) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => Err(NoDiff::TooLarge),
+        Err(_) => Err(NoDiff::Unread),
     }
+}
+
+/// How many bytes a file has that stands at a place. It is looked at, not opened.
+fn standing(workspace: &Workspace, place: Place) -> Option<u64> {
+    let facts = workspace.spot_at(place).and_then(|spot| spot.facts()).ok()?;
+    (facts.kind == Kind::File).then_some(facts.bytes)
+}
+
+/// What a person is told where no diff can be shown: most of all, that a file is lost by it.
+fn unseen(shown: &str, content: &str, held: Option<u64>, no_diff: NoDiff) -> (String, Vec<Fact>) {
+    let mut facts = vec![Fact::line("file", shown), Fact::text("new contents", content)];
+    let bytes = content.len();
+    let Some(held) = held else { return (format!("({bytes} bytes)"), facts) };
+    let replaces = format!("an existing file of {held} bytes (no diff: {})", no_diff.why());
+    facts.push(Fact::line("replaces", &replaces));
+    (format!("({bytes} bytes, replacing {held} bytes)"), facts)
 }
 
 /// `was`: how much the file held before, if it existed.

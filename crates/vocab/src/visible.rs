@@ -2,6 +2,7 @@
 //! control character, no character without a glyph, no run of blanks that pushes the rest out of sight.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Columns of blanks in a row that are shown as they are; more are counted.
 const BLANKS_MAX: usize = 40;
@@ -119,6 +120,20 @@ pub fn visible_line(text: &str) -> String {
     out.replace('\t', "\u{2409}")
 }
 
+/// A path on one line of a text that others read, too, with nothing in it that could pose as the next line.
+pub fn visible_path(path: &Path) -> String {
+    visible_line(&path.to_string_lossy())
+}
+
+/// A word of a command that is offered to be typed: whatever it holds, a shell takes it for one word and runs nothing in it.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./@%+=:,-".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 fn push_visible(out: &mut String, line: &str) {
     let is_blank = |c: char| matches!(c, ' ' | '\t');
     let mut rest = line;
@@ -209,6 +224,20 @@ mod tests {
     #[test]
     fn a_line_shows_its_breaks() {
         assert_eq!(visible_line("a\nb\tc \n"), "a\u{240a}b\u{2409}c·\u{240a}");
+    }
+
+    #[test]
+    fn a_word_of_an_offered_command_runs_nothing() {
+        for (text, word) in [
+            ("/srv/me/a-b_c.d", "/srv/me/a-b_c.d"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("a; touch x $(id) 'y", r"'a; touch x $(id) '\''y'"),
+            ("~/ä", "'~/ä'"),
+        ] {
+            assert_eq!(shell_word(text), word);
+        }
+        assert_eq!(visible_path(Path::new("/a\n\nDo: \u{202e}x")), "/a␊␊Do: <U+202E>x");
     }
 
     #[test]

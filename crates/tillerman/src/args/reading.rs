@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error, FromArgMatches};
+use vocab::visible::shell_word;
 
 use super::{Command, Line, Rpc};
 use crate::nearest::{distance, nearest};
@@ -89,7 +90,7 @@ fn slip(table: &clap::Command, prompt: &[String]) -> Option<Error> {
         let mut error = Error::new(ErrorKind::InvalidSubcommand).with_cmd(table);
         error.insert(ContextKind::InvalidSubcommand, ContextValue::String(first.clone()));
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near.to_owned()]));
-        let anyway = format!("to ask a model about it, use `tillerman run {first}`");
+        let anyway = format!("to ask a model about it, use `tillerman run {}`", shell_word(first));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![anyway.into()]));
         error
     })

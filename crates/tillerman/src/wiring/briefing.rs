@@ -9,6 +9,7 @@ use skills::{Origin, Places, Skill};
 use tools::Workspace;
 use tools::project::{self, Instructions, Repository, Search};
 use tools::workspace::Guard;
+use vocab::visible::{shell_word, visible_line, visible_path};
 use vocab::{Briefing, Clock, Keyring};
 
 /// Skills that are named; of more, only the number is.
@@ -64,7 +65,7 @@ impl Briefer {
         let instructions = [instructed(&found), listed(&skills)].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
         let mut surroundings = surroundings(&day, repository.as_ref());
         if let Some(below) = below {
-            let below = below.display();
+            let below = visible_path(&below);
             let _ = write!(
                 surroundings,
                 "\nThe user stands in `{below}` of the workspace: what they name without a path is probably there."
@@ -110,12 +111,12 @@ fn day(at_ms: i64) -> String {
 fn surroundings(day: &str, repository: Option<&Repository>) -> String {
     let (os, machine) = (std::env::consts::OS, std::env::consts::ARCH);
     let shell = tools::shell::program();
-    let mut text = format!("Date: {day} (UTC)\nSystem: {os} ({machine})\nShell: {}\n", shell.display());
+    let mut text = format!("Date: {day} (UTC)\nSystem: {os} ({machine})\nShell: {}\n", visible_path(&shell));
     let Some(Repository { top, head, state }) = repository else {
         text.push_str("Git: no repository\n");
         return text;
     };
-    let _ = write!(text, "Git repository: {}", top.display());
+    let _ = write!(text, "Git repository: {}", visible_path(top));
     if let Some(head) = head {
         let _ = write!(text, "\nGit branch: {head}");
     }
@@ -128,7 +129,7 @@ fn surroundings(day: &str, repository: Option<&Repository>) -> String {
 fn instructed(found: &Instructions) -> Option<String> {
     let mut text = HEADING.to_owned();
     for file in &found.texts {
-        let _ = write!(text, "\n\n# {}\n\n{}", file.path.display(), file.text);
+        let _ = write!(text, "\n\n# {}\n\n{}", visible_path(&file.path), file.text);
         if file.cut > 0 {
             let _ = write!(text, "\n[{} bytes of this file do not fit here; read it for the rest]", file.cut);
         }
@@ -139,7 +140,8 @@ fn instructed(found: &Instructions) -> Option<String> {
 fn listed(skills: &[Skill]) -> Option<String> {
     let mut text = SKILLS.to_owned();
     for skill in skills.iter().take(SKILLS_MAX) {
-        let _ = write!(text, "\n- {}: {} ({})", skill.name, skill.description_preview(), skill.source_path.display());
+        let path = visible_path(&skill.source_path);
+        let _ = write!(text, "\n- {}: {} ({path})", skill.name, skill.description_preview());
     }
     if skills.len() > SKILLS_MAX {
         let _ = write!(text, "\nand {} more", skills.len() - SKILLS_MAX);
@@ -147,20 +149,29 @@ fn listed(skills: &[Skill]) -> Option<String> {
     (!skills.is_empty()).then_some(text)
 }
 
+/// The command that trusts a directory. One whose name does not show cannot be typed; whoever stands in it need not.
+fn trusting(dir: &Path) -> String {
+    let add = "tillerman config add trusted_workspaces";
+    match dir.to_str().filter(|name| visible_line(name) == **name) {
+        Some(name) => format!("{add} {}", shell_word(name)),
+        None => format!("{add} . (there)"),
+    }
+}
+
 /// What people should know about all that.
 fn notes(found: &Instructions) -> Vec<String> {
     let mut notes = Vec::new();
     if !found.untrusted.is_empty() {
-        let files: Vec<String> = found.untrusted.iter().map(|path| path.display().to_string()).collect();
-        let (files, dir) = (files.join(", "), found.to_trust.display());
+        let files: Vec<String> = found.untrusted.iter().map(|path| visible_path(path)).collect();
+        let (files, dir, trust) = (files.join(", "), visible_path(&found.to_trust), trusting(&found.to_trust));
         notes.push(format!(
             "not read, because it came with the code and you have not said that you trust {dir}: {files}. If you do: \
-             tillerman config add trusted_workspaces {dir} (what its settings name may then start, too)"
+             {trust} (what its settings name may then start, too)"
         ));
     }
     notes.extend(found.refused.iter().map(|what| format!("not read: {what}")));
     notes.extend(found.texts.iter().filter(|file| file.cut > 0).map(|file| {
-        let (path, cut, max) = (file.path.display(), file.cut, project::BYTES_MAX);
+        let (path, cut, max) = (visible_path(&file.path), file.cut, project::BYTES_MAX);
         format!("{path}: {cut} bytes are not given to the model; {max} are for all such files together")
     }));
     notes

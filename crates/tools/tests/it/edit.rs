@@ -53,6 +53,20 @@ fn a_text_that_occurs_twice_needs_replace_all() {
 }
 
 #[test]
+fn an_edit_of_a_long_file_is_shown_as_its_changed_lines() {
+    let long = "0123456789abcde\n".repeat(30_000);
+    let bench = Bench::holding(&[("long.txt", &format!("{long}old\n{long}"))]);
+    let plan = bench.plan("edit_file", &json!({"path": "long.txt", "old_string": "old", "new_string": "new"})).unwrap();
+    expect!["edit long.txt (+1 -1)"].assert_eq(&plan.summary);
+    let around = " 0123456789abcde\n".repeat(3);
+    let hunks = format!("@@ -29998,7 +29998,7 @@\n{around}-old\n+new\n{around}");
+    assert_eq!(plan.preview.as_deref(), Some(&[Fact::diff("long.txt", &hunks)][..]));
+    let all = json!({"path": "long.txt", "old_string": "5", "new_string": "6", "replace_all": true});
+    let shown = bench.plan("edit_file", &all).unwrap().preview.unwrap();
+    assert_eq!(shown.last(), Some(&Fact::line("no diff", "more than 131072 bytes would change")));
+}
+
+#[test]
 fn a_text_that_is_not_there_shows_what_is() {
     let bench = Bench::holding(&[("a.rs", CODE)]);
     let input = json!({"path": "a.rs", "old_string": "    let a = 1;\n    let b = 1;", "new_string": "x"});

@@ -62,14 +62,16 @@ fn who_is_asked_sees_a_diff_of_each_file() {
     assert_eq!(shown, want);
     // What does not fit, is large or is somewhere else is shown as the patch that it is, and nothing of the file with it.
     std::fs::write(bench.root.join("large.txt"), "0123456789abcde\n".repeat(10_000)).unwrap();
-    for body in [
-        "*** Update File: a.txt\n@@\n-9\n+3\n",
-        "*** Delete File: large.txt\n",
-        "*** Update File: a.txt\n@@\n-2\n+3\n*** Delete File: /etc/hostname\n",
+    for (body, deleted) in [
+        ("*** Update File: a.txt\n@@\n-9\n+3\n", None),
+        ("*** Delete File: large.txt\n", Some("large.txt")),
+        ("*** Update File: a.txt\n@@\n-2\n+3\n*** Delete File: /etc/hostname\n", Some("/etc/hostname")),
     ] {
         let shown = preview(body);
         let text = patch(body)["input"].as_str().unwrap().to_owned();
-        assert_eq!(shown[1..], [Fact::text("patch", &text)], "{body}");
+        let deletes = deleted.map(|file| Fact::line("deletes", file));
+        let want: Vec<Fact> = std::iter::once(Fact::text("patch", &text)).chain(deletes).collect();
+        assert_eq!(shown[1..], want, "{body}");
     }
 }
 

@@ -21,6 +21,29 @@ fn what_is_too_large_for_a_diff_is_shown_as_it_is_and_says_what_is_missing() {
 }
 
 #[test]
+fn a_question_without_a_diff_says_which_file_is_lost() {
+    let outside = tempfile::tempdir().unwrap();
+    let elsewhere = outside.path().join("x.txt");
+    std::fs::write(&elsewhere, "12345").unwrap();
+    let bench = Bench::holding(&[("b.txt", &"all of this\n".repeat(40_000)), ("bin", "a\0b")]);
+    let facts = |path: &str| {
+        let plan = bench.plan("write_file", &json!({"path": path, "content": "short"})).unwrap();
+        let facts: Vec<String> =
+            plan.preview.unwrap().iter().map(|fact| format!("{}: {}", fact.label, fact.text)).collect();
+        (plan.summary.to_string(), facts)
+    };
+    let (summary, shown) = facts("b.txt");
+    assert_eq!(summary, "write b.txt (5 bytes, replacing 480000 bytes)");
+    assert_eq!(shown[..2], ["file: b.txt", "new contents: short"]);
+    expect!["replaces: an existing file of 480000 bytes (no diff: more than 131072 bytes would change)"]
+        .assert_eq(&shown[2]);
+    expect!["replaces: an existing file of 3 bytes (no diff: it is not text)"].assert_eq(&facts("bin").1[2]);
+    expect!["replaces: an existing file of 5 bytes (no diff: the file is not read before you allow it)"]
+        .assert_eq(&facts(elsewhere.to_str().unwrap()).1[2]);
+    assert_eq!(facts(outside.path().join("new").to_str().unwrap()).1.len(), 2, "nothing is lost");
+}
+
+#[test]
 fn a_file_is_created_with_its_directories() {
     let bench = Bench::new();
     let input = json!({"path": "a/b/c.txt", "content": "one\ntwo\n"});

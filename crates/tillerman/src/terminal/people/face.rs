@@ -308,7 +308,8 @@ impl Face for People {
     }
 
     fn left(&mut self, session: &SessionId, out: &mut FrameBuf) {
-        let line = format!("resume with: tillerman repl --resume {}", short_id(session.as_str(), &[]));
+        let line =
+            format!("resume with: tillerman repl --resume {}", visible::shell_word(&short_id(session.as_str(), &[])));
         if self.inline() {
             self.block(&[self.paint.dim(&line)], out);
         }
