@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use vocab::visible::{is_ignorable, is_of_writing, push_picture};
 use vocab::{Image, Part};
 
 /// Of a prompt that stands for a title; lists have room for this.
@@ -73,9 +74,19 @@ pub(crate) fn block_of(content: Value) -> Value {
     json!({ "type": "content", "content": content })
 }
 
-/// A session's title: one line, whatever it is made of.
+/// A session's title: one line, whatever it is made of, and nothing in it that hides or moves what a list shows.
 pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line: Vec<char> = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().collect();
+    let mut out = String::with_capacity(line.len());
+    for (at, &c) in line.iter().enumerate() {
+        let before = at.checked_sub(1).map(|at| line[at]);
+        let hides = c.is_control() || is_ignorable(c) && !is_of_writing(before, c, line.get(at + 1).copied());
+        match hides {
+            true => push_picture(&mut out, c),
+            false => out.push(c),
+        }
+    }
+    out
 }
 
 /// The title of a session that has none of its own: how its first prompt begins.

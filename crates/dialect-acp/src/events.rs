@@ -129,8 +129,11 @@ impl Acp {
             }
             Body::Compacted(done) => {
                 seat.charge(&done.usage);
+                seat.state.context_tokens = done.tokens_after;
+                let (session, usage) = (seat.session.clone(), seat.usage_update());
                 let summary = json!([content::text(&done.summary)]);
                 self.compaction(at, "completed", Some(("summary", summary)), out);
+                Pen { frames: &mut out.frames }.update(&session, usage);
             }
             // Its answer waits for the state that follows: how full the context is now is told before it. A turn that died
             // with another process ends here, too, just before the new one starts: nobody waits for that.

@@ -112,12 +112,14 @@ fn detailed(error: &RpcError) -> RpcError {
     RpcError { data: Some(data), ..error.clone() }
 }
 
-/// A turn has failed. A key that its server does not take is no fault of the turn: trying again does not help, another key
-/// does.
+/// A turn has failed. Where the server does not take the key, or the request itself, trying the same again does not help.
 pub(crate) fn turn_failed(fault: Option<&Fault>) -> RpcError {
     let message = fault.map_or_else(|| "the turn failed".to_owned(), text);
     let code = match fault.map(|fault| fault.kind) {
         Some(FaultKind::Auth) => AUTH_REQUIRED,
+        Some(FaultKind::BadRequest | FaultKind::ContextOverflow | FaultKind::Invalid | FaultKind::UnknownModel) => {
+            INVALID_PARAMS
+        }
         _ => INTERNAL_ERROR,
     };
     RpcError::new(code, message)

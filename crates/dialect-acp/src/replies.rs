@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Summary, Tag, TurnEnd, Verb, Which,
-    iso8601,
+    Data, Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Summary, Tag, TurnEnd, Verb,
+    Which, iso8601,
 };
 use wire::Out;
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
@@ -124,7 +124,8 @@ impl Acp {
                 self.open_held(out);
             }
             // It is late, or could not be got just now: whoever waited goes on, and it is told when it comes.
-            (Why::ModelsSoon, _) => {
+            (Why::ModelsSoon, late) => {
+                out.notes.extend(late.as_ref().err().map(|fault| format!("no list of models yet: {}", fault.message)));
                 self.want(Verb::Models, Why::Models, out);
                 self.open_held(out);
             }
@@ -189,9 +190,10 @@ impl Acp {
             (Why::Prompt { call, session, cancelled }, result) => self.taken(call, &session, cancelled, result, out),
             (Why::Slash { call, session }, Ok(Reply::Slash(reply))) => {
                 let said = json!({ "sessionUpdate": "agent_message_chunk", "content": content::text(&reply.text) });
+                let cancelled = reply.data.get("error") == Some(&Data::from("cancelled"));
                 let mut pen = pen(out);
                 pen.update(&session, said);
-                pen.result(&call, json!({ "stopReason": "end_turn" }));
+                pen.result(&call, json!({ "stopReason": if cancelled { "cancelled" } else { "end_turn" } }));
             }
             (Why::Set { call, session, answer }, Ok(_)) => {
                 let Some(at) = self.seat_of(&session) else { return refuse_gone(&call, &session, out) };

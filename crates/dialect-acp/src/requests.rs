@@ -275,6 +275,17 @@ impl Acp {
                 return;
             }
         }
+        // A command of ours is stopped as a turn is, unless a turn runs beside it: that one is not meant.
+        let slash = self.pending.values().find_map(|why| match why {
+            Why::Slash { call, session } if call.get() == id.get() => self.seat_of(session),
+            _ => None,
+        });
+        if let Some(at) = slash {
+            if !self.seats[at].is_busy() {
+                self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+            }
+            return;
+        }
         let waiting =
             self.pending.iter_mut().find(|(_, why)| why.may_drop().is_some_and(|call| call.get() == id.get()));
         if let Some((_, why)) = waiting {

@@ -78,6 +78,7 @@ pub(crate) fn from_fault(command: &str, fault: &Fault) -> SlashReply {
         FaultKind::NotFound | FaultKind::UnknownSession => "not_found",
         FaultKind::NothingToDo => "nothing_to_do",
         FaultKind::SessionBusy => "session_busy",
+        FaultKind::Cancelled => "cancelled",
         _ => "failed",
     };
     let hints = if fault.hints.is_empty() { String::new() } else { format!(" ({})", fault.hints.join("; ")) };

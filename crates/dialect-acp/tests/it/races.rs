@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{Body, Event, Fault, FaultKind, ItemEnd, Reply, Stop, Verb};
+use vocab::{
+    Body, CompactReason, Compaction, Data, Event, Fault, FaultKind, ItemEnd, Reply, SlashReply, Stop, TurnEnd, Usage,
+    Verb,
+};
 use wire::Parting;
 
 use crate::talk::{Talk, ended, state};
@@ -70,6 +73,100 @@ fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
         < {"id":4,"result":{"stopReason":"cancelled"}}
         < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
         < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+    "#]]);
+}
+
+fn compacted(data: Data) -> Result<Reply, Fault> {
+    let reply = SlashReply { command: "compact".into(), text: "so it is".into(), data, moved_to: None, exit: false };
+    Ok(Reply::Slash(Box::new(reply)))
+}
+
+#[test]
+fn a_command_that_is_cancelled_is_answered_so() {
+    let is_slash = |verb: &Verb| matches!(verb, Verb::Slash { .. });
+    let cancelled = || compacted(vocab::map! { "ok" => false, "error" => "cancelled" });
+    let mut talk = Talk::with(json!({}));
+    talk.prompt("/compact").notify("session/cancel", json!({ "sessionId": "c1" })).reply_to(is_slash, cancelled());
+    talk.prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 })).reply_to(is_slash, cancelled());
+    talk.prompt("/compact").reply_to(is_slash, compacted(vocab::map! { "ok" => true }));
+    talk.check(expect![[r#"
+        > 3 session/prompt
+        ! Slash { name: "compact", args: "" }
+        > session/cancel {"sessionId":"c1"}
+        ! Interrupt { turn: None }
+        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
+        < {"id":3,"result":{"stopReason":"cancelled"}}
+        > 4 session/prompt
+        ! Slash { name: "compact", args: "" }
+        > $/cancel_request {"requestId":4}
+        ! Interrupt { turn: None }
+        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
+        < {"id":4,"result":{"stopReason":"cancelled"}}
+        > 5 session/prompt
+        ! Slash { name: "compact", args: "" }
+        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
+        < {"id":5,"result":{"stopReason":"end_turn"}}
+    "#]]);
+    // The turn that runs beside it is not what was cancelled.
+    let mut talk = Talk::with(json!({}));
+    talk.begin("t1").prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 }));
+    talk.reply_to(is_slash, compacted(vocab::map! { "ok" => false, "error" => "turn_in_progress" }));
+    talk.check(expect![[r#"
+        > 4 session/prompt
+        ! Slash { name: "compact", args: "" }
+        > $/cancel_request {"requestId":4}
+        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
+        < {"id":4,"result":{"stopReason":"end_turn"}}
+    "#]]);
+}
+
+#[test]
+fn a_compaction_says_how_full_the_context_is_now() {
+    let mut talk = Talk::with(json!({}));
+    talk.logged(Body::Compacted(Compaction {
+        reason: CompactReason::Manual,
+        summary: "s".into(),
+        first_kept: 1,
+        tokens_before: 900,
+        tokens_after: 120,
+        messages_before: 9,
+        messages_after: 2,
+        usage: Usage::default(),
+        model: "m".into(),
+    }));
+    talk.check(expect![[r#"
+        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":120}
+    "#]]);
+}
+
+#[test]
+fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
+    let code = |kind: FaultKind| {
+        let mut talk = Talk::with(json!({}));
+        let fault = Some(Fault::new(kind, "no"));
+        talk.begin("t1").logged(Body::TurnEnded(TurnEnd { fault, ..ended("t1", Stop::Error) }));
+        talk.tell("c1", Event::State(Arc::new(state("c1"))));
+        let at = talk.log.find("\"code\":").unwrap() + 7;
+        talk.log[at..].split(',').next().unwrap().parse::<i64>().unwrap()
+    };
+    for (kind, want) in [
+        (FaultKind::BadRequest, -32602),
+        (FaultKind::ContextOverflow, -32602),
+        (FaultKind::Auth, -32000),
+        (FaultKind::RateLimited, -32603),
+        (FaultKind::Provider, -32603),
+        (FaultKind::Network, -32603),
+    ] {
+        assert_eq!(code(kind), want, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_title_hides_nothing_and_keeps_its_writing() {
+    let mut talk = Talk::with(json!({}));
+    talk.logged(Body::Title { title: "a\u{1b}[2J\n\u{202e}b 👩\u{200d}👧".into() });
+    talk.check(expect![[r#"
+        < "c1" {"sessionUpdate":"session_info_update","title":"a␛[2J <U+202E>b 👩‍👧","updatedAt":"1970-01-01T00:00:00.000Z"}
     "#]]);
 }
 
@@ -187,7 +284,9 @@ fn a_session_is_opened_when_the_list_of_models_is_there() {
 fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
     let late = Fault::new(FaultKind::Network, "no list of models within 1500 ms");
     let mut talk = Talk::unlisted();
+    assert_eq!(talk.notes, [""; 0], "it may come in time");
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Err(late));
+    assert_eq!(talk.notes, ["no list of models yet: no list of models within 1500 ms"]);
     talk.check(expect![[r#"
         ! ModelsWithin { limit_ms: 1500 }
         > 1 session/new

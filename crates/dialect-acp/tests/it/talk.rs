@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_acp::{Acp, Options};
+use dialect_acp::{Acp, Options, SlashInfo};
 use expect_test::Expect;
 use serde_json::{Value, json};
 use testkit::fakes::CountedIds;
@@ -19,6 +19,8 @@ pub(crate) struct Talk {
     pub(crate) log: String,
     /// Commands that were wanted and not replied to, oldest first.
     pub(crate) open: Vec<vocab::Command>,
+    /// For people, on stderr.
+    pub(crate) notes: Vec<String>,
     seq: u64,
     ids: u64,
 }
@@ -38,8 +40,10 @@ impl Talk {
 
     /// Just started: the list of models is on its way.
     pub(crate) fn unlisted() -> Self {
-        let acp = Acp::new(Options::new("0.1.0", Arc::new(CountedIds::default())));
-        let mut talk = Self { acp, out: Out::new(), log: String::new(), open: Vec::new(), seq: 0, ids: 0 };
+        let compact = SlashInfo { name: "compact".into(), description: "Summarise.".into(), hint: None };
+        let options = Options { commands: vec![compact], ..Options::new("0.1.0", Arc::new(CountedIds::default())) };
+        let (acp, out, log) = (Acp::new(options), Out::new(), String::new());
+        let mut talk = Self { acp, out, log, open: Vec::new(), notes: Vec::new(), seq: 0, ids: 0 };
         talk.acp.greet(&mut talk.out);
         talk.drain();
         talk
@@ -144,7 +148,7 @@ impl Talk {
             frames.push(value);
         }
         self.out.frames.clear();
-        self.out.notes.clear();
+        self.notes.append(&mut self.out.notes);
         let commands = std::mem::take(&mut self.out.commands);
         for command in &commands {
             self.log += &match &command.verb {

@@ -442,7 +442,7 @@ impl Chooser<'_> {
                     }
                     Err(fault) if can_wait => return Err(fault),
                     // Whoever wants something of a model is told then.
-                    Err(fault) => return Ok(self.unlisted(remote, &reason, &fault)),
+                    Err(_) => return Ok(self.unlisted(remote, &reason)),
                 }
             }
         };

@@ -143,7 +143,7 @@ fn a_key_that_is_not_taken_is_no_reason_to_try_again() {
     let place = served(&model);
     let mut client = editor(&place);
     let session = client.new_session(&place);
-    for (status, code) in [(401, -32000), (403, -32000), (400, -32603)] {
+    for (status, code) in [(401, -32000), (403, -32000), (400, -32602)] {
         model.push(Reply::error(status, "the mock says no"));
         let turn = client.prompt(&session, "hello");
         let error = client.answer(turn)["error"].take();

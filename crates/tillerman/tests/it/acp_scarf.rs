@@ -304,7 +304,7 @@ fn a_model_over_http_is_counted_without_its_cache_and_fails_in_its_own_words() {
     model.push(Reply::error(400, "the mock says no to sk-canary-acp"));
     let turn = scarf.prompt(&session, "hello");
     let error = scarf.answer(turn)["error"].take();
-    assert_eq!(error["code"], -32603);
+    assert_eq!(error["code"], -32602);
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("the mock says no") && !message.contains("canary"), "{message}");
 }

@@ -222,7 +222,7 @@ const checks = {
   async "a failing model is an error of the prompt, with its words"() {
     const id = await plain.open();
     const error = await refused(plain.prompt(id, "fail 400"));
-    assert.equal(error.code, -32603);
+    assert.equal(error.code, -32602);
     assert.ok(error.message.length > "Internal error".length, error.message);
     assert.equal((await plain.prompt(id, "say well")).stopReason, "end_turn");
   },

@@ -313,7 +313,7 @@ async def extensions(peer):
 async def failing_model(peer):
     session = await peer.new()
     error = await refused(peer.prompt(session, "fail 400"))
-    assert error.code == -32603
+    assert error.code == -32602
 
 
 async def parallel(peer):

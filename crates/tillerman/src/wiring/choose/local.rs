@@ -79,8 +79,7 @@ impl Chooser<'_> {
     }
 
     /// A server that was named and has not said yet what it serves.
-    pub(super) fn unlisted(mut self, remote: Client, reason: &str, fault: &Fault) -> Chosen {
-        self.notes.push(format!("no list of models yet: {}", fault.message));
+    pub(super) fn unlisted(self, remote: Client, reason: &str) -> Chosen {
         let reason = format!("{reason}; the first model that {} will list", remote.server());
         let auto = Auto::of(remote.clone(), self.setup.default_context_window.unwrap_or(LOCAL_WINDOW));
         let (custom, tour) = (self.custom(None), !self.setup.wanted.loose);
