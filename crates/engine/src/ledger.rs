@@ -77,6 +77,8 @@ pub(crate) struct Ledger {
     told_turn: Option<TurnId>,
     told_compaction: Option<CompactReason>,
     unsettled: bool,
+    /// The command that is being looked at and has no answer yet, should the session break on it.
+    pub(crate) answering: Option<(Arc<Outbox>, Tag)>,
 }
 
 impl Ledger {
@@ -109,6 +111,7 @@ impl Ledger {
             told_turn: None,
             told_compaction: None,
             unsettled: false,
+            answering: None,
         }
     }
 
@@ -248,6 +251,9 @@ impl Ledger {
         self.say(Outgoing::All(event));
     }
     pub(crate) fn reply(&mut self, to: Arc<Outbox>, event: Event) {
+        if let Event::Reply { tag: answered, .. } = event {
+            self.answering.take_if(|(outbox, tag)| outbox.peer == to.peer && *tag == answered);
+        }
         self.say(Outgoing::One(to, event));
     }
 
@@ -258,14 +264,6 @@ impl Ledger {
             self.held_flow_bytes += flow_bytes(&what);
             self.held.push_back(Held { need: 0, what });
         }
-    }
-
-    /// An answer to this waits behind a commit.
-    pub(crate) fn will_answer(&self, to: &Outbox, tag: Tag) -> bool {
-        self.held.iter().any(|held| match &held.what {
-            Outgoing::One(outbox, Event::Reply { tag: answered, .. }) => outbox.peer == to.peer && *answered == tag,
-            _ => false,
-        })
     }
 
     /// Ready when a commit ended.

@@ -191,8 +191,6 @@ pub(crate) struct Session {
     was_joined: bool,
     /// It cannot go on, and everybody was told.
     is_over: bool,
-    /// The command that is being looked at or answered, should we break on it.
-    answering: Option<(Arc<Outbox>, Tag)>,
     asked_busy: Vec<oneshot::Sender<bool>>,
 }
 
@@ -295,7 +293,6 @@ impl Session {
             stopping: Vec::new(),
             was_joined: false,
             is_over: false,
-            answering: None,
             asked_busy: Vec::new(),
         }
     }

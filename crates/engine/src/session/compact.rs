@@ -63,13 +63,13 @@ impl Session {
             return;
         }
         let Some(NextCompaction { outbox, tag, instructions }) = self.next_compaction.take() else { return };
-        self.answering = Some((outbox.clone(), tag));
+        self.ledger.answering = Some((outbox.clone(), tag));
         let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash: false };
         let started = match self.load().await {
             Ok(()) => self.start_compaction(CompactReason::Manual, instructions, then).await,
             Err(fault) => Err(fault),
         };
-        self.answering = None;
+        self.ledger.answering = None;
         if let Err(fault) = started {
             self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault) });
             self.lane_goes_on(TurnOver::Completed);
@@ -172,7 +172,7 @@ impl Session {
             return;
         };
         if let AfterCompact::Answer { outbox, tag, .. } = &then {
-            self.answering = Some((outbox.clone(), *tag));
+            self.ledger.answering = Some((outbox.clone(), *tag));
         }
         self.log_trace(&model, &trace);
         let result = result.map(|mut compacted| {
@@ -193,7 +193,7 @@ impl Session {
             AfterCompact::CallModel => self.load_for_call(),
             AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
         }
-        self.answering = None;
+        self.ledger.answering = None;
     }
 
     fn compaction_answered(&mut self, outbox: Arc<Outbox>, tag: Tag, slash: bool, result: Result<Compaction, Fault>) {

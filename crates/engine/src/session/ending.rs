@@ -34,7 +34,7 @@ impl Session {
     fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
         // Whatever is left of us may break once more; that everybody learns of the end must not depend on it.
-        let unanswered = self.answering.take().filter(|(outbox, tag)| !self.ledger.will_answer(outbox, *tag));
+        let unanswered = self.ledger.answering.take();
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
             let result = Err(fault.clone());

@@ -112,7 +112,7 @@ impl Session {
     }
 
     pub(super) async fn job_done(&mut self, job: Job, finish: Finish) {
-        self.answering = Some((job.outbox.clone(), job.tag));
+        self.ledger.answering = Some((job.outbox.clone(), job.tag));
         let result = match finish {
             Finish::Reply(result) => Some(result),
             Finish::With(step) => Some(step(self)),
@@ -127,7 +127,7 @@ impl Session {
         if let Some(result) = result {
             self.ledger.reply(job.outbox, Event::Reply { tag: job.tag, result });
         }
-        self.answering = None;
+        self.ledger.answering = None;
     }
 
     /// Gives the mail back where nothing is before it.

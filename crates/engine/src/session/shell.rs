@@ -206,7 +206,7 @@ impl Session {
     /// One of them is done: into the log, then to its owner.
     pub(super) fn shell_done(&mut self, index: usize, result: Result<Shell, Fault>) {
         let running = self.shells.swap_remove(index);
-        self.answering = Some((running.outbox.clone(), running.tag));
+        self.ledger.answering = Some((running.outbox.clone(), running.tag));
         let result = result.map(|shell| {
             let output = self.shared.ports.keyring.scrub_shared(shell.output);
             let shell = Shell { aside: running.aside, output, ..shell };
@@ -217,6 +217,6 @@ impl Session {
             Reply::Shell(Box::new(shell))
         });
         self.ledger.reply(running.outbox, Event::Reply { tag: running.tag, result });
-        self.answering = None;
+        self.ledger.answering = None;
     }
 }

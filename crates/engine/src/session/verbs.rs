@@ -54,9 +54,9 @@ impl Session {
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => {
-                self.answering = Some((outbox.clone(), tag));
+                self.ledger.answering = Some((outbox.clone(), tag));
                 self.verb(outbox, tag, verb).await;
-                self.answering = None;
+                self.ledger.answering = None;
             }
         }
     }
