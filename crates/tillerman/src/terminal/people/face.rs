@@ -178,7 +178,9 @@ impl Face for People {
             }
             AskKind::Confirm { title, message } => self.question(&format!("{title} {message} [y/n]"), out),
             AskKind::Input { title, placeholder } => {
-                let example = placeholder.as_ref().map(|text| format!(" ({text})")).unwrap_or_default();
+                // Not a default: an empty line takes nothing.
+                let such_as = |text: &str| format!(" (such as {text}; an empty line cancels)");
+                let example = placeholder.as_deref().map(such_as).unwrap_or_default();
                 self.question(&format!("{title}{example}"), out);
             }
             AskKind::Editor { title, prefill } => {

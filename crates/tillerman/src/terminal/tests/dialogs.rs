@@ -65,7 +65,7 @@ fn each_kind_of_dialog_is_asked_and_answered_in_lines() {
             type y or n
             {line?}
             <n>
-            Name? (ann)
+            Name? (such as ann; an empty line cancels)
             {line?}
             <>
             Message
