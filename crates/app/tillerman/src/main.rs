@@ -1,0 +1,29 @@
+//! The `tillerman` binary: arguments, configuration, wiring, exit codes. What it can do lives in the crates below it; here
+//! is only which of it a command line asks for.
+
+mod args;
+mod beside;
+mod cmd;
+mod config;
+mod console;
+mod leash_hook;
+mod nearest;
+mod print;
+mod setup;
+mod terminal;
+mod wiring;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|first| first == builtin_tools::leash::ARG) {
+        return leash_hook::enter();
+    }
+    match cmd::dispatch(args::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            print::report(&error);
+            ExitCode::from(cmd::USAGE)
+        }
+    }
+}

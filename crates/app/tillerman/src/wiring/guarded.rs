@@ -1,0 +1,120 @@
+//! What the tools keep their hands off, from the settings: paths that only full access writes, because we run or obey what
+//! stands there, and paths that no tool reads, because our own keys and conversations are in them. Nothing is chosen by
+//! whether it exists: whoever may create a file that is obeyed at the next start is obeyed then.
+
+use std::path::{Path, PathBuf};
+
+use vocab::{ServerWay, ToolServer};
+
+use super::Setup;
+use crate::config::agent::Word;
+
+/// Directories of agents below a home.
+const AGENT_DIRS: [&str; 2] = [".pi/agent", ".omp/agent"];
+/// What agents keep their keys and conversations in.
+const AGENT_SECRETS: [&str; 5] = ["auth.json", "models.json", "models.yml", "models.yaml", "sessions"];
+/// The same for what we keep in the data directory. Skills, prompts and caches there may be read.
+const DATA_SECRETS: [&str; 7] =
+    ["sessions.db", "sessions.db-wal", "sessions.db-shm", "sessions.db-journal", "history", "spill", "sessions"];
+const AUTH: &str = "auth";
+
+#[derive(Default, Debug)]
+pub(crate) struct Guarded {
+    /// See [`builtin_tools::workspace::Guard::protected`].
+    pub(crate) protected: Vec<PathBuf>,
+    /// See [`builtin_tools::workspace::Guard::secret`].
+    pub(crate) secret: Vec<PathBuf>,
+}
+
+/// Of everything that the settings name.
+pub(super) fn guarded(setup: &Setup) -> Guarded {
+    let home = std::env::home_dir();
+    let mut guarded = Guarded::of_dirs(&setup.config, &setup.data, &setup.agent_dir, home.as_deref());
+    guarded.protected.extend(setup.programs.iter().cloned());
+    guarded.protected.extend(setup.servers.iter().flat_map(|server| started(server, &setup.settings.workspace)));
+    let described = setup.described.providers.iter();
+    let headers = described.clone().flat_map(|provider| provider.models.iter().flat_map(|model| &model.headers));
+    let provided = setup.providers.iter();
+    let words = described.filter_map(|it| it.key.as_ref()).chain(provided.clone().filter_map(|it| it.key.as_ref()));
+    let headers = headers.chain(provided.flat_map(|it| &it.headers)).map(|(_, word)| word);
+    for word in words.chain(headers) {
+        match word {
+            Word::Plain(_) => {}
+            Word::File(path) => guarded.secret.push(path.clone()),
+            Word::Command(line) => guarded.protected.extend(named(line.expose(), &setup.settings.workspace)),
+        }
+    }
+    guarded
+}
+
+impl Guarded {
+    /// Of the directories alone.
+    pub(crate) fn of_dirs(config: &Path, data: &Path, agent_dir: &Path, home: Option<&Path>) -> Guarded {
+        let of_home = home.into_iter().flat_map(|home| AGENT_DIRS.map(|dir| home.join(dir)));
+        let agents: Vec<PathBuf> = of_home.chain([agent_dir.to_owned(), data.join("agent")]).collect();
+        let mut secret: Vec<PathBuf> = DATA_SECRETS.iter().map(|name| data.join(name)).collect();
+        secret.push(config.join(AUTH));
+        secret.extend(agents.iter().flat_map(|dir| AGENT_SECRETS.map(|name| dir.join(name))));
+        let protected = [data.to_owned(), config.to_owned()].into_iter().chain(agents).collect();
+        Guarded { protected, secret }
+    }
+}
+
+/// The program and the files among the arguments of a server, which starts in its session's workspace.
+fn started(server: &ToolServer, workspace: &Path) -> Vec<PathBuf> {
+    match &server.way {
+        ServerWay::Http { .. } => Vec::new(),
+        ServerWay::Process { command, args, .. } => {
+            std::iter::once(command).chain(args).flat_map(|word| named(word, workspace)).collect()
+        }
+    }
+}
+
+/// Every word of a command line that can be a file; relative to wherever it runs. A directory is not meant: it is what a
+/// server serves, and often the workspace itself.
+fn named(line: &str, workspace: &Path) -> Vec<PathBuf> {
+    let words = line.split(|c: char| {
+        c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '|' | '&' | '(' | ')' | '<' | '>' | '=' | '`')
+    });
+    let paths = words.filter(|word| !word.is_empty() && !word.starts_with('-')).map(expanded);
+    paths.filter(|path| !workspace.join(path).is_dir()).collect()
+}
+
+fn expanded(word: &str) -> PathBuf {
+    let rest = word.strip_prefix("~/").or_else(|| word.strip_prefix("$HOME/"));
+    match (rest, std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(word),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_in_command_lines() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir(place.path().join("docs")).unwrap();
+        let found = |line: &str| {
+            let named = named(line, place.path());
+            named.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(found("sh key.sh"), "sh key.sh");
+        assert_eq!(found("python3 -u './tools/key.py' --file=k.txt | head -1"), "python3 ./tools/key.py k.txt head");
+        assert_eq!(found("/opt/server . docs ../"), "/opt/server");
+        assert_eq!(found(""), "");
+    }
+
+    #[test]
+    fn directories_of_agents_count_whether_or_not_they_exist() {
+        let dirs = Guarded::of_dirs(Path::new("/c"), Path::new("/d"), Path::new("/a"), Some(Path::new("/nobody")));
+        for path in ["/c", "/d", "/a", "/d/agent", "/nobody/.pi/agent", "/nobody/.omp/agent"] {
+            assert!(dirs.protected.contains(&path.into()), "{path}");
+        }
+        for path in ["/c/auth", "/d/sessions.db", "/d/sessions.db-wal", "/nobody/.pi/agent/auth.json", "/a/models.json"]
+        {
+            assert!(dirs.secret.contains(&path.into()), "{path}");
+        }
+    }
+}

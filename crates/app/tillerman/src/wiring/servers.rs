@@ -1,0 +1,18 @@
+//! Servers of tools that a controller brings to its session, and the user's own: how they are held, and what they find in their environment.
+
+use std::sync::Arc;
+
+use mcp::{Options, Servers};
+use vocab::{Keyring, ToolServer};
+
+use crate::beside::Leashed;
+
+/// `secrets` are values that no program we start may find in its environment.
+pub(super) fn servers(secrets: &Keyring, own: Vec<ToolServer>) -> Arc<Servers> {
+    Arc::new(Servers::new(Options {
+        env: builtin_tools::shell::clean_environment(secrets),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        launcher: Arc::new(Leashed),
+        own,
+    }))
+}

@@ -1,0 +1,618 @@
+//! Sessions that work for a call: what they are given, how they end, what they cost, and that nothing of them stays behind.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use expect_test::expect;
+use store::MemoryStore;
+use testkit::Stage;
+use testkit::faulty::FaultyStore;
+use testkit::stage::Actor;
+use vocab::*;
+
+use crate::support::*;
+
+/// The tools of these tests, the real `subagent`, and `crowd`, which wants five children at once.
+pub(crate) struct Family;
+
+impl Toolbox for Family {
+    fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+        let mut all = Tools.open(session, workspace)?;
+        let real = builtin_tools::Builtin::new(builtin_tools::Options::new(workspace.join(".spill")))
+            .open(session, workspace)?;
+        all.extend(real.into_iter().filter(|tool| &*tool.spec().name == "subagent"));
+        let spec = ToolSpec { name: "crowd".into(), description: "crowd".into(), schema: Json::empty_object() };
+        all.push(Arc::new(Crowd(spec)));
+        Ok(all)
+    }
+    fn restore(&self, workspace: &Path, edits: &[FileEdit]) -> Vec<Arc<str>> {
+        Tools.restore(workspace, edits)
+    }
+    fn diff(&self, edits: &[FileEdit]) -> Vec<FileDiff> {
+        Tools.diff(edits)
+    }
+    fn shell(
+        &self,
+        session: &SessionId,
+        workspace: &Path,
+        command: &str,
+        told: Progress,
+        stop: Later<'static, ()>,
+    ) -> Later<'static, Shell> {
+        Tools.shell(session, workspace, command, told, stop)
+    }
+}
+
+struct Crowd(ToolSpec);
+
+impl Tool for Crowd {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+    fn has_children(&self) -> bool {
+        true
+    }
+    fn required(&self) -> Required {
+        Required::ReadOnly
+    }
+    fn plan(&self, _: &Json) -> Result<Plan, String> {
+        Ok(Plan { required: Required::ReadOnly, mutation: None, summary: "crowd".into(), preview: None })
+    }
+    fn run(&self, _: Json, context: CallContext) -> Later<'static, Outcome> {
+        Box::pin(async move {
+            let children = context.children.expect("a session of a user's can have children");
+            let run = || {
+                let task = ChildTask { prompt: "go".into(), title: None, model: None };
+                tokio::spawn(children.run(task, context.progress.clone()))
+            };
+            let running: Vec<_> = (0..5).map(|_| run()).collect();
+            let mut words = Vec::new();
+            for one in running {
+                words.push(match one.await.unwrap() {
+                    Ok(end) => end.text.to_string(),
+                    Err(fault) => format!("{:?}", fault.kind),
+                });
+            }
+            Outcome::text(words.join(", "))
+        })
+    }
+}
+
+fn family(player: &Arc<Player>, mode: Mode) -> Stage {
+    stage_with(player, |options| {
+        options.toolbox = Some(Arc::new(Family));
+        options.mode = mode;
+    })
+}
+
+fn subagent(input: &str) -> Play {
+    calls(&[("subagent", input)])
+}
+
+/// A reply whose tokens are counted.
+fn counted(input: u64, output: u64, mut play: Play) -> Play {
+    play.insert(0, used(input, output));
+    play
+}
+
+fn result(actor: &Actor) -> CallResult {
+    let ended = actor.told.iter().rev().find_map(|told| match &told.event {
+        Event::Logged(entry) => match &entry.body {
+            Body::CallEnded { result, .. } => Some(result.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    ended.expect("a call ended")
+}
+
+async fn summary(stage: &Stage, session: &str) -> Summary {
+    stage.store.summary(&session.into()).await.unwrap().expect("it is saved")
+}
+
+/// What the log of a session adds up to, turn by turn; checks that each turn's end says the same.
+async fn check_sums(stage: &Stage, session: &str) -> Usage {
+    let entries = stage.store.read(&session.into(), 0, usize::MAX).await.unwrap().entries;
+    let (mut turn, mut all) = (Usage::default(), Usage::default());
+    for entry in &entries {
+        match &entry.body {
+            Body::TurnStarted { .. } => turn = Usage::default(),
+            Body::Assistant { message, .. } => turn.add(&message.usage),
+            Body::Spent { turn: Some(_), usage, .. } => turn.add(usage),
+            Body::Spent { turn: None, usage, .. } => all.add(usage),
+            Body::Compacted(compaction) => all.add(&compaction.usage),
+            Body::TurnEnded(end) => {
+                assert_eq!(end.usage, turn, "{session}: {}", end.turn);
+                all.add(&turn);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(summary(stage, session).await.usage, all, "{session}");
+    all
+}
+
+/// What the log of `s1` says its children spent.
+async fn spent_by_children(stage: &Stage) -> Usage {
+    let mut sum = Usage::default();
+    for entry in stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries {
+        if let Body::Spent { call: Some(_), usage, .. } = &entry.body {
+            sum.add(usage);
+        }
+    }
+    sum
+}
+
+/// The sums of the parent hold, and what it says of its children is what their own logs say.
+async fn check_family(stage: &Stage, children: &[&str]) {
+    check_sums(stage, "s1").await;
+    let mut all = Usage::default();
+    for child in children {
+        all.add(&check_sums(stage, child).await);
+    }
+    assert_eq!(spent_by_children(stage).await, all);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_works_on_its_task_and_its_last_words_are_the_result() {
+    let player = Player::new([
+        counted(100, 10, subagent(r#"{"task":"look around","label":"scouting"}"#)),
+        counted(20, 2, calls(&[("look", "{}")])),
+        counted(30, 3, say("all is well")),
+        counted(200, 20, say("good")),
+    ]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    let end = actor.turn_end().await;
+    assert_eq!(end.usage, Usage { input: 350, output: 35, ..Usage::default() });
+    expect![[r#"
+        opened m1 prompt
+        t1 started
+          user (Prompt): go
+          assistant:  [c1 subagent] (ToolUse)
+          c1 subagent starts
+          spent m1 50+5 by c1
+          c1 Ran: all is well
+          assistant: good (Stop)
+        t1 ended: EndTurn, 1 rounds
+    "#]]
+    .assert_eq(&log(&stage).await);
+    expect![[r#"
+        opened m1 read-only, for c1 of s1
+        title scouting
+        t2 started
+          user (Prompt): look around
+          assistant:  [c1 look] (ToolUse)
+          c1 look starts
+          c1 Ran: done
+          assistant: all is well (Stop)
+        t2 ended: EndTurn, 1 rounds
+    "#]]
+    .assert_eq(&log_of(&stage, "s2").await);
+    check_family(&stage, &["s2"]).await;
+    let sent = player.sent.lock().unwrap().clone();
+    assert_eq!(sent[0].1, ["look", "change", "danger", "subagent", "crowd"]);
+    assert_eq!(
+        (sent[1].0.as_str(), &sent[1].1),
+        ("m1: user look around", &["look", "change", "danger"].map(String::from).to_vec())
+    );
+    assert!(player.system.lock().unwrap()[1].contains("You are a sub-agent"));
+    assert!(!player.system.lock().unwrap()[3].contains("You are a sub-agent"));
+    assert_eq!(stage.engine.live(), ["s1".into()], "the child is gone");
+    let details = result(&actor).details.unwrap();
+    expect![[r#"{"model":"m1","rounds":1,"session":"s2","usage":{"cache_read_tokens":0,"cache_write_tokens":0,"input_tokens":50,"output_tokens":5}}"#]].assert_eq(details.as_str());
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_tells_what_the_child_says_and_does() {
+    let child =
+        vec![text("I shall look. "), Step::Wait(1), call_step(0, "look", r#"{"slow":1}"#), done(Finish::ToolUse)];
+    let player = Player::new([subagent(r#"{"task":"x"}"#), child, say("seen"), say("good")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let shown = actor.told.iter().filter_map(|told| match &told.event {
+        Event::CallProgress { parts, .. } => Some(parts_text(parts)),
+        _ => None,
+    });
+    let shown: Vec<String> = shown.collect();
+    assert_eq!(shown, ["I shall look.", "I shall look.\n[running look]", "seen"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn permission_is_asked_once_and_what_is_beyond_it_is_denied() {
+    let player = Player::new([
+        subagent(r#"{"task":"mend it","access":"workspace-write"}"#),
+        calls(&[("change", "{}"), ("danger", "{}"), ("change", "{}")]),
+        say("mended"),
+        say("good"),
+    ]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    let ask = actor.ask().await;
+    let AskKind::Permission(permission) = &ask.kind else { panic!("{ask:?}") };
+    assert_eq!((&*permission.tool, permission.required), ("subagent", Required::WorkspaceWrite));
+    assert_eq!(&*permission.summary, "sub-agent with workspace-write: mend it");
+    actor.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
+    let end = actor.turn_end().await;
+    assert_eq!(end.mutations, [("subagent".into(), "mend it".into())]);
+    let asks = actor
+        .told
+        .iter()
+        .filter(|told| matches!(&told.event, Event::Logged(it) if matches!(it.body, Body::AskOpened(_))));
+    assert_eq!(asks.count(), 1);
+    assert_eq!(result(&actor).edits.len(), 1, "a file that was changed twice is undone once");
+    expect![[r#"
+        opened m1 workspace-write, for c1 of s1
+        t2 started
+          user (Prompt): mend it
+          assistant:  [c1 change] [c2 danger] [c3 change] (ToolUse)
+          c1 change starts
+          c1 Ran: done
+          c2 danger starts
+          c2 Denied: not allowed: this needs danger-full-access, and the session is in workspace-write mode
+          c3 change starts
+          c3 Ran: done
+          assistant: mended (Stop)
+        t2 ended: EndTurn, 1 rounds
+    "#]]
+    .assert_eq(&log_of(&stage, "s2").await);
+    check_family(&stage, &["s2"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_may_only_read_has_children_that_only_read() {
+    let player = Player::new([
+        calls(&[("subagent", r#"{"task":"x","access":"workspace-write"}"#), ("subagent", r#"{"task":"x"}"#)]),
+        calls(&[("change", "{}")]),
+        say("I could not"),
+        say("good"),
+    ]);
+    let stage = family(&player, Mode::ReadOnly);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    expect![[r#"
+        opened m1 read-only
+        t1 started
+          user (Prompt): go
+          assistant:  [c1 subagent] [c2 subagent] (ToolUse)
+          c1 subagent starts
+          c1 Denied: not allowed: this needs workspace-write, and the session is in read-only mode
+          c2 subagent starts
+          spent m1 319+5 by c2
+          c2 Ran: I could not
+          assistant: good (Stop)
+        t1 ended: EndTurn, 1 rounds
+    "#]]
+    .assert_eq(&log(&stage).await);
+    assert!(log_of(&stage, "s2").await.contains("c1 Denied: not allowed: this needs workspace-write"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_has_no_children() {
+    let player = Player::new([subagent(r#"{"task":"x"}"#), subagent(r#"{"task":"y"}"#), say("alone"), say("good")]);
+    let stage = family(&player, Mode::DangerFullAccess);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    assert!(log_of(&stage, "s2").await.contains("c1 Unknown: unknown tool: subagent"));
+    assert_eq!(result(&actor).text(), "alone");
+}
+
+/// Whoever hooks calls to forbid some of them is asked about those of a child, too; and whoever wants to ask people is told
+/// that nobody is there.
+#[tokio::test(start_paused = true)]
+async fn companions_stand_beside_a_child() {
+    let player = Player::new([
+        subagent(r#"{"task":"x","access":"workspace-write"}"#),
+        calls(&[("change", "{}")]),
+        say("I was not to"),
+        say("good"),
+    ]);
+    let stage = family(&player, Mode::DangerFullAccess);
+    let hooks = Hooks { before_turn: false, before_call: true, after_call: false };
+    let guard = stage.engine.companion("guard", "/ext/guard", Offers { hooks, ..Offers::default() });
+    tokio::spawn(async move {
+        let (mut told, mut asked) = (Vec::new(), None);
+        while guard.events(&mut told).await {
+            for Told { session, event } in told.drain(..) {
+                let (tag, verb) = match event {
+                    Event::Consult(Consult { id, kind: ConsultKind::Call { tool, .. } }) if &*tool == "change" => {
+                        asked = Some(id);
+                        let kind = AskKind::Confirm { title: "Sure?".into(), message: "really".into() };
+                        (Tag(1), Verb::Ask { kind, timeout_ms: None })
+                    }
+                    Event::Consult(Consult { id, .. }) => (Tag(2), Verb::Opine { consult: id, opinion: Opinion::Fine }),
+                    Event::Reply { tag: Tag(1), result } => {
+                        let opinion = Opinion::Veto(format!("{result:?}").into());
+                        (Tag(2), Verb::Opine { consult: asked.unwrap(), opinion })
+                    }
+                    _ => continue,
+                };
+                guard.submit(Command { tag, target: Target::Session(session), verb }).await;
+            }
+        }
+    });
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let log = log_of(&stage, "s2").await;
+    assert!(log.contains("c1 Denied: Ok(") && log.contains("Dismissed"), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
+    let player = Player::new([
+        counted(100, 10, subagent(r#"{"task":"x","access":"workspace-write"}"#)),
+        counted(20, 2, calls(&[("change", "{}")])),
+        vec![used(40, 4), text("half a thou"), Step::Hold],
+        say("fine"),
+    ]);
+    let stage = family(&player, Mode::DangerFullAccess);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    let shown =
+        |event: &Event| matches!(event, Event::CallProgress { parts, .. } if parts_text(parts) == "half a thou");
+    actor.until(shown).await;
+    assert_eq!(stage.engine.live().len(), 2);
+    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    let end = actor.turn_end().await;
+    assert_eq!((end.stop, stage.engine.live()), (Stop::Interrupted, vec!["s1".into()]));
+    assert_eq!(end.usage, Usage { input: 160, output: 16, ..Usage::default() });
+    assert_eq!(end.mutations, [("subagent".into(), "x".into())], "what it had changed is known");
+    expect![[r#"
+        opened m1 danger-full-access
+        t1 started
+          user (Prompt): go
+          assistant:  [c1 subagent] (ToolUse)
+          c1 subagent starts
+          spent m1 60+6 by c1
+          c1 Interrupted: interrupted
+        t1 ended: Interrupted, 0 rounds
+    "#]]
+    .assert_eq(&log(&stage).await);
+    expect![[r#"
+        opened m1 workspace-write, for c1 of s1
+        t2 started
+          user (Prompt): x
+          assistant:  [c1 change] (ToolUse)
+          c1 change starts
+          c1 Ran: done
+          assistant: half a thou (cut by an interrupt)
+        t2 ended: Interrupted, 1 rounds
+    "#]]
+    .assert_eq(&log_of(&stage, "s2").await);
+    check_family(&stage, &["s2"]).await;
+    actor.forget();
+    let Reply::Slash(undone) = ask_for(&mut actor, slash("undo", "")).await.unwrap() else {
+        panic!("no reply to /undo")
+    };
+    assert!(undone.text.contains("file"), "{}", undone.text);
+    actor.prompt("again").await;
+    assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_counted_is_estimated_also_for_a_child_that_is_interrupted() {
+    let player = Player::new([subagent(r#"{"task":"x"}"#), held("half")]);
+    let stage = family(&player, Mode::DangerFullAccess);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
+    actor.turn_end().await;
+    check_family(&stage, &["s2"]).await;
+    let spent = spent_by_children(&stage).await;
+    assert!(spent.estimated && spent.input > 0 && spent.output > 0, "{spent:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_fails_or_cannot_begin_is_an_error_that_says_why() {
+    let player = Player::new([
+        subagent(r#"{"task":"x"}"#),
+        vec![used(9, 0), fail_step(FaultKind::Auth)],
+        subagent(r#"{"task":"x","model":"m9"}"#),
+        subagent(r#"{"task":"x","model":"m2"}"#),
+        say("from m2"),
+        say("good"),
+    ]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+    expect![[r#"
+        opened m1 prompt
+        t1 started
+          user (Prompt): go
+          assistant:  [c1 subagent] (ToolUse)
+          c1 subagent starts
+          spent m1 9+0 by c1
+          c1 Ran: the sub-agent failed: it failed
+          assistant:  [c1_2 subagent] (ToolUse)
+          c1_2 subagent starts
+          c1_2 Ran: there is no sub-agent: unknown model: m9 (there is: m1, m2)
+          assistant:  [c1_3 subagent] (ToolUse)
+          c1_3 subagent starts
+          spent m2 144+2 by c1_3
+          c1_3 Ran: from m2
+          assistant: good (Stop)
+        t1 ended: EndTurn, 3 rounds
+    "#]]
+    .assert_eq(&log(&stage).await);
+    assert!(player.sent.lock().unwrap()[4].0.starts_with("m2: user x"));
+    check_family(&stage, &["s2", "s4"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_without_end_ends_with_its_rounds() {
+    let again = || calls(&[("look", "{}")]);
+    let player = Player::new([subagent(r#"{"task":"x"}"#), again(), again(), say("good")]);
+    let stage = stage_with(&player, |options| {
+        options.toolbox = Some(Arc::new(Family));
+        options.tune = Box::new(|settings| settings.max_iterations = 2);
+    });
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let result = result(&actor);
+    assert_eq!(result.text(), "the sub-agent used up its 2 tool rounds before it was done");
+    assert!(result.is_error);
+    check_family(&stage, &["s2"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_of_a_child_are_counted_too() {
+    let player = Player::new([
+        counted(10, 1, subagent(r#"{"task":"x"}"#)),
+        vec![used(7, 0), fail_step(FaultKind::Network)],
+        counted(30, 3, say("done")),
+        counted(20, 2, say("good")),
+    ]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    assert_eq!(actor.turn_end().await.usage, Usage { input: 67, output: 6, ..Usage::default() });
+    check_family(&stage, &["s2"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn four_children_at_once_are_enough() {
+    let one = || counted(10, 1, say("done"));
+    let player = Player::new([calls(&[("crowd", "{}")]), one(), one(), one(), one(), say("good")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    assert_eq!(result(&actor).text(), "done, done, done, done, QueueFull");
+    check_family(&stage, &["s2", "s3", "s4", "s5"]).await;
+    assert_eq!(stage.engine.live().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_may_be_silent_for_as_long_as_a_session_may() {
+    // Longer than a standstill, in two waits that are none; of the thinking between them the parent hears nothing.
+    let thought = Step::Event(ModelEvent::Thinking("hm".into()));
+    let slow = vec![Step::Wait(400_000), thought, Step::Wait(400_000), text("still here"), done(Finish::Stop)];
+    let player = Player::new([subagent(r#"{"task":"x"}"#), slow, say("good")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    tokio::time::sleep(Duration::from_secs(650)).await;
+    assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
+    assert_eq!(result(&actor).text(), "still here");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_leave_children_out_and_they_go_with_their_parent() {
+    let player = Player::new([subagent(r#"{"task":"x"}"#), say("done"), say("good")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.turn_end().await;
+    let ids = async |query| {
+        let listed = stage.store.list(query).await.unwrap();
+        listed.iter().map(|it| it.id.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(Query::default()).await, ["s1"]);
+    assert_eq!(ids(Query { children: true, ..Query::default() }).await.len(), 2);
+    ask_for(&mut actor, Verb::Leave).await.unwrap();
+    let latest = actor.open(Open::new(Which::Latest)).await.unwrap();
+    assert_eq!(latest.session.as_str(), "s1");
+    ask_for(&mut actor, Verb::Leave).await.unwrap();
+    // One can be opened by its name.
+    let child = actor.open(Open::new(Which::Id("s2".into()))).await.unwrap();
+    assert_eq!(child.state.mode, Mode::ReadOnly);
+    ask_for(&mut actor, Verb::Leave).await.unwrap();
+    actor.settle().await;
+    ask_for(&mut actor, Verb::Delete("s1".into())).await.unwrap();
+    assert_eq!(ids(Query { children: true, ..Query::default() }).await, Vec::<String>::new());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_closes_parent_and_child() {
+    let player = Player::new([subagent(r#"{"task":"x"}"#), held("half")]);
+    let stage = family(&player, Mode::Prompt);
+    let mut actor = stage.open().await;
+    actor.prompt("go").await;
+    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    stage.engine.shutdown().await;
+    assert!(stage.engine.live().is_empty());
+    assert!(log(&stage).await.ends_with("t1 ended: Interrupted, 0 rounds\n"), "{}", log(&stage).await);
+    assert!(log_of(&stage, "s2").await.ends_with("t2 ended: Interrupted, 0 rounds\n"));
+    check_family(&stage, &["s2"]).await;
+}
+
+#[test]
+fn after_a_crash_in_mid_child_both_logs_are_put_in_order() {
+    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let life = |step: &dyn Fn(Stage) -> Later<'static, ()>, player: Arc<Player>| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        let kept = store.clone();
+        let stage = stage_with(&player, |options| {
+            options.toolbox = Some(Arc::new(Family));
+            options.store = kept;
+        });
+        runtime.block_on(step(stage));
+        drop(runtime);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(store.owner_died());
+    };
+    let first = Player::new([subagent(r#"{"task":"x"}"#), held("half")]);
+    life(
+        &|stage| {
+            Box::pin(async move {
+                let mut actor = stage.open().await;
+                actor.prompt("go").await;
+                actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+            })
+        },
+        first,
+    );
+    life(
+        &|stage| {
+            Box::pin(async move {
+                let mut actor = stage.actor();
+                for session in ["s1", "s2"] {
+                    let here = Some(stage.workspace().to_owned());
+                    actor.open(Open { workspace: here, ..Open::new(Which::Id(session.into())) }).await.unwrap();
+                    actor.prompt("what happened?").await;
+                    actor.turn_end().await;
+                    actor.forget();
+                }
+                expect![[r#"
+                    opened m1 danger-full-access
+                    t1 started
+                      user (Prompt): go
+                      assistant:  [c1 subagent] (ToolUse)
+                      c1 subagent starts
+                      c1 Lost: no result: what came of this call is not known; it may have run: check what it did before trying again
+                    t1 ended: Error, 0 rounds, Internal: the process ended during this turn, or could not write its end
+                    recovered: 1 tool call(s) had no result and were closed with an error
+                    t1 started
+                      user (Prompt): what happened?
+                      assistant: ok (Stop)
+                    t1 ended: EndTurn, 0 rounds
+                "#]].assert_eq(&log(&stage).await);
+                expect![[r#"
+                    opened m1 read-only, for c1 of s1
+                    t2 started
+                      user (Prompt): x
+                    t2 ended: Error, 0 rounds, Internal: the process ended during this turn, or could not write its end
+                    t2 started
+                      user (Prompt): what happened?
+                      assistant: ok (Stop)
+                    t2 ended: EndTurn, 0 rounds
+                "#]]
+                .assert_eq(&log_of(&stage, "s2").await);
+                check_sums(&stage, "s1").await;
+                check_sums(&stage, "s2").await;
+            })
+        },
+        Player::new([]),
+    );
+}
