@@ -102,7 +102,7 @@ fn ours(agent: Option<&str>) -> anyhow::Result<Contender> {
         "no agent at {}; build it with `cargo build --release`, or name one with --agent",
         program.display()
     );
-    // Children run in their own directory.
+    // Subagents run in their own directory.
     Ok(Contender::new("ours", program.canonicalize()?, words))
 }
 

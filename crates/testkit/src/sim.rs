@@ -3,8 +3,8 @@
 //!
 //! One thread, virtual time, counted ids: a seed that fails fails every time, and prints what happened.
 
-mod companion;
 mod dice;
+mod extension;
 mod eye;
 mod log;
 mod model;
@@ -96,8 +96,8 @@ pub struct Numbers {
     pub lists: u64,
     /// Histories read back and held against what the model was sent before.
     pub reloads: u64,
-    /// Errands that controllers did for tools.
-    pub errands: u64,
+    /// Editor that controllers did for tools.
+    pub editor_requests: u64,
     /// Requests written again from the log and held against what was sent.
     pub requests: u64,
     /// Lives that ended with the power.
@@ -128,7 +128,7 @@ impl Numbers {
         self.reminders += other.reminders;
         self.lists += other.lists;
         self.reloads += other.reloads;
-        self.errands += other.errands;
+        self.editor_requests += other.editor_requests;
         self.requests += other.requests;
         self.power_cuts += other.power_cuts;
         self.forgotten += other.forgotten;

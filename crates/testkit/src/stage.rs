@@ -6,8 +6,8 @@ use std::sync::Arc;
 use engine::{Config, Engine, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Around, Command, Event, Gate, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, ToolServers,
-    Toolbox, Verb, Which,
+    Around, Command, Event, Gate, McpServers, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox,
+    Verb, Which,
 };
 
 use crate::fakes::{CountedIds, Notebook, TickingClock};
@@ -29,7 +29,7 @@ pub struct StageOptions {
     pub toolbox: Option<Arc<dyn Toolbox>>,
     pub ids: CountedIds,
     pub around: Arc<dyn Around>,
-    pub servers: Arc<dyn ToolServers>,
+    pub servers: Arc<dyn McpServers>,
 }
 
 impl Default for StageOptions {
@@ -44,7 +44,7 @@ impl Default for StageOptions {
             toolbox: None,
             ids: CountedIds::default(),
             around: Arc::new(vocab::Alone),
-            servers: Arc::new(vocab::NoServers),
+            servers: Arc::new(vocab::NoMcp),
         }
     }
 }
@@ -77,7 +77,7 @@ impl Stage {
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),
             read_object: wire::read_object,
-            fit_picture: vocab::as_it_is,
+            fit_image: vocab::as_it_is,
             keyring: vocab::Keyring::default(),
             around: options.around,
             servers: options.servers,

@@ -22,7 +22,7 @@ pub(crate) struct Beside {
 
 /// Starts extensions and waits until each has said what it brings, or failed; five seconds at most. What fails is told to
 /// whoever opens a session. With places for skills, prompts can call for them; they are looked for before any
-/// extension is consulted.
+/// extension is asked.
 pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<skills::Places>) -> Beside {
     let skilled = skills.map(|places| skilled::start(&wired.engine, places));
     Beside { skilled, extensions: extensions(wired, programs).await }

@@ -18,7 +18,7 @@ mod trust;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use vocab::{CompactionPolicy, Fault, FaultKind, Mode, RetryPolicy, SyncLevel, ToolServer};
+use vocab::{CompactionPolicy, Fault, FaultKind, McpServer, Mode, RetryPolicy, SyncLevel};
 
 pub(crate) use edit::{Set, add, set, unset};
 pub(crate) use home::Home;
@@ -392,7 +392,7 @@ impl Config {
         }
     }
     /// Servers of tools for every session.
-    pub(crate) fn servers(&self) -> &[ToolServer] {
+    pub(crate) fn servers(&self) -> &[McpServer] {
         match self.get("servers") {
             Some(Setting::Servers(servers)) => servers,
             _ => &[],

@@ -36,8 +36,8 @@ use engine::{Config, Engine, Ports};
 use providers::Secret;
 use providers::detect::{CANDIDATES, Candidate, Env, settled};
 use vocab::{
-    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, Keyring, ModelInfo, Preferences, Provider, Settings,
-    Store, ToolServer,
+    Archive, Border, Clock, CompactionPolicy, Fault, IdKind, Ids, Keyring, McpServer, ModelInfo, Preferences, Provider,
+    Settings, Store,
 };
 
 pub(crate) use accounts::AccountSettings;
@@ -93,7 +93,7 @@ pub(crate) struct Setup {
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) preferences: Arc<dyn Preferences>,
     /// Servers of tools that every session gets.
-    pub(crate) servers: Vec<ToolServer>,
+    pub(crate) servers: Vec<McpServer>,
     /// Extensions: programs that run beside sessions.
     pub(crate) programs: Vec<PathBuf>,
     pub(crate) briefing: BriefingSettings,
@@ -247,7 +247,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         ids: Arc::new(UuidIds),
         clock: Arc::new(WallClock),
         read_object: wire::read_object,
-        fit_picture: images::fit,
+        fit_image: images::fit,
         around: Arc::new(UserAround::new(ways, stands, briefer)),
         servers: servers::servers(&keyring, setup.servers),
         keyring: keyring.clone(),

@@ -2,8 +2,8 @@
 //! price. Whoever keeps a queue of them counts with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
-    Answer, Body, Consult, ConsultKind, Entry, Errand, ErrandKind, Event, Item, Notice, Part, Reply, Saved, Snapshot,
-    State, ToolSpec, Verb,
+    Answer, Body, EditorRequest, EditorRequestKind, Entry, Event, HookCall, HookKind, Item, Notice, Part, Reply, Saved,
+    Snapshot, State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -19,15 +19,15 @@ pub(crate) fn event(event: &Event) -> usize {
         Event::CallProgress { parts: it, .. } => parts(it),
         Event::ShellProgress { text, .. } => text.len(),
         Event::Logged(entry) => body(&entry.body),
-        Event::Errand(Errand { kind, .. }) => match kind {
-            ErrandKind::WriteText { content, .. } => content.len(),
-            ErrandKind::Run { args, .. } => args.iter().map(|arg| arg.len()).sum(),
-            ErrandKind::ReadText { .. } => 0,
+        Event::EditorRequest(EditorRequest { kind, .. }) => match kind {
+            EditorRequestKind::WriteText { content, .. } => content.len(),
+            EditorRequestKind::Run { args, .. } => args.iter().map(|arg| arg.len()).sum(),
+            EditorRequestKind::ReadText { .. } => 0,
         },
-        Event::Consult(Consult { kind, .. }) => match kind {
-            ConsultKind::Turn { parts: it } | ConsultKind::Result { parts: it, .. } => parts(it),
-            ConsultKind::Call { input, .. } => input.as_str().len(),
-            ConsultKind::Command { args, .. } => args.len(),
+        Event::Hook(HookCall { kind, .. }) => match kind {
+            HookKind::Turn { parts: it } | HookKind::Result { parts: it, .. } => parts(it),
+            HookKind::Call { input, .. } => input.as_str().len(),
+            HookKind::Command { args, .. } => args.len(),
         },
         Event::Queue(waiting) => waiting.iter().map(item).sum(),
         Event::Notice(it) => notice(it),
@@ -41,7 +41,7 @@ pub(crate) fn event(event: &Event) -> usize {
         | Event::RetryStarted { .. }
         | Event::RetryEnded { .. }
         | Event::Settled
-        | Event::ErrandDropped { .. }
+        | Event::EditorRequestDropped { .. }
         | Event::SignIn { .. }
         | Event::ItemEnded { .. }
         | Event::Live { .. }

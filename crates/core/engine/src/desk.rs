@@ -160,8 +160,8 @@ impl Desk {
             | Verb::Set(_)
             | Verb::Compact { .. }
             | Verb::OfferTools { .. }
-            | Verb::OfferServices(_)
-            | Verb::ErrandDone { .. }
+            | Verb::OfferEditor(_)
+            | Verb::EditorReplied { .. }
             | Verb::Shell { .. }
             | Verb::Read { .. }
             | Verb::Inspect

@@ -98,8 +98,8 @@ impl Tool for GuardedTool {
     fn gadget(&self) -> Option<&str> {
         self.gadget.as_deref()
     }
-    fn has_children(&self) -> bool {
-        guarded(|| self.inner.has_children()).unwrap_or(false)
+    fn has_subagents(&self) -> bool {
+        guarded(|| self.inner.has_subagents()).unwrap_or(false)
     }
     fn required(&self) -> Required {
         guarded(|| self.inner.required()).unwrap_or(Required::DangerFullAccess)

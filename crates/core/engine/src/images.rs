@@ -1,7 +1,7 @@
 //! Pictures are judged, and made small enough, before anything is logged: a provider that refuses one would refuse the
 //! whole conversation from then on.
 
-use vocab::{Fault, FaultKind, FitPicture, Image, Later, Outcome, Part};
+use vocab::{Fault, FaultKind, FitImage, Image, Later, Outcome, Part};
 
 /// Decoded bytes taken for one picture; larger ones are refused with their size.
 pub const IMAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -12,7 +12,7 @@ const FORMATS: &[(&str, &str)] =
 
 /// What a prompt brings, checked before. A model that takes no pictures is the provider's business: it is told that there
 /// was one.
-pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitPicture) -> Result<Vec<Part>, Fault> {
+pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitImage) -> Result<Vec<Part>, Fault> {
     for part in &mut parts {
         if let Part::Image(image) = part {
             *image = fit(image.clone()).await.map_err(|why| Fault::new(FaultKind::Invalid, why))?;
@@ -22,7 +22,7 @@ pub(crate) async fn fitted(mut parts: Vec<Part>, fit: FitPicture) -> Result<Vec<
 }
 
 /// What a tool brings. The call has happened, so that a picture which cannot be shown becomes a word about it.
-pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitPicture) -> Later<'static, Outcome> {
+pub(crate) fn shown(call: Later<'static, Outcome>, fit: FitImage) -> Later<'static, Outcome> {
     Box::pin(async move {
         let mut outcome = call.await;
         for part in &mut outcome.parts {

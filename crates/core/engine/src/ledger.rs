@@ -175,8 +175,8 @@ impl Ledger {
         self.beside.iter().map(|(outbox, _)| outbox)
     }
     /// Who stands beside the session from now on.
-    pub(crate) fn stand_beside(&mut self, companions: Vec<(Arc<Outbox>, bool)>) {
-        self.beside = companions;
+    pub(crate) fn stand_beside(&mut self, extensions: Vec<(Arc<Outbox>, bool)>) {
+        self.beside = extensions;
     }
 
     /// Appends an entry; it is written with the next [`Ledger::flush`] and told once it is safe.
@@ -293,8 +293,8 @@ impl Ledger {
             Outgoing::One(to, event) => to.push(Told { session: self.session.clone(), event }),
             Outgoing::All(event) => {
                 self.remember(&event);
-                for (companion, _) in self.beside.iter().filter(|(_, deltas)| concerns_companions(&event, *deltas)) {
-                    companion.push(Told { session: self.session.clone(), event: event.clone() });
+                for (extension, _) in self.beside.iter().filter(|(_, deltas)| concerns_extensions(&event, *deltas)) {
+                    extension.push(Told { session: self.session.clone(), event: event.clone() });
                 }
                 if let Some((last, rest)) = self.peers.split_last() {
                     for peer in rest {
@@ -345,8 +345,8 @@ impl Ledger {
                     to.push(Told { session: self.session.clone(), event });
                 }
                 Outgoing::One(to, Event::ItemEnded { tag, item, .. }) => senders.push((item, (to.peer, tag))),
-                // Whoever was told of the errand would work on for nobody.
-                Outgoing::One(to, event @ Event::ErrandDropped { .. }) => {
+                // Whoever was told of the editor_request would work on for nobody.
+                Outgoing::One(to, event @ Event::EditorRequestDropped { .. }) => {
                     to.push(Told { session: self.session.clone(), event });
                 }
                 Outgoing::All(Event::Logged(entry)) => reopened |= matches!(entry.body, Body::Settled { .. }),
@@ -363,8 +363,8 @@ impl Ledger {
     }
 }
 
-/// What is shown to people does not concern companions, and the flow only those who asked for it.
-fn concerns_companions(event: &Event, deltas: bool) -> bool {
+/// What is shown to people does not concern extensions, and the flow only those who asked for it.
+fn concerns_extensions(event: &Event, deltas: bool) -> bool {
     match event {
         Event::Text { .. }
         | Event::Thinking { .. }

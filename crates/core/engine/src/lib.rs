@@ -3,12 +3,11 @@
 
 mod beyond;
 mod bill;
-mod children;
 mod commands;
 pub mod compaction;
-mod companions;
 mod cost;
 mod desk;
+mod extensions;
 mod flow;
 mod fork;
 mod guard;
@@ -27,6 +26,7 @@ mod reply;
 pub mod requests;
 mod retry;
 mod session;
+mod subagents;
 pub mod turn;
 
 use std::future::poll_fn;
@@ -35,13 +35,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 use vocab::{
-    Archive, Around, Clock, Command, FitPicture, Ids, Keyring, PeerId, Preferences, Provider, SessionId, Settings,
-    Store, Told, ToolServers, Toolbox,
+    Archive, Around, Clock, Command, FitImage, Ids, Keyring, McpServers, PeerId, Preferences, Provider, SessionId,
+    Settings, Store, Told, Toolbox,
 };
 
 pub use bill::cost_of;
 pub use commands::{COMMANDS, SlashCommand};
-pub use companions::Companion;
+pub use extensions::Extension;
 pub use images::IMAGE_BYTES_MAX;
 pub use outbox::{OUTBOX_BYTES_MAX, Slow};
 pub use reply::{CALL_INPUT_BYTES_MAX, CALLS_MAX, REPLY_BYTES_MAX, ReadObject};
@@ -66,9 +66,9 @@ pub struct Ports {
     pub ids: Arc<dyn Ids>,
     pub clock: Arc<dyn Clock>,
     pub around: Arc<dyn Around>,
-    pub servers: Arc<dyn ToolServers>,
+    pub servers: Arc<dyn McpServers>,
     pub read_object: ReadObject,
-    pub fit_picture: FitPicture,
+    pub fit_image: FitImage,
     /// Keys that are taken out of whatever a call or a command has printed.
     pub keyring: Keyring,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Shared {
     pub(crate) version: String,
     pub(crate) notices: Vec<String>,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) companions: companions::Registry,
+    pub(crate) extensions: extensions::Registry,
     next_peer: AtomicU64,
 }
 
@@ -146,7 +146,7 @@ impl Engine {
             version: config.version,
             notices: config.notices,
             registry: Arc::default(),
-            companions: companions::Registry::default(),
+            extensions: extensions::Registry::default(),
             next_peer: AtomicU64::new(1),
         };
         Self { shared: Arc::new(shared) }

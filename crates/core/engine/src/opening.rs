@@ -8,10 +8,10 @@ use vocab::{
 };
 
 use crate::Shared;
-use crate::children::Inherited;
 use crate::ledger::Ledger;
 use crate::registry::{Found, Handle, Opening, Registry};
 use crate::session::{MAILBOX_MAX, Past, Seed, Session};
+use crate::subagents::Inherited;
 
 impl Shared {
     /// Finds or makes the session. The flag says whether it existed before.

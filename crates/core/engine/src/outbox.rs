@@ -16,7 +16,7 @@ pub const OUTBOX_BYTES_MAX: usize = 256 * 1024;
 const MERGE_FROM: usize = 512;
 /// A merged delta stops growing here, so that no single frame becomes huge.
 const MERGED_BYTES_MAX: usize = 64 * 1024;
-/// Unsent bytes from which on a peer is not shown what companions have to show; it is told how much that was.
+/// Unsent bytes from which on a peer is not shown what extensions have to show; it is told how much that was.
 const SHOWN_BYTES_MAX: usize = 1024 * 1024;
 
 /// What happens when a peer does not read.

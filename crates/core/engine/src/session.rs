@@ -3,26 +3,26 @@
 
 mod ask;
 mod briefing;
-mod children;
 mod compact;
-mod companions;
-mod consult;
 mod dialog;
+mod editor;
 mod ending;
-mod errands;
+mod extensions;
 mod fallback;
+mod hooks;
 mod inspect;
 mod intent;
 mod jobs;
 mod join;
+mod mcp;
 mod perform;
 mod poll;
 mod recover;
 mod remind;
-mod served;
 mod shell;
 mod slash;
 mod stance;
+mod subagents;
 mod verbs;
 
 use std::collections::{HashMap, HashSet};
@@ -34,28 +34,28 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Briefing, CallId, Errands, Event, Fault, FaultKind, Gadget, HostTool, ItemId, Message, ModelEvent,
-    ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, ToolServer, TurnId, Verb,
+    AskId, Body, Briefing, CallId, Editor, Event, Fault, FaultKind, Gadget, HostTool, ItemId, McpServer, Message,
+    ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, TurnId, Verb,
 };
 
 use crate::Shared;
-use crate::children::{Inherited, Nursery};
 use crate::history::{self, History, Said};
 use crate::lane::Lane;
 use crate::ledger::Ledger;
 use crate::logged::Logged;
 use crate::outbox::Outbox;
 use crate::permission::Remembered;
+use crate::subagents::{Inherited, Nursery};
 use crate::turn::{Effect, Turn};
 use ask::OpenAsk;
 use compact::NextCompaction;
-use companions::Beside;
-use errands::Serving;
+use editor::Serving;
+use extensions::Beside;
 use fallback::Fallen;
 use jobs::Jobs;
 use join::Catcher;
+use mcp::Servers;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
-use served::Servers;
 use stance::{Changes, Stance};
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
@@ -74,7 +74,7 @@ pub(crate) enum Mail {
         resumed: bool,
         /// Whether the peer can answer questions.
         answers: bool,
-        servers: Vec<ToolServer>,
+        servers: Vec<McpServer>,
         /// What the log calls it.
         controller: Option<Arc<str>>,
         /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
@@ -100,7 +100,7 @@ pub(crate) enum Mail {
         event: Event,
     },
     /// Who stands beside the sessions has changed.
-    Companions,
+    Extensions,
     /// For the controllers that are here.
     Trouble(Event),
     /// Whether nobody is here and nothing runs, so that the session ends by itself.
@@ -136,9 +136,9 @@ pub(crate) struct Session {
     serving: Serving,
     servers: Servers,
     nursery: Nursery,
-    /// The call this session works for, and whom its calls may ask for errands.
+    /// The call this session works for, and whom its calls may ask for editor_requests.
     child_of: Option<(SessionId, CallId)>,
-    inherited_errands: Option<Arc<dyn Errands>>,
+    inherited_editor_requests: Option<Arc<dyn Editor>>,
     /// What is known of the workspace: looked up once, so that the system prompt stays as it is.
     briefing: Option<Briefing>,
     /// Rebuilt when tools, gadgets or mode change.
@@ -218,11 +218,11 @@ pub(crate) struct Seed {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
         let mut servers = Servers::default();
-        let (child_of, inherited_errands) = match seed.inherited.take() {
-            Some(Inherited { child_of, served, errands }) => {
-                seed.tools.retain(|tool| !tool.has_children());
+        let (child_of, inherited_editor_requests) = match seed.inherited.take() {
+            Some(Inherited { child_of, served, editor_requests }) => {
+                seed.tools.retain(|tool| !tool.has_subagents());
                 servers.inherit(served);
-                (Some(child_of), errands)
+                (Some(child_of), editor_requests)
             }
             None => (None, None),
         };
@@ -260,7 +260,7 @@ impl Session {
             servers,
             nursery: Nursery::default(),
             child_of,
-            inherited_errands,
+            inherited_editor_requests,
             briefing: None,
             spec: None,
             last_sent: None,
@@ -315,7 +315,7 @@ impl Session {
             if self.is_over {
                 break;
             }
-            self.drop_errands();
+            self.drop_editor_requests();
             self.tell_servers();
             self.tell_settled();
             self.ledger.flush();
@@ -387,13 +387,13 @@ impl Session {
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
             Happening::Mail(mail) => return self.mail(mail).await,
             Happening::Shell(index, result) => return self.shell_done(index, result),
-            Happening::Errand(order) => {
+            Happening::EditorRequest(order) => {
                 if let Some(order) = order {
-                    self.tell_errand(order);
+                    self.tell_editor_request(order);
                 }
                 return;
             }
-            Happening::Served(peer, served) => return self.served(peer, served),
+            Happening::McpStarted(peer, served) => return self.served(peer, served),
             Happening::ServersDue => self.servers_awaited(),
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::Progress(text) => self.tell_progress(&text),
@@ -462,7 +462,7 @@ impl Session {
                 self.charge_children();
             }
             Work::Closing(_) => self.charge_children(),
-            Work::Consult(consulting) => self.stop_consulting(*consulting),
+            Work::HookCall(running_hook) => self.stop_hook(*running_hook),
             Work::Model(_) => self.estimate_usage(),
             Work::Nothing
             | Work::Intent { .. }

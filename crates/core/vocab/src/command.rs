@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::names::Family;
 use crate::{
-    Account, Answer, AskId, AskKind, CompactionPolicy, ErrandResult, Gate, ItemId, Json, Key, LanePolicy, Mode, Notice,
-    Opinion, Part, PeerId, Query, Required, RetryPolicy, Secret, Services, SessionId, SignInMode, Tag, TodoPhase,
-    ToolServer, TurnId,
+    Account, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json, Key,
+    LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy, Secret, SessionId, SignInMode,
+    Tag, TodoPhase, TurnId,
 };
 
 #[derive(Clone, PartialEq, Debug)]
@@ -72,11 +72,11 @@ pub enum Verb {
         tools: Vec<HostTool>,
     },
     /// What this peer does for the tools of this session, instead of what it offered before.
-    OfferServices(Services),
-    /// What came of an errand.
-    ErrandDone {
-        errand: u64,
-        result: ErrandResult,
+    OfferEditor(EditorOffer),
+    /// What came of an editor_request.
+    EditorReplied {
+        editor_request: u64,
+        result: EditorReply,
     },
     /// Removes a saved session for good; one that is open anywhere is `SessionBusy`.
     Delete(SessionId),
@@ -144,22 +144,22 @@ pub enum Verb {
     Export {
         file: Option<PathBuf>,
     },
-    /// Types a companion's slash command.
+    /// Types an extension's slash command.
     Command {
         name: Arc<str>,
         args: Arc<str>,
     },
-    /// A companion asks the people who are here; the reply is their answer.
+    /// An extension asks the people who are here; the reply is their answer.
     Ask {
         kind: AskKind,
         timeout_ms: Option<u64>,
     },
-    /// A companion shows something.
+    /// An extension shows something.
     Show(Notice),
-    /// A companion's word to a consultation.
-    Opine {
-        consult: u64,
-        opinion: Opinion,
+    /// An extension's word to a hook call.
+    HookDone {
+        hook: u64,
+        verdict: HookVerdict,
     },
 }
 
@@ -175,8 +175,8 @@ impl Verb {
                 | Verb::AbortRetry
                 | Verb::AbortShell
                 | Verb::CancelSignIns
-                | Verb::ErrandDone { .. }
-                | Verb::Opine { .. }
+                | Verb::EditorReplied { .. }
+                | Verb::HookDone { .. }
         )
     }
 }
@@ -199,7 +199,7 @@ pub struct Open {
     /// Whether this peer can answer questions. Where none can, nothing is asked: what a mode leaves open is denied.
     pub answers: bool,
     /// Servers of tools for this session, as long as it is open.
-    pub servers: Vec<ToolServer>,
+    pub servers: Vec<McpServer>,
     /// Replay entries after this seq before going live. `None` = live only.
     pub after: Option<u64>,
 }
@@ -311,13 +311,13 @@ pub enum Change {
     },
 }
 
-/// A tool that lives with the controller, or with a companion.
+/// A tool that lives with the controller, or with an extension.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HostTool {
     pub name: Arc<str>,
     pub description: Arc<str>,
     pub schema: Json,
-    /// What a companion's tool needs; its calls are judged like those of our own. A controller runs its tools itself and
+    /// What an extension's tool needs; its calls are judged like those of our own. A controller runs its tools itself and
     /// answers for them: there it does not count.
     pub required: Required,
 }

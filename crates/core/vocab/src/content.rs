@@ -36,9 +36,9 @@ pub struct Image {
 }
 
 /// Makes a picture small enough for model APIs, or says in words why that cannot be.
-pub type FitPicture = fn(Image) -> Later<'static, Result<Image, String>>;
+pub type FitImage = fn(Image) -> Later<'static, Result<Image, String>>;
 
-/// A [`FitPicture`] that takes everything.
+/// A [`FitImage`] that takes everything.
 pub fn as_it_is(picture: Image) -> Later<'static, Result<Image, String>> {
     Box::pin(std::future::ready(Ok(picture)))
 }

@@ -188,8 +188,8 @@ pub enum UserFrom {
     FollowUp,
     /// Our own word, because tasks are left undone.
     Reminder,
-    /// A companion's addition to the turn.
-    Companion,
+    /// An extension's addition to the turn.
+    Extension,
 }
 
 /// A command of the user's own and what came of it.

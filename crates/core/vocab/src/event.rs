@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Consult, Data, Entry,
-    Errand, Exported, Fault, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part, Picture,
-    Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, Tag, TodoPhase, ToolSpec,
-    TurnEnd, TurnId,
+    Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Data, EditorRequest,
+    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part,
+    Picture, Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, Tag, TodoPhase,
+    ToolSpec, TurnEnd, TurnId,
 };
 
 /// An event and the session it belongs to.
@@ -79,22 +79,22 @@ pub enum Event {
         tag: Tag,
         text: String,
     },
-    /// A companion shows something.
+    /// An extension shows something.
     Notice(Notice),
-    /// A companion made trouble; the session goes on without its opinion.
+    /// An extension made trouble; the session goes on without its verdict.
     Trouble {
         source: Arc<str>,
         /// What it was doing.
         during: Arc<str>,
         text: Arc<str>,
     },
-    /// For a companion: its opinion is wanted.
-    Consult(Consult),
+    /// For an extension: its verdict is wanted.
+    Hook(HookCall),
     /// For a peer that offers services: do this.
-    Errand(Errand),
+    EditorRequest(EditorRequest),
     /// Nobody waits for it any more.
-    ErrandDropped {
-        errand: u64,
+    EditorRequestDropped {
+        editor_request: u64,
     },
     /// A step of a sign-in that this peer started.
     SignIn {

@@ -12,20 +12,20 @@
 //! * **child**: a session that works for a call of another one (a sub-agent) and ends before that call does.
 //! * **ask / answer**: the engine asks somebody something; it is answered once or withdrawn.
 //! * **peer**: one attached controller, speaking one dialect.
-//! * **companion**: a program of the user's beside every session (an extension); **consult / opinion**: it is asked, it says.
+//! * **extension**: a program of the user's beside every session (an extension); **hook / verdict**: it is asked, it says.
 //! * **command**: what a peer wants; **event**: what a peer is told; **tag** joins a reply to its command.
 //! * **fault**: anything that went wrong, with a closed kind and hints.
 //! * **frame**: one message on a wire. **dialect**: a way of speaking frames.
 
 mod around;
 mod ask;
-mod children;
 mod command;
-mod companion;
 mod content;
 mod data;
+mod editor;
 mod entry;
 mod event;
+mod extension;
 mod fault;
 mod finding;
 mod ids;
@@ -33,8 +33,8 @@ mod keyring;
 pub mod names;
 mod ports;
 mod secret;
-mod services;
 mod settings;
+mod subagents;
 pub mod thinking;
 mod time;
 mod todo;
@@ -43,21 +43,21 @@ pub mod visible;
 
 pub use around::*;
 pub use ask::*;
-pub use children::*;
 pub use command::*;
-pub use companion::*;
 pub use content::*;
 pub use data::*;
+pub use editor::*;
 pub use entry::*;
 pub use event::*;
+pub use extension::*;
 pub use fault::*;
 pub use finding::*;
 pub use ids::*;
 pub use keyring::*;
 pub use ports::*;
 pub use secret::*;
-pub use services::*;
 pub use settings::*;
+pub use subagents::*;
 pub use time::*;
 pub use todo::*;
 pub use usage::*;

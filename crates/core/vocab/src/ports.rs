@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    Body, CallId, Children, Entry, Errands, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part,
-    Prices, Required, SessionId, Shell, TodoPhase, Usage,
+    Body, CallId, Editor, Entry, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required,
+    SessionId, Shell, Subagents, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -224,7 +224,7 @@ pub trait Tool: Send + Sync {
         None
     }
     /// Whether it has children do its work. It is not offered to them.
-    fn has_children(&self) -> bool {
+    fn has_subagents(&self) -> bool {
         false
     }
     /// The least this tool ever needs; shown in tool lists. [`Tool::plan`] judges a call.
@@ -261,9 +261,9 @@ pub struct CallContext {
     /// The session's list of tasks as it is now.
     pub todos: Arc<[TodoPhase]>,
     /// A controller that does things for tools, where there is one.
-    pub errands: Option<Arc<dyn Errands>>,
+    pub editor_requests: Option<Arc<dyn Editor>>,
     /// Sessions that work for this call; `None` where this session is one itself.
-    pub children: Option<Arc<dyn Children>>,
+    pub children: Option<Arc<dyn Subagents>>,
 }
 
 /// Tells the output so far of a running call. Cheap to call often: only the newest text is kept.

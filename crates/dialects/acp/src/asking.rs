@@ -3,12 +3,12 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::{Answer, Ask, AskId, AskKind, CallId, PermissionAsk, Scope, Services, SessionId, Verb};
+use vocab::{Answer, Ask, AskId, AskKind, CallId, EditorOffer, PermissionAsk, Scope, SessionId, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
 use crate::Acp;
-use crate::errands::Step;
+use crate::editor::Step;
 use crate::frames::Pen;
 use crate::particulars;
 use crate::replies::Why;
@@ -27,9 +27,9 @@ pub(crate) enum Asked {
         ask: AskId,
         form: Form,
     },
-    Errand {
+    EditorRequest {
         session: SessionId,
-        errand: u64,
+        editor_request: u64,
         call: CallId,
         step: Step,
     },
@@ -64,10 +64,13 @@ impl Acp {
     /// What this client does for the tools of a session.
     pub(crate) fn offer(&mut self, at: usize, out: &mut Out) {
         let fs = &self.client.fs;
-        let services =
-            Services { read_text: fs.read_text_file, write_text: fs.write_text_file, terminal: self.client.terminal };
-        if services != Services::default() {
-            self.tell_seat(at, Verb::OfferServices(services), Why::Nothing, out);
+        let services = EditorOffer {
+            read_text: fs.read_text_file,
+            write_text: fs.write_text_file,
+            terminal: self.client.terminal,
+        };
+        if services != EditorOffer::default() {
+            self.tell_seat(at, Verb::OfferEditor(services), Why::Nothing, out);
         }
     }
 
@@ -121,7 +124,7 @@ impl Acp {
     fn place_of(&self, wanted: &AskId) -> Option<u64> {
         let same = |asked: &Asked| match asked {
             Asked::Permission { ask, .. } | Asked::Form { ask, .. } => ask == wanted,
-            Asked::Errand { .. } | Asked::Nothing => false,
+            Asked::EditorRequest { .. } | Asked::Nothing => false,
         };
         self.asked.iter().find(|(_, asked)| same(asked)).map(|(id, _)| *id)
     }
@@ -136,7 +139,7 @@ impl Acp {
     /// Nobody waits any more for what the client of a session is still asked.
     pub(crate) fn forget_asked(&mut self, at: usize, which: fn(&Asked) -> bool, out: &mut Out) {
         let here = self.seats[at].session.clone();
-        let (mut asks, mut errands) = (Vec::new(), Vec::new());
+        let (mut asks, mut editor_requests) = (Vec::new(), Vec::new());
         let mut open: Vec<(&u64, &Asked)> = self.asked.iter().filter(|(_, asked)| which(asked)).collect();
         open.sort_unstable_by_key(|(id, _)| **id);
         for (_, asked) in open {
@@ -144,12 +147,14 @@ impl Acp {
                 Asked::Permission { session, ask, .. } | Asked::Form { session, ask, .. } if *session == here => {
                     asks.push(ask.clone());
                 }
-                Asked::Errand { session, errand, .. } if *session == here => errands.push(*errand),
+                Asked::EditorRequest { session, editor_request, .. } if *session == here => {
+                    editor_requests.push(*editor_request)
+                }
                 _ => {}
             }
         }
         asks.iter().for_each(|ask| self.ask_closed(ask, out));
-        errands.into_iter().for_each(|errand| self.errand_dropped(at, errand, out));
+        editor_requests.into_iter().for_each(|editor_request| self.editor_request_dropped(at, editor_request, out));
     }
 
     /// The client's word to something we asked. Answers to what nobody asked are passed over.
@@ -170,8 +175,8 @@ impl Acp {
                 (session, ask, answer)
             }
             Asked::Form { session, ask, form } => (session, ask, filled(form, value.as_ref().ok())),
-            Asked::Errand { session, errand, call, step } => {
-                return self.errand_answered(&session, errand, &call, step, value, out);
+            Asked::EditorRequest { session, editor_request, call, step } => {
+                return self.editor_request_answered(&session, editor_request, &call, step, value, out);
             }
             Asked::Nothing => return,
         };

@@ -50,8 +50,8 @@ impl Acp {
             Event::CompactionFailed { fault, .. } => {
                 self.compaction(at, "failed", Some(("error", json!(fault.message))), out);
             }
-            Event::Errand(errand) => self.errand(at, errand, out),
-            Event::ErrandDropped { errand } => self.errand_dropped(at, *errand, out),
+            Event::EditorRequest(editor_request) => self.editor_request(at, editor_request, out),
+            Event::EditorRequestDropped { editor_request } => self.editor_request_dropped(at, *editor_request, out),
             Event::Gone { fault } => self.gone(at, fault, out),
             // A client sees these in the answers and updates that follow.
             Event::Notice(_)
@@ -62,7 +62,7 @@ impl Acp {
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Consult(_)
+            | Event::Hook(_)
             | Event::SignIn { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }

@@ -4,14 +4,14 @@
 //!
 //! * `params`, `content`, `frames`: the wire. `requests`: what each method wants from the engine.
 //! * `replies`: what the engine's answers mean. `events`: what it tells unasked. `replay`: a saved session told again.
-//! * `asking`, `errands`: what we want from the client. `tools`, `titles`, `config`, `seat`: one session as its client sees it.
+//! * `asking`, `editor_requests`: what we want from the client. `tools`, `titles`, `config`, `seat`: one session as its client sees it.
 //!
 //! `docs/dialects/acp.md` is the page for authors of clients.
 
 mod asking;
 mod config;
 mod content;
-mod errands;
+mod editor;
 mod events;
 mod frames;
 mod params;

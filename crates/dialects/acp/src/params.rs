@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use vocab::{Secret, ServerWay, ToolServer};
+use vocab::{McpServer, McpTransport, Secret};
 use wire::jsonrpc::RpcError;
 
 use crate::frames::invalid;
@@ -171,34 +171,34 @@ pub(crate) fn absolute(cwd: PathBuf) -> Result<PathBuf, RpcError> {
 }
 
 impl NewSession {
-    pub(crate) fn servers(&self) -> Result<Vec<ToolServer>, RpcError> {
+    pub(crate) fn servers(&self) -> Result<Vec<McpServer>, RpcError> {
         self.mcp_servers.iter().map(server).collect()
     }
 }
 impl OldSession {
-    pub(crate) fn servers(&self) -> Result<Vec<ToolServer>, RpcError> {
+    pub(crate) fn servers(&self) -> Result<Vec<McpServer>, RpcError> {
         self.mcp_servers.iter().map(server).collect()
     }
 }
 
 /// A server of tools: by its members, because one on stdio has no `type`.
-fn server(value: &Value) -> Result<ToolServer, RpcError> {
+fn server(value: &Value) -> Result<McpServer, RpcError> {
     let text = |name: &str| value[name].as_str().map(Arc::<str>::from);
     let name = text("name").ok_or_else(|| invalid("mcpServers: every server needs a name"))?;
     let wrong = |what: &str| invalid(format!("mcpServers: {name}: {what}"));
     let way = match value["type"].as_str() {
-        None | Some("stdio") => ServerWay::Process {
+        None | Some("stdio") => McpTransport::Process {
             command: text("command").ok_or_else(|| wrong("command is missing"))?,
             args: value["args"].as_array().into_iter().flatten().filter_map(|it| it.as_str().map(Into::into)).collect(),
             env: pairs(&value["env"]),
         },
-        Some("http") => ServerWay::Http {
+        Some("http") => McpTransport::Http {
             url: text("url").ok_or_else(|| wrong("url is missing"))?,
             headers: pairs(&value["headers"]),
         },
         Some(other) => return Err(wrong(&format!("servers of type {other} are not supported"))),
     };
-    Ok(ToolServer { name, way, trust_hints: false })
+    Ok(McpServer { name, way, trust_hints: false })
 }
 
 /// A list of names and values; some clients send a map.

@@ -35,7 +35,7 @@ fn updates(seat: &Seat, manner: Manner, entry: &Entry) -> Vec<Value> {
     let message = format!("{}-{}", seat.session, entry.seq);
     let chunk = |tag: &str, content| json!({ "sessionUpdate": tag, "content": content, "messageId": message });
     match &entry.body {
-        Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Companion) => {
+        Body::User { parts, from, .. } if !matches!(from, UserFrom::Reminder | UserFrom::Extension) => {
             parts.iter().map(|part| chunk("user_message_chunk", content::block(part))).collect()
         }
         Body::Assistant { turn, message: said } => {

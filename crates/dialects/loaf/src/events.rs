@@ -62,10 +62,10 @@ impl Loaf {
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Consult(_)
+            | Event::Hook(_)
             | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
+            | Event::EditorRequest(_)
+            | Event::EditorRequestDropped { .. }
             | Event::Queue(_)
             | Event::Live { .. }
             | Event::Reply { .. } => {}

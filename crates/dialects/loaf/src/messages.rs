@@ -112,7 +112,7 @@ pub(crate) fn completed(stop: Stop) -> bool {
 pub(crate) fn is_shown(from: UserFrom) -> bool {
     match from {
         UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp => true,
-        UserFrom::Reminder | UserFrom::Companion => false,
+        UserFrom::Reminder | UserFrom::Extension => false,
     }
 }
 

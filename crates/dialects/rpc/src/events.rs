@@ -70,15 +70,15 @@ impl Rpc {
             | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
+            | Event::EditorRequest(_)
+            | Event::EditorRequestDropped { .. }
             | Event::Text { .. }
             | Event::Thinking { .. }
             | Event::CallInput { .. }
             | Event::CallProgress { .. }
             | Event::RetryStarted { .. }
             | Event::RetryEnded { .. }
-            | Event::Consult(_)
+            | Event::Hook(_)
             | Event::Live { .. }
             | Event::Reply { .. }
             | Event::TurnLost(_) => {}

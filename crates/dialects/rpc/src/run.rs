@@ -166,14 +166,14 @@ impl Run {
             Event::State(_)
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
+            | Event::EditorRequest(_)
+            | Event::EditorRequestDropped { .. }
             | Event::CompactionStarted { .. }
             | Event::CompactionFailed { .. }
             | Event::ShellProgress { .. }
             | Event::Notice(_)
             | Event::Trouble { .. }
-            | Event::Consult(_)
+            | Event::Hook(_)
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }
@@ -284,7 +284,7 @@ impl Run {
         if from == UserFrom::Reminder {
             self.reminders += 1;
             frames::todo_reminder(frames, &known.todos, self.reminders, self.reminders_max);
-        } else if from != UserFrom::Companion {
+        } else if from != UserFrom::Extension {
             self.reminders = 0;
         }
         self.start_run(frames);

@@ -66,7 +66,7 @@ pub struct Said {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     User,
-    /// Our own reminders and a companion's additions.
+    /// Our own reminders and an extension's additions.
     Developer,
     Assistant,
     ToolResult,
@@ -282,7 +282,7 @@ impl Projector {
             Body::User { parts, from, .. } => {
                 let role = match from {
                     UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp => Role::User,
-                    UserFrom::Reminder | UserFrom::Companion => Role::Developer,
+                    UserFrom::Reminder | UserFrom::Extension => Role::Developer,
                 };
                 match role {
                     Role::User => messages::user(&mut out, parts, at_ms),

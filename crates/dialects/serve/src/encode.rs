@@ -139,16 +139,16 @@ pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
         Event::RetryStarted { .. } | Event::RetryEnded { .. } => {}
         // `turn_complete` is all there is.
         Event::Settled => {}
-        // Commands beside the conversation and companions have no member here.
-        Event::ShellProgress { .. } | Event::Notice(_) | Event::Trouble { .. } | Event::Consult(_) => {}
+        // Commands beside the conversation and extensions have no member here.
+        Event::ShellProgress { .. } | Event::Notice(_) | Event::Trouble { .. } | Event::Hook(_) => {}
         // Prompts are refused, not queued.
         Event::Queue(_)
         | Event::ItemEnded { .. }
         | Event::Sealed { .. }
         | Event::ModelCalled { .. }
         | Event::SignIn { .. }
-        | Event::Errand(_)
-        | Event::ErrandDropped { .. } => {}
+        | Event::EditorRequest(_)
+        | Event::EditorRequestDropped { .. } => {}
         // No replay is asked for.
         Event::Live { .. } => {}
     }

@@ -60,7 +60,7 @@ struct Waiting {
 
 /// Work for the services, to be answered with [`Desk::served`].
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Errand {
+pub(crate) struct EditorRequest {
     pub(crate) ask: AskId,
     pub(crate) method: String,
     pub(crate) params: Value,
@@ -74,7 +74,7 @@ pub(crate) struct Out {
     pub(crate) events: Vec<(Event, usize)>,
     /// Answers to requests of ours; delivered after the events.
     pub(crate) settled: Vec<Settled>,
-    pub(crate) errands: Vec<Errand>,
+    pub(crate) editor_requests: Vec<EditorRequest>,
 }
 
 /// The answer to a request of ours.

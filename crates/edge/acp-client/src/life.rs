@@ -290,9 +290,11 @@ impl Life {
 
     /// Carries out what the desk wants: events first, then the answers that came after them.
     fn settle(&mut self, work: &mut JoinSet<(AskId, Result<Value, RpcError>)>) {
-        for errand in self.out.errands.drain(..) {
+        for editor_request in self.out.editor_requests.drain(..) {
             let Some(services) = self.services.clone() else { continue };
-            work.spawn(async move { (errand.ask, services.perform(&errand.method, errand.params).await) });
+            work.spawn(async move {
+                (editor_request.ask, services.perform(&editor_request.method, editor_request.params).await)
+            });
         }
         if let Some(tap) = &self.options.tap {
             for line in self.out.bytes.split_inclusive(|byte| *byte == b'\n') {

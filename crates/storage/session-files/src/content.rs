@@ -23,7 +23,7 @@ pub(crate) fn message(fields: &Fields<'_>, models: &dyn Models) -> Option<(Said,
     let said = match fields.text("role")?.as_str() {
         "user" => Said::User(parts(fields), UserFrom::Prompt),
         "developer" => Said::User(parts(fields), UserFrom::Reminder),
-        "custom" | "hookMessage" => Said::User(parts(fields), UserFrom::Companion),
+        "custom" | "hookMessage" => Said::User(parts(fields), UserFrom::Extension),
         "assistant" => Said::Assistant(assistant(fields, models)),
         "toolResult" => Said::Result(result(fields)?),
         "bashExecution" => Said::Shell(shell(fields, "command")?),

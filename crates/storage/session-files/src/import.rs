@@ -189,7 +189,7 @@ impl<'a> Importer<'a> {
         let body = match row.kind.as_str() {
             "message" => return self.message(row, &fields.object("message")?, parent, here),
             "custom_message" => {
-                let body = Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Companion };
+                let body = Body::User { turn: None, parts: content::parts(fields), from: UserFrom::Extension };
                 let seq = self.add(parent, here, row.name.clone(), body);
                 self.keep_raw(seq, Some(content::custom(fields, here)));
                 return Some(seq);

@@ -28,7 +28,7 @@ use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Q
 
 use crate::{faults, private};
 use append::Append;
-use writer::{Errand, Job, Writer};
+use writer::{EditorRequest, Job, Writer};
 
 /// The thread calls SQLite and serde only; neither recurses deeply on what we store.
 const STACK_BYTES: usize = 512 * 1024;
@@ -147,11 +147,11 @@ impl Store for SqliteStore {
 
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::Errand(Errand::Acquire { session, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::Acquire { session, reply }))
     }
 
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        self.submit(|reply| Job::Errand(Errand::Release { lease, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::Release { lease, reply }))
     }
 
     fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
@@ -161,25 +161,25 @@ impl Store for SqliteStore {
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::Errand(Errand::Read { session, after, limit, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::Read { session, after, limit, reply }))
     }
 
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::Errand(Errand::Summary { session, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::Summary { session, reply }))
     }
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
-        self.submit(|reply| Job::Errand(Errand::List { query, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::List { query, reply }))
     }
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
-        self.submit(|reply| Job::Errand(Errand::Count { query, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::Count { query, reply }))
     }
 
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::Errand(Errand::Delete { session, reply }))
+        self.submit(|reply| Job::EditorRequest(EditorRequest::Delete { session, reply }))
     }
 
     fn place(&self) -> PathBuf {

@@ -24,7 +24,7 @@ pub(super) enum What {
     /// After which seq.
     Read(u64),
     Shell(Arc<str>),
-    ErrandDone(u64),
+    EditorReplied(u64),
     /// A compaction that waits for the running turn.
     CompactLater,
     #[default]
@@ -38,7 +38,7 @@ impl What {
             Verb::Leave => What::Leave,
             Verb::Read { after } => What::Read(*after),
             Verb::Shell { command, .. } => What::Shell(command.clone()),
-            Verb::ErrandDone { errand, .. } => What::ErrandDone(*errand),
+            Verb::EditorReplied { editor_request, .. } => What::EditorReplied(*editor_request),
             Verb::Compact { wait: true, .. } => What::CompactLater,
             _ => What::Other,
         }
@@ -111,7 +111,7 @@ impl Eye {
     }
 
     /// Holds everything told against the log. Returns how many turns were told as lost, how many compactions were asked
-    /// for in a turn and done after it, and how many errands were done.
+    /// for in a turn and done after it, and how many editor_requests were done.
     pub(super) fn check(&self, entries: &[Arc<Entry>]) -> Result<(u64, u64, u64), String> {
         let mut view = View { entries, ..View::default() };
         for seen in &self.seen {
@@ -143,9 +143,9 @@ impl Eye {
         }
         if self.saw_the_end
             && view.never_left
-            && let Some(errand) = view.errands.first()
+            && let Some(editor_request) = view.editor_requests.first()
         {
-            return Err(format!("errand {errand} was neither done nor withdrawn"));
+            return Err(format!("editor_request {editor_request} was neither done nor withdrawn"));
         }
         Ok((view.lost, view.waited, view.done))
     }
@@ -184,7 +184,7 @@ struct View<'a> {
     lost: u64,
     waited: u64,
     /// Told, and neither done nor withdrawn.
-    errands: Vec<u64>,
+    editor_requests: Vec<u64>,
     done: u64,
     text: String,
     /// The running reply was seen from its start.
@@ -266,14 +266,16 @@ impl View<'_> {
                 Some(ends) => *ends += 1,
                 None => return Err(format!("item {item} ended and was never told to wait")),
             },
-            Event::Errand(errand) => {
-                if self.errands.contains(&errand.id) {
-                    return Err(format!("errand {} was told twice", errand.id));
+            Event::EditorRequest(editor_request) => {
+                if self.editor_requests.contains(&editor_request.id) {
+                    return Err(format!("editor_request {} was told twice", editor_request.id));
                 }
-                self.errands.push(errand.id);
+                self.editor_requests.push(editor_request.id);
             }
-            // The errand itself may have been lost with the log.
-            Event::ErrandDropped { errand } => self.errands.retain(|open| open != errand),
+            // The editor_request itself may have been lost with the log.
+            Event::EditorRequestDropped { editor_request } => {
+                self.editor_requests.retain(|open| open != editor_request)
+            }
             Event::RetryEnded { .. } => self.retrying = false,
             Event::CompactionStarted { .. } if std::mem::replace(&mut self.compacting, true) => {
                 return Err("a compaction starts while another runs".into());
@@ -317,7 +319,7 @@ impl View<'_> {
                     Some(after) => Place::Next(after + 1),
                     None => Place::Joined { last_seq: opened.state.last_seq },
                 };
-                self.errands.clear();
+                self.editor_requests.clear();
                 self.text.clear();
                 self.whole = false;
                 self.live = after.is_none();
@@ -330,11 +332,11 @@ impl View<'_> {
                 self.unsettled = false;
                 self.came_in = true;
             }
-            (Ok(_), What::ErrandDone(errand)) => {
-                let open = self.errands.len();
-                self.errands.retain(|other| other != errand);
-                if self.errands.len() == open {
-                    return Err(format!("errand {errand} was not this peer's to do, or over"));
+            (Ok(_), What::EditorReplied(editor_request)) => {
+                let open = self.editor_requests.len();
+                self.editor_requests.retain(|other| other != editor_request);
+                if self.editor_requests.len() == open {
+                    return Err(format!("editor_request {editor_request} was not this peer's to do, or over"));
                 }
                 self.done += 1;
             }

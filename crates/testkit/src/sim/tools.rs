@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vocab::{
-    Body, CallContext, Entry, ErrandKind, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan, Progress,
-    Required, SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
+    Body, CallContext, EditorRequestKind, Entry, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan,
+    Progress, Required, SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
 };
 
 use super::dice::Dice;
@@ -115,11 +115,11 @@ pub(super) fn list(open: u64) -> Vec<TodoPhase> {
 }
 
 /// Something for a controller to do.
-fn errand(which: u64) -> ErrandKind {
+fn editor_request(which: u64) -> EditorRequestKind {
     match which {
-        0 => ErrandKind::ReadText { path: "/nowhere/file".into() },
-        1 => ErrandKind::WriteText { path: "/nowhere/file".into(), content: "x".into() },
-        _ => ErrandKind::Run {
+        0 => EditorRequestKind::ReadText { path: "/nowhere/file".into() },
+        1 => EditorRequestKind::WriteText { path: "/nowhere/file".into(), content: "x".into() },
+        _ => EditorRequestKind::Run {
             program: "make".into(),
             args: Vec::new(),
             cwd: "/nowhere".into(),
@@ -200,13 +200,13 @@ impl Tool for SimTool {
         let running = Running(self.running.clone());
         let changes = self.required > Required::ReadOnly;
         let todos = (self.roll(5) == 0).then(|| self.roll(3));
-        let errand = (self.roll(2) == 0).then(|| errand(self.roll(3)));
+        let editor_request = (self.roll(2) == 0).then(|| editor_request(self.roll(3)));
         Box::pin(async move {
             let _running = running;
             (context.progress)("on it");
             tokio::time::sleep(Duration::from_millis(wait)).await;
-            if let (Some(errands), Some(errand)) = (&context.errands, errand) {
-                errands.run(errand).await;
+            if let (Some(editor_requests), Some(editor_request)) = (&context.editor_requests, editor_request) {
+                editor_requests.run(editor_request).await;
             }
             match how {
                 0 => panic!("a scripted panic of a running tool"),

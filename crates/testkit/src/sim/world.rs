@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use engine::{Config, Engine, Ports, Slow};
 use vocab::{
-    Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, Errand, ErrandKind,
-    ErrandResult, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer, Mode, Open,
-    Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Services, Settings, SteerPoint, Stop, Told, Verb,
+    Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, EditorOffer, EditorReply,
+    EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer,
+    Mode, Open, Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Settings, SteerPoint, Stop, Told, Verb,
     Which,
 };
 
@@ -49,9 +49,9 @@ pub(super) struct World {
     asks: Vec<(AskId, bool)>,
     items: Vec<ItemId>,
     users: Vec<u64>,
-    errands: Vec<u64>,
-    /// Errands that a controller took its time for, whose they are, and what comes of them in the end.
-    undone: Vec<(usize, u64, ErrandResult)>,
+    editor_requests: Vec<u64>,
+    /// Editor that a controller took its time for, whose they are, and what comes of them in the end.
+    undone: Vec<(usize, u64, EditorReply)>,
     last_seq: u64,
     said: u64,
 }
@@ -79,7 +79,7 @@ impl World {
             asks: Vec::new(),
             items: Vec::new(),
             users: Vec::new(),
-            errands: Vec::new(),
+            editor_requests: Vec::new(),
             undone: Vec::new(),
             last_seq: 0,
             said: 0,
@@ -109,10 +109,10 @@ impl World {
             ids: self.ids.clone(),
             clock: self.clock.clone(),
             read_object: wire::read_object,
-            fit_picture: vocab::as_it_is,
+            fit_image: vocab::as_it_is,
             keyring: vocab::Keyring::default(),
             around: Arc::new(vocab::Alone),
-            servers: Arc::new(vocab::NoServers),
+            servers: Arc::new(vocab::NoMcp),
         };
         let mut defaults = Settings::new("/nowhere", "a");
         defaults.mode = self.dice.pick(&Mode::ALL);
@@ -131,7 +131,7 @@ impl World {
         let engine = self.engine();
         self.calm.store(false, Ordering::Relaxed);
         for _ in 0..self.dice.pick(&[0, 0, 1, 1, 2]) {
-            super::companion::spawn(&engine, Dice::new(self.dice.roll()), self.calm.clone());
+            super::extension::spawn(&engine, Dice::new(self.dice.roll()), self.calm.clone());
         }
         self.come(&engine);
         for _ in 0..5 + self.dice.below(35) {
@@ -168,7 +168,7 @@ impl World {
             let (lost, waited, done) = eye.check(&written).map_err(|what| format!("peer {}: {what}", eye.name))?;
             self.numbers.lost_turns += lost;
             self.numbers.waited += waited;
-            self.numbers.errands += done;
+            self.numbers.editor_requests += done;
         }
         if !self.weather.power_cuts || self.dice.chance(40) {
             self.note("(the process dies)".into());
@@ -215,7 +215,7 @@ impl World {
 
     fn offer(&mut self) -> Verb {
         let mut roll = || self.dice.chance(60);
-        Verb::OfferServices(Services { read_text: roll(), write_text: roll(), terminal: roll() })
+        Verb::OfferEditor(EditorOffer { read_text: roll(), write_text: roll(), terminal: roll() })
     }
 
     fn after(&mut self) -> Option<u64> {
@@ -368,8 +368,12 @@ impl World {
             8 => Verb::Fork { at: None },
             9 => self.offer(),
             10 => {
-                let errand = if self.errands.is_empty() { 1 } else { self.dice.pick(&self.errands) };
-                Verb::ErrandDone { errand, result: self.dice.pick(&[ErrandResult::Written, ErrandResult::NotFound]) }
+                let editor_request =
+                    if self.editor_requests.is_empty() { 1 } else { self.dice.pick(&self.editor_requests) };
+                Verb::EditorReplied {
+                    editor_request,
+                    result: self.dice.pick(&[EditorReply::Written, EditorReply::NotFound]),
+                }
             }
             _ => self.dice.pick(&[Verb::Inspect, Verb::Inspect, Verb::Models, Verb::Export { file: None }]),
         }
@@ -462,28 +466,28 @@ impl World {
                 }
                 self.trace.push(format!("{ms:>8} peer {name} < {}", brief(&event)));
                 self.learn(&event);
-                if let Event::Errand(errand) = event {
-                    self.serve(at, &errand);
+                if let Event::EditorRequest(editor_request) = event {
+                    self.serve(at, &editor_request);
                 }
             }
         }
     }
 
     /// A controller that does what it is told, most of the time.
-    fn serve(&mut self, at: usize, errand: &Errand) {
-        self.errands.push(errand.id);
-        let result = match &errand.kind {
-            ErrandKind::ReadText { .. } => ErrandResult::Text("text".into()),
-            ErrandKind::WriteText { .. } => ErrandResult::Written,
-            ErrandKind::Run { .. } => {
-                ErrandResult::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None }
+    fn serve(&mut self, at: usize, editor_request: &EditorRequest) {
+        self.editor_requests.push(editor_request.id);
+        let result = match &editor_request.kind {
+            EditorRequestKind::ReadText { .. } => EditorReply::Text("text".into()),
+            EditorRequestKind::WriteText { .. } => EditorReply::Written,
+            EditorRequestKind::Run { .. } => {
+                EditorReply::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None }
             }
         };
         if self.dice.chance(60) {
-            let result = if self.dice.chance(80) { result } else { ErrandResult::Failed("no".into()) };
-            self.send(at, Verb::ErrandDone { errand: errand.id, result });
+            let result = if self.dice.chance(80) { result } else { EditorReply::Failed("no".into()) };
+            self.send(at, Verb::EditorReplied { editor_request: editor_request.id, result });
         } else {
-            self.undone.push((at, errand.id, result));
+            self.undone.push((at, editor_request.id, result));
         }
     }
 
@@ -580,8 +584,8 @@ impl World {
 
     /// People and their tools take their time, but not for ever: nobody else's clock would end what waits for them.
     async fn answer_all(&mut self, last: usize) {
-        for (at, errand, result) in std::mem::take(&mut self.undone) {
-            self.send(at, Verb::ErrandDone { errand, result });
+        for (at, editor_request, result) in std::mem::take(&mut self.undone) {
+            self.send(at, Verb::EditorReplied { editor_request, result });
         }
         for (ask, host) in std::mem::take(&mut self.asks) {
             for at in if host { 0..self.eyes.len() } else { last..last + 1 } {

@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use vocab::{CallContext, ErrandKind, ErrandResult, Errands, FileEdit, Required, Services};
+use vocab::{CallContext, Editor, EditorOffer, EditorReply, EditorRequestKind, FileEdit, Required};
 
 use crate::blocking::{Cancel, on_thread};
 use crate::output;
@@ -28,8 +28,8 @@ const SNIFF_BYTES: u64 = 8 * 1024;
 /// A controller that shows or takes texts.
 #[derive(Clone)]
 pub(crate) struct Controller {
-    errands: Arc<dyn Errands>,
-    offered: Services,
+    editor_requests: Arc<dyn Editor>,
+    offered: EditorOffer,
 }
 
 /// A file that is to be written, with what it shall hold.
@@ -53,9 +53,9 @@ pub(crate) struct Changed<T> {
 impl Controller {
     /// `None`: there is no other place for texts than the disk.
     pub(crate) fn of(context: &CallContext) -> Option<Self> {
-        let errands = context.errands.clone()?;
-        let offered = errands.offered();
-        (offered.read_text || offered.write_text).then_some(Self { errands, offered })
+        let editor_requests = context.editor_requests.clone()?;
+        let offered = editor_requests.offered();
+        (offered.read_text || offered.write_text).then_some(Self { editor_requests, offered })
     }
 
     /// The text of a file as the controller has it; `None`: what the disk has counts. Nothing is asked that was not
@@ -89,12 +89,12 @@ impl Controller {
         if !self.offered.read_text {
             return Ok(None);
         }
-        match self.errands.run(ErrandKind::ReadText { path: place }).await {
-            ErrandResult::Text(text) if text.len() as u64 > TEXT_BYTES_MAX => {
+        match self.editor_requests.run(EditorRequestKind::ReadText { path: place }).await {
+            EditorReply::Text(text) if text.len() as u64 > TEXT_BYTES_MAX => {
                 Err(format!("{path}: the controller has {} bytes of it; {TEXT_BYTES_MAX} are the limit", text.len()))
             }
-            ErrandResult::Text(text) => Ok(Some(text)),
-            ErrandResult::NotFound => Ok(None),
+            EditorReply::Text(text) => Ok(Some(text)),
+            EditorReply::NotFound => Ok(None),
             other => Err(format!("{path}: the controller could not read it: {}", why(&other))),
         }
     }
@@ -149,8 +149,8 @@ impl Controller {
 
     async fn put(&self, shown: &str, place: &Path, bytes: &[u8]) -> Result<(), String> {
         let content: Arc<str> = String::from_utf8_lossy(bytes).into();
-        match self.errands.run(ErrandKind::WriteText { path: place.to_owned(), content }).await {
-            ErrandResult::Written => Ok(()),
+        match self.editor_requests.run(EditorRequestKind::WriteText { path: place.to_owned(), content }).await {
+            EditorReply::Written => Ok(()),
             other => {
                 Err(format!("{shown}: the controller could not write it: {}; read it before you go on", why(&other)))
             }
@@ -232,10 +232,10 @@ fn place_of_text(workspace: &Workspace, spot: &Spot) -> Option<PathBuf> {
     }
 }
 
-fn why(result: &ErrandResult) -> &str {
+fn why(result: &EditorReply) -> &str {
     match result {
-        ErrandResult::Failed(why) => why,
-        ErrandResult::NotFound => "it does not know the file",
-        ErrandResult::Text(_) | ErrandResult::Written | ErrandResult::Ran { .. } => "its answer does not fit",
+        EditorReply::Failed(why) => why,
+        EditorReply::NotFound => "it does not know the file",
+        EditorReply::Text(_) | EditorReply::Written | EditorReply::Ran { .. } => "its answer does not fit",
     }
 }

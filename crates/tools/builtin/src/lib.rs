@@ -2,6 +2,7 @@
 //! of sessions, models, dialects or who decides about a call: they say what a call needs, and stay within what was
 //! granted.
 
+mod agent_files;
 mod apply_patch;
 mod args;
 mod blocking;
@@ -16,7 +17,6 @@ mod list_dir;
 mod output;
 pub mod project;
 mod read_file;
-mod served_files;
 pub mod shell;
 mod subagent;
 mod sys;
@@ -36,8 +36,8 @@ use vocab::{
     Fault, FileDiff, FileEdit, Gadget, Json, Keyring, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
+pub use agent_files::AgentFiles;
 pub use output::{Hunks, hunks};
-pub use served_files::ServedFiles;
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use vocab::{
-    CallContext, ChildEnd, ChildTask, Fact, Fault, Json, Later, Outcome, Plan, Required, Stop, Tool, ToolSpec,
+    CallContext, Fact, Fault, Json, Later, Outcome, Plan, Required, Stop, SubagentEnd, SubagentTask, Tool, ToolSpec,
 };
 
 use crate::args::{Args, Names, missing};
@@ -55,7 +55,7 @@ impl Subagent {
 }
 
 struct Wanted {
-    task: ChildTask,
+    task: SubagentTask,
     label: Arc<str>,
     access: Required,
 }
@@ -84,10 +84,10 @@ fn parse(input: &Json) -> Result<Wanted, String> {
         None => label.into(),
     };
     let title = title.map(|title| title.trim().into());
-    Ok(Wanted { task: ChildTask { prompt: prompt.into(), title, model: model.map(Into::into) }, label, access })
+    Ok(Wanted { task: SubagentTask { prompt: prompt.into(), title, model: model.map(Into::into) }, label, access })
 }
 
-fn facts(task: &ChildTask, access: Required) -> Vec<Fact> {
+fn facts(task: &SubagentTask, access: Required) -> Vec<Fact> {
     let mut facts = vec![Fact::text("task", &task.prompt), Fact::line("access", access.as_str())];
     facts.extend(task.model.as_deref().map(|model| Fact::line("model", model)));
     facts
@@ -97,7 +97,7 @@ impl Tool for Subagent {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
-    fn has_children(&self) -> bool {
+    fn has_subagents(&self) -> bool {
         true
     }
     fn required(&self) -> Required {
@@ -140,7 +140,7 @@ fn in_words(fault: &Fault) -> String {
 }
 
 /// What the model reads: the last words, and where they are not the end of the task, why not.
-fn told(end: ChildEnd) -> Outcome {
+fn told(end: SubagentEnd) -> Outcome {
     let said = end.text.trim();
     let why = match (end.stop, &end.fault) {
         (Stop::EndTurn, _) if said.is_empty() => Some("the sub-agent ended without a word".to_owned()),
@@ -196,7 +196,7 @@ mod tests {
         let fault = (stop == Stop::Error).then(|| Fault::new(FaultKind::Network, "no network").hint("plug it in"));
         let usage = Usage { input: 1, cache_read: 2, cache_write: 3, output: 4, estimated: false };
         let (session, model, edits) = ("s2".into(), "m".into(), Vec::new());
-        told(ChildEnd { session, model, stop, fault, text: text.into(), rounds: 7, usage, edits })
+        told(SubagentEnd { session, model, stop, fault, text: text.into(), rounds: 7, usage, edits })
     }
 
     #[test]

@@ -27,10 +27,10 @@ const OFFERS_MAX: usize = 256;
 enum Asked {
     Initialize,
     Tool { session: SessionId, ask: AskId },
-    Turn { session: SessionId, consult: u64 },
-    Call { session: SessionId, consult: u64 },
-    Result { session: SessionId, consult: u64, parts: Vec<Part>, is_error: bool },
-    Command { session: SessionId, consult: u64 },
+    Turn { session: SessionId, hook: u64 },
+    Call { session: SessionId, hook: u64 },
+    Result { session: SessionId, hook: u64, parts: Vec<Part>, is_error: bool },
+    Command { session: SessionId, hook: u64 },
     Shutdown,
 }
 

@@ -235,13 +235,13 @@ pub(crate) struct ToolResult<'a> {
 }
 
 #[derive(Deserialize, Default)]
-pub(crate) struct TurnOpinion {
+pub(crate) struct TurnVerdict {
     pub(crate) system: Option<String>,
     pub(crate) message: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
-pub(crate) struct CallOpinion<'a> {
+pub(crate) struct CallVerdict<'a> {
     #[serde(default)]
     pub(crate) block: bool,
     pub(crate) reason: Option<String>,
@@ -250,7 +250,7 @@ pub(crate) struct CallOpinion<'a> {
 }
 
 #[derive(Deserialize, Default)]
-pub(crate) struct ResultOpinion {
+pub(crate) struct ResultVerdict {
     pub(crate) content: Option<Content>,
     #[serde(rename = "isError")]
     pub(crate) is_error: Option<bool>,

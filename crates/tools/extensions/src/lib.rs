@@ -2,7 +2,7 @@
 //! JSON-RPC 2.0 with them (one JSON object per line on their stdin and stdout, `docs/extensions.md`) and ends them.
 //!
 //! It knows no dialect and decides nothing: what an extension may do and how long it may think is the engine's affair
-//! (`engine::Companion`). Where an extension crashes, hangs or babbles, it is stopped and the engine is told; nothing
+//! (`engine::Extension`). Where an extension crashes, hangs or babbles, it is stopped and the engine is told; nothing
 //! else happens. A stopped one is not started again.
 
 mod desk;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::{Companion, Engine};
+use engine::{Engine, Extension};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -66,7 +66,7 @@ pub(crate) async fn live(engine: Engine, birth: Birth) {
         source,
         desk,
         out,
-        companion: None,
+        extension: None,
         lines: Lines::new(FRAME_BYTES_MAX),
         tail: Tail::default(),
         before: Some(birth.before),
@@ -90,7 +90,7 @@ struct Life {
     desk: Desk,
     out: Out,
     /// Once it is registered.
-    companion: Option<Companion>,
+    extension: Option<Extension>,
     lines: Lines,
     tail: Tail,
     before: Option<oneshot::Receiver<()>>,
@@ -99,7 +99,7 @@ struct Life {
 
 impl Life {
     async fn run(&mut self, mut started: Started, mut stopped: watch::Receiver<bool>) {
-        let during = |life: &Life| if life.companion.is_some() { "run" } else { "start" };
+        let during = |life: &Life| if life.extension.is_some() { "run" } else { "start" };
         let over = self.talk(&mut started, &mut stopped).await;
         let at = during(self);
         let text = match over {
@@ -114,7 +114,7 @@ impl Life {
             self.read_last_words(&mut started).await;
         }
         // First its death, then the words about it: whoever reads them finds everything answered.
-        self.companion = None;
+        self.extension = None;
         if let Some(text) = text {
             let tail = self.tail.text();
             let during = if at == "start" { "start" } else { "crash" };
@@ -138,9 +138,9 @@ impl Life {
             if let Some(over) = self.settle(ending).await {
                 return over;
             }
-            let starting = self.companion.is_none();
+            let starting = self.extension.is_none();
             let has_room = self.out.bytes.len() < UNSENT_BYTES_MAX;
-            let companion = self.companion.as_ref();
+            let extension = self.extension.as_ref();
             tokio::select! {
                 changed = stopped.changed(), if !ending => {
                     if starting || changed.is_err() {
@@ -167,7 +167,7 @@ impl Life {
                     Ok(count @ 1..) => self.tail.push(&errors[..count]),
                     _ => errors_open = false,
                 },
-                more = next_events(companion, &mut told), if has_room && !starting => {
+                more = next_events(extension, &mut told), if has_room && !starting => {
                     for told in told.drain(..) {
                         self.desk.tell(&told, &mut self.out);
                     }
@@ -175,7 +175,7 @@ impl Life {
                         return Over::Failed(DEAF.into());
                     }
                 }
-                () = let_go(companion), if !has_room && !starting => return Over::Failed(DEAF.into()),
+                () = let_go(extension), if !has_room && !starting => return Over::Failed(DEAF.into()),
                 () = sleep_until(deadline), if starting || ending => {
                     if ending {
                         return Over::Asked;
@@ -201,9 +201,9 @@ impl Life {
         if std::mem::take(&mut self.out.offers) {
             self.register().await;
         }
-        if let Some(companion) = &self.companion {
+        if let Some(extension) = &self.extension {
             for command in self.out.commands.drain(..) {
-                companion.submit(command).await;
+                extension.submit(command).await;
             }
         }
         (ending && self.out.may_end).then_some(Over::Asked)
@@ -211,14 +211,14 @@ impl Life {
 
     async fn register(&mut self) {
         let offers = self.desk.offers.clone();
-        if let Some(companion) = &self.companion {
-            return companion.offer(offers);
+        if let Some(extension) = &self.extension {
+            return extension.offer(offers);
         }
-        // In the order of the list: that is the order in which they are consulted.
+        // In the order of the list: that is the order in which they are asked.
         if let Some(before) = self.before.take() {
             let _ = before.await;
         }
-        self.companion = Some(self.engine.companion(self.desk.name.as_str(), self.source.as_str(), offers));
+        self.extension = Some(self.engine.extension(self.desk.name.as_str(), self.source.as_str(), offers));
         self.done = None;
     }
 
@@ -233,16 +233,16 @@ impl Life {
 
 const DEAF: &str = "was stopped: it does not read its stdin";
 
-async fn let_go(companion: Option<&Companion>) {
-    match companion {
-        Some(companion) => companion.let_go().await,
+async fn let_go(extension: Option<&Extension>) {
+    match extension {
+        Some(extension) => extension.let_go().await,
         None => std::future::pending().await,
     }
 }
 
-async fn next_events(companion: Option<&Companion>, told: &mut Vec<Told>) -> bool {
-    match companion {
-        Some(companion) => companion.events(told).await,
+async fn next_events(extension: Option<&Extension>, told: &mut Vec<Told>) -> bool {
+    match extension {
+        Some(extension) => extension.events(told).await,
         None => std::future::pending().await,
     }
 }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use vocab::{Fault, FaultKind, Later, Served, SessionId, Tool, ToolServer, ToolServers};
+use vocab::{Fault, FaultKind, Later, McpServer, McpServers, McpStarted, SessionId, Tool};
 
 pub use content::{IMAGE_BYTES_MAX, STRUCTURED_BYTES_MAX, TEXT_BYTES_MAX};
 pub use frames::{PROTOCOL, UNDERSTOOD};
@@ -57,7 +57,7 @@ pub struct Options {
     pub version: String,
     pub launcher: Arc<dyn Launcher>,
     /// The user's own, which every session gets.
-    pub own: Vec<ToolServer>,
+    pub own: Vec<McpServer>,
 }
 
 /// Starts servers that speak the Model Context Protocol.
@@ -71,8 +71,8 @@ impl Servers {
     }
 }
 
-impl ToolServers for Servers {
-    fn start(&self, _: &SessionId, workspace: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>> {
+impl McpServers for Servers {
+    fn start(&self, _: &SessionId, workspace: &Path, servers: Vec<McpServer>) -> Later<'static, Vec<McpStarted>> {
         let ground = Arc::new(Ground {
             launcher: self.options.launcher.clone(),
             place: Place { workspace: workspace.to_owned(), env: self.options.env.clone() },
@@ -82,12 +82,12 @@ impl ToolServers for Servers {
         Box::pin(start_all(ground, servers))
     }
 
-    fn own(&self) -> Vec<ToolServer> {
+    fn own(&self) -> Vec<McpServer> {
         self.options.own.clone()
     }
 }
 
-async fn start_all(ground: Arc<Ground>, servers: Vec<ToolServer>) -> Vec<Served> {
+async fn start_all(ground: Arc<Ground>, servers: Vec<McpServer>) -> Vec<McpStarted> {
     let names: Vec<Arc<str>> = servers.iter().map(|server| server.name.clone()).collect();
     // Dropped, it ends them all.
     let mut starting = JoinSet::new();
@@ -106,7 +106,7 @@ async fn start_all(ground: Arc<Ground>, servers: Vec<ToolServer>) -> Vec<Served>
         infos.into_iter().map(tool).collect()
     };
     let all = names.into_iter().zip(started);
-    all.map(|(name, result)| Served { name, tools: result.unwrap_or_else(|| Err(too_many())).map(offer) }).collect()
+    all.map(|(name, result)| McpStarted { name, tools: result.unwrap_or_else(|| Err(too_many())).map(offer) }).collect()
 }
 
 fn too_many() -> Fault {

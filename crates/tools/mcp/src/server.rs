@@ -6,7 +6,7 @@ use std::sync::Arc;
 use providers::{Proxy, Secret};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
-use vocab::{Fault, FaultKind, Json, Outcome, Progress, ServerWay, ToolServer};
+use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress};
 
 use crate::content;
 use crate::frames::{Request, ToolInfo, ToolResult, Us};
@@ -29,7 +29,7 @@ pub(crate) struct Ground {
 pub(crate) struct Server {
     pub(crate) name: Arc<str>,
     pub(crate) trust_hints: bool,
-    way: ServerWay,
+    way: McpTransport,
     ground: Arc<Ground>,
     /// The connection that calls go through. One that is over is replaced by the next call.
     link: Mutex<Option<Arc<dyn Link>>>,
@@ -44,8 +44,8 @@ enum Wanted {
 
 impl Server {
     /// Starts it and asks for its tools. A failure reads like the rest of a sentence about the server.
-    pub(crate) async fn start(server: ToolServer, ground: Arc<Ground>) -> Result<(Arc<Server>, Vec<ToolInfo>), Fault> {
-        let ToolServer { name, way, trust_hints } = server;
+    pub(crate) async fn start(server: McpServer, ground: Arc<Ground>) -> Result<(Arc<Server>, Vec<ToolInfo>), Fault> {
+        let McpServer { name, way, trust_hints } = server;
         let server = Server { name, trust_hints, way, ground, link: Mutex::default() };
         let (link, tools) = server.connect(Wanted::Tools).await?;
         *server.link.lock().await = Some(link);
@@ -118,7 +118,7 @@ impl Server {
 
     async fn open(&self) -> Result<Arc<dyn Link>, Fault> {
         match &self.way {
-            ServerWay::Process { command, args, .. } => {
+            McpTransport::Process { command, args, .. } => {
                 let program = self.program();
                 let started = self.ground.launcher.launch(&program).await.map_err(|error| {
                     let text = format!("cannot be started: {command}: {error}");
@@ -130,7 +130,7 @@ impl Server {
                 })?;
                 Ok(Arc::new(Pipe::new(started, self.ground.us.clone(), self.secrets())))
             }
-            ServerWay::Http { url, headers } => {
+            McpTransport::Http { url, headers } => {
                 let headers = headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
                 let proxy = Proxy::from_env(url, |name| std::env::var(name).ok());
                 Ok(Arc::new(Web::new(url, headers, proxy, self.ground.us.clone())?))
@@ -142,7 +142,7 @@ impl Server {
         let Place { workspace, env } = &self.ground.place;
         let mut env = env.clone();
         let mut argv: Vec<OsString> = Vec::new();
-        if let ServerWay::Process { command, args, env: given } = &self.way {
+        if let McpTransport::Process { command, args, env: given } = &self.way {
             argv.push((**command).into());
             argv.extend(args.iter().map(|arg| OsString::from(&**arg)));
             // Behind the others: what is given wins.
@@ -152,7 +152,7 @@ impl Server {
     }
 
     fn secrets(&self) -> Vec<Secret> {
-        let (ServerWay::Process { env: pairs, .. } | ServerWay::Http { headers: pairs, .. }) = &self.way;
+        let (McpTransport::Process { env: pairs, .. } | McpTransport::Http { headers: pairs, .. }) = &self.way;
         pairs.iter().map(|(_, value)| value.clone()).collect()
     }
 }

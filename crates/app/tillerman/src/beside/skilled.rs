@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::{Companion, Engine};
+use engine::{Engine, Extension};
 use skills::{Found, Origin, Places};
 use tokio::task::JoinSet;
 use vocab::{
-    Command, Consult, ConsultKind, Event, Hooks, Notice, NoticeLevel, Offers, Opinion, SessionId, Tag, Target, Told,
+    Command, Event, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers, SessionId, Tag, Target, Told,
     Verb, parts_text,
 };
 
@@ -31,9 +31,9 @@ pub(crate) struct Skilled(JoinSet<()>);
 /// Skills are looked for in the workspace of each session; `places.cwd` stands in where that is not known.
 pub(crate) fn start(engine: &Engine, places: Places) -> Skilled {
     let hooks = Hooks { before_turn: true, ..Hooks::default() };
-    let companion = engine.companion(NAME, SOURCE, Offers { hooks, ..Offers::default() });
+    let extension = engine.extension(NAME, SOURCE, Offers { hooks, ..Offers::default() });
     let mut tasks = JoinSet::new();
-    tasks.spawn(stand(companion, places));
+    tasks.spawn(stand(extension, places));
     Skilled(tasks)
 }
 
@@ -43,35 +43,35 @@ impl Skilled {
     }
 }
 
-/// Listens to all sessions; each consultation is a task of its own, so that none waits for the disk of another.
-async fn stand(companion: Companion, places: Places) {
-    let companion = Arc::new(companion);
+/// Listens to all sessions; each hook call is a task of its own, so that none waits for the disk of another.
+async fn stand(extension: Extension, places: Places) {
+    let extension = Arc::new(extension);
     let mut workspaces: HashMap<SessionId, PathBuf> = HashMap::new();
     let mut advising = JoinSet::new();
     let mut told = Vec::new();
-    while companion.events(&mut told).await {
+    while extension.events(&mut told).await {
         while advising.try_join_next().is_some() {}
         for Told { session, event } in told.drain(..) {
             if let Event::State(state) = &event {
                 workspaces.insert(session, state.workspace.clone());
             } else if let Event::Gone { .. } = &event {
                 workspaces.remove(&session);
-            } else if let Event::Consult(Consult { id, kind: ConsultKind::Turn { parts } }) = &event {
+            } else if let Event::Hook(HookCall { id, kind: HookKind::Turn { parts } }) = &event {
                 let cwd = workspaces.get(&session).unwrap_or(&places.cwd).clone();
                 let places = Places { cwd, ..places.clone() };
                 let looking = look(parts_text(parts), places);
-                advising.spawn(advise(companion.clone(), session, *id, looking));
+                advising.spawn(advise(extension.clone(), session, *id, looking));
             }
         }
     }
 }
 
 /// People are told before the model is.
-async fn advise(companion: Arc<Companion>, session: SessionId, consult: u64, looking: impl Future<Output = Advice>) {
-    let Advice { notices, opinion } = looking.await;
-    let verbs = notices.into_iter().map(Verb::Show).chain([Verb::Opine { consult, opinion }]);
+async fn advise(extension: Arc<Extension>, session: SessionId, hook: u64, looking: impl Future<Output = Advice>) {
+    let Advice { notices, verdict } = looking.await;
+    let verbs = notices.into_iter().map(Verb::Show).chain([Verb::HookDone { hook, verdict }]);
     for verb in verbs {
-        companion.submit(Command { tag: TAG, target: Target::Session(session.clone()), verb }).await;
+        extension.submit(Command { tag: TAG, target: Target::Session(session.clone()), verb }).await;
     }
 }
 
@@ -79,7 +79,7 @@ async fn advise(companion: Arc<Companion>, session: SessionId, consult: u64, loo
 #[derive(PartialEq, Debug)]
 struct Advice {
     notices: Vec<Notice>,
-    opinion: Opinion,
+    verdict: HookVerdict,
 }
 
 async fn look(prompt: String, places: Places) -> Advice {
@@ -87,8 +87,8 @@ async fn look(prompt: String, places: Places) -> Advice {
         return advice(&prompt, &Found::default());
     }
     let looking = tokio::task::spawn_blocking(move || advice(&prompt, &skills::scan(&places)));
-    let failed = || Opinion::Failed("the skills could not be looked at".into());
-    looking.await.unwrap_or_else(|_| Advice { notices: Vec::new(), opinion: failed() })
+    let failed = || HookVerdict::Failed("the skills could not be looked at".into());
+    looking.await.unwrap_or_else(|_| Advice { notices: Vec::new(), verdict: failed() })
 }
 
 fn advice(prompt: &str, found: &Found) -> Advice {
@@ -103,12 +103,12 @@ fn advice(prompt: &str, found: &Found) -> Advice {
         say(format!("{name} is a skill that came with this workspace; ${name} applies it"), NoticeLevel::Info);
     }
     if mentions.applied.is_empty() {
-        return Advice { notices, opinion: Opinion::Fine };
+        return Advice { notices, verdict: HookVerdict::Fine };
     }
     let names: Vec<String> = mentions.applied.iter().map(|skill| whose(skill)).collect();
     say(format!("skills applied: {}", names.join(", ")), NoticeLevel::Info);
     let system = Some(skills::text_for_model(&mentions.applied).into());
-    Advice { notices, opinion: Opinion::Context { system, message: None } }
+    Advice { notices, verdict: HookVerdict::Context { system, message: None } }
 }
 
 /// A skill's name, and that it is none of the user's where it is not.

@@ -220,6 +220,6 @@ fn workshop(cwd: &Path) -> anyhow::Result<Workshop> {
     });
     let Guarded { protected, secret } = guarded.unwrap_or_default();
     let guard = Guard { home, protected, secret, spill_dir: None };
-    let files = builtin_tools::ServedFiles::open(cwd, guard).map_err(|fault| anyhow::anyhow!("{fault}"))?;
+    let files = builtin_tools::AgentFiles::open(cwd, guard).map_err(|fault| anyhow::anyhow!("{fault}"))?;
     Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(Leashed) })
 }

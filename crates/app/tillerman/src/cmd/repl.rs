@@ -42,7 +42,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home, &config);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
-    let words = Words::fetch(&wired.ports, wired.engine.companion_commands());
+    let words = Words::fetch(&wired.ports, wired.engine.extension_commands());
     seat.console.completes_with(Box::new(move |line| words.complete(line)));
     let answers = match () {
         () if args.yes => Answers::AllowAll,

@@ -1,6 +1,6 @@
 //! The one table of settings: reading, `config get`, `config set` and the manual follow it.
 
-use vocab::{Mode, SyncLevel, ToolServer, thinking};
+use vocab::{McpServer, Mode, SyncLevel, thinking};
 
 use super::slugs::Slugs;
 use super::tighten::Way;
@@ -193,7 +193,7 @@ pub(crate) enum Setting {
     Bool(bool),
     Texts(Vec<String>),
     Models(Vec<super::ModelEntry>),
-    Servers(Vec<ToolServer>),
+    Servers(Vec<McpServer>),
     Providers(Vec<super::ProviderEntry>),
     /// Names, each with one model or more.
     Slugs(Vec<(String, Vec<String>)>),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Secret, ServerWay, ToolServer};
+use vocab::{McpServer, McpTransport, Secret};
 
 use super::models::Problem;
 use super::tree::{Node, Value};
@@ -11,12 +11,12 @@ use super::tree::{Node, Value};
 const KEYS: [&str; 6] = ["command", "args", "env", "url", "headers", "trust_hints"];
 
 /// All of them in the order of the file. A wrong value ends it; values of `env` and `headers` are never repeated in what is said.
-pub(super) fn read(node: &Node) -> Result<Vec<ToolServer>, Problem> {
+pub(super) fn read(node: &Node) -> Result<Vec<McpServer>, Problem> {
     let Value::Map(servers) = &node.value else { return Err(wrong("servers", node, "a table of servers")) };
     servers.iter().map(|(name, node)| server(name, node)).collect()
 }
 
-fn server(name: &str, node: &Node) -> Result<ToolServer, Problem> {
+fn server(name: &str, node: &Node) -> Result<McpServer, Problem> {
     let at = format!("servers.{name}");
     let Value::Map(pairs) = &node.value else { return Err(wrong(&at, node, "a table with command or url")) };
     if let Some((key, value)) = pairs.iter().find(|(key, _)| !KEYS.contains(&key.as_str())) {
@@ -26,9 +26,9 @@ fn server(name: &str, node: &Node) -> Result<ToolServer, Problem> {
     let (command, url) = (text(&at, node, "command")?, text(&at, node, "url")?);
     let way = match (command, url) {
         (Some(command), None) => {
-            ServerWay::Process { command, args: texts(&at, node, "args")?, env: secrets(&at, node, "env")? }
+            McpTransport::Process { command, args: texts(&at, node, "args")?, env: secrets(&at, node, "env")? }
         }
-        (None, Some(url)) => ServerWay::Http { url, headers: secrets(&at, node, "headers")? },
+        (None, Some(url)) => McpTransport::Http { url, headers: secrets(&at, node, "headers")? },
         _ => {
             let what = "wants either command or url".to_owned();
             return Err(Problem { key: at, line: node.line, what });
@@ -39,7 +39,7 @@ fn server(name: &str, node: &Node) -> Result<ToolServer, Problem> {
         Some((_, Value::Bool(yes))) => *yes,
         Some((node, _)) => return Err(wrong(&format!("{at}.trust_hints"), node, "true or false")),
     };
-    Ok(ToolServer { name: name.into(), way, trust_hints })
+    Ok(McpServer { name: name.into(), way, trust_hints })
 }
 
 fn text(at: &str, node: &Node, key: &str) -> Result<Option<Arc<str>>, Problem> {

@@ -434,13 +434,13 @@ fn servers_are_read_and_those_of_a_workspace_need_trust() {
     let config = stranger.load(None).unwrap();
     assert!(!format!("{config:?}").contains("canary"), "{config:?}");
     let secret = |text: &str| vocab::Secret::new(text).unwrap();
-    let files = vocab::ServerWay::Process {
+    let files = vocab::McpTransport::Process {
         command: "npx".into(),
         args: vec!["-y".into(), "files".into()],
         env: vec![("API_KEY".into(), secret("canary-1"))],
     };
     let headers = vec![("Authorization".into(), secret("canary-2"))];
-    let web = vocab::ServerWay::Http { url: "https://x.example/mcp".into(), headers };
+    let web = vocab::McpTransport::Http { url: "https://x.example/mcp".into(), headers };
     assert_eq!(config.servers().iter().map(|server| server.way.clone()).collect::<Vec<_>>(), [files, web.clone()]);
 
     let trusting = place(&[work]);

@@ -207,12 +207,12 @@ impl Face for JsonLines {
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Consult(_)
+            | Event::Hook(_)
             | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
+            | Event::EditorRequest(_)
+            | Event::EditorRequestDropped { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use vocab::{ServerWay, ToolServer};
+use vocab::{McpServer, McpTransport};
 
 use super::Setup;
 use crate::config::agent::Word;
@@ -61,10 +61,10 @@ impl Guarded {
 }
 
 /// The program and the files among the arguments of a server, which starts in its session's workspace.
-fn started(server: &ToolServer, workspace: &Path) -> Vec<PathBuf> {
+fn started(server: &McpServer, workspace: &Path) -> Vec<PathBuf> {
     match &server.way {
-        ServerWay::Http { .. } => Vec::new(),
-        ServerWay::Process { command, args, .. } => {
+        McpTransport::Http { .. } => Vec::new(),
+        McpTransport::Process { command, args, .. } => {
             std::iter::once(command).chain(args).flat_map(|word| named(word, workspace)).collect()
         }
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use mcp::{Options, Servers};
-use vocab::{Keyring, ToolServer};
+use vocab::{Keyring, McpServer};
 
 use crate::beside::Leashed;
 
 /// `secrets` are values that no program we start may find in its environment.
-pub(super) fn servers(secrets: &Keyring, own: Vec<ToolServer>) -> Arc<Servers> {
+pub(super) fn servers(secrets: &Keyring, own: Vec<McpServer>) -> Arc<Servers> {
     Arc::new(Servers::new(Options {
         env: builtin_tools::shell::clean_environment(secrets),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -223,7 +223,7 @@ fn j6_nothing_but_the_protocol_reaches_stdout() {
     assert_eq!(stdin.to_str(), Some("/dev/null"));
     assert_eq!(stdout, stderr, "fd 1 is not stderr");
     assert!(stdout.ends_with("stderr.txt"));
-    // Children hold none of our pipes and cannot write to them.
+    // Subagents hold none of our pipes and cannot write to them.
     let pipes: Vec<String> = fs::read_dir(format!("/proc/{}/fd", serve.pid()))
         .unwrap()
         .flatten()

@@ -95,7 +95,7 @@ impl acp_client::Tap for Writes {
 
 fn joined(stage: &Stage, way: Way, files: bool, writes: Arc<Writes>) -> (Client, Events) {
     let root = stage.workspace().canonicalize().unwrap();
-    let served = Arc::new(builtin_tools::ServedFiles::open(&root, builtin_tools::workspace::Guard::default()).unwrap());
+    let served = Arc::new(builtin_tools::AgentFiles::open(&root, builtin_tools::workspace::Guard::default()).unwrap());
     let workshop = Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(Grouped) };
     let offers = Offers { read_files: files, write_files: files, ..Offers::default() };
     let options = Options { offers, workshop: Some(workshop), tap: Some(writes), ..Options::default() };

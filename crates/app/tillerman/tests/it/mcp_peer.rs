@@ -43,10 +43,10 @@ impl Scene {
         panic!("never came: {wanted}; {}", self.logged());
     }
 
-    async fn start(&self, way: ServerWay) -> Vec<Arc<dyn Tool>> {
+    async fn start(&self, way: McpTransport) -> Vec<Arc<dyn Tool>> {
         let env = ["PATH", "HOME"].iter().filter_map(|name| Some(((*name).into(), std::env::var_os(name)?))).collect();
         let options = mcp::Options { env, version: "0.1.0".into(), launcher: Arc::new(mcp::Grouped), own: Vec::new() };
-        let server = ToolServer { name: "peer".into(), way, trust_hints: true };
+        let server = McpServer { name: "peer".into(), way, trust_hints: true };
         let served = mcp::Servers::new(options).start(&"s1".into(), self.dir.path(), vec![server]).await.remove(0);
         served.tools.unwrap_or_else(|fault| panic!("{fault:?}"))
     }
@@ -85,7 +85,7 @@ fn call(tools: &[Arc<dyn Tool>], name: &str, input: &str) -> (Later<'static, Out
         granted: Required::DangerFullAccess,
         progress: Arc::new(move |text: &str| keep.lock().unwrap().push(text.to_owned())),
         todos: Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     };
     (tool.run(Json::trusted(input), context), told)
@@ -104,7 +104,7 @@ async fn a_server_of_the_official_sdk_over_stdio() {
     let secret = |path: &Path| Secret::new(path.to_str().unwrap()).unwrap();
     let env = vec![("PEER_PACKAGE".into(), secret(&scene.package)), ("PEER_LOG".into(), secret(&scene.log()))];
     let args = vec![script().to_str().unwrap().into()];
-    let tools = scene.start(ServerWay::Process { command: "node".into(), args, env }).await;
+    let tools = scene.start(McpTransport::Process { command: "node".into(), args, env }).await;
     scene.check(&tools).await;
 }
 
@@ -130,7 +130,7 @@ async fn a_server_of_the_official_sdk_over_http() {
     let mut port = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut port).unwrap();
     let url = format!("http://127.0.0.1:{}/mcp", port.trim());
-    let tools = scene.start(ServerWay::Http { url: url.as_str().into(), headers: Vec::new() }).await;
+    let tools = scene.start(McpTransport::Http { url: url.as_str().into(), headers: Vec::new() }).await;
     scene.check(&tools).await;
     drop(tools);
     scene.until_logged("DELETE 2025-06-18").await;

@@ -197,10 +197,10 @@ impl Visit {
         }
     }
 
-    /// The built-in ones are data; what companions bring is for people to read.
+    /// The built-in ones are data; what extensions bring is for people to read.
     fn help(&self) -> SlashReply {
         let mut reply = commands::help();
-        for command in self.shared.companions.commands() {
+        for command in self.shared.extensions.commands() {
             let about = command.description.as_deref().unwrap_or(&command.source);
             reply.text.push_str(&format!("\n/{} - {about}", command.name));
         }

@@ -19,7 +19,7 @@ pub(super) struct OpenAsk {
     pub(super) entry: Arc<Entry>,
     /// The one peer that can answer, for calls of its own tools.
     pub(super) owner: Option<PeerId>,
-    /// A companion's question: it does not belong to a turn.
+    /// An extension's question: it does not belong to a turn.
     pub(super) dialog: Option<Dialog>,
 }
 
@@ -104,7 +104,7 @@ impl Session {
         plan.summary == asked.summary && facts == asked.preview
     }
 
-    /// The turn that asked is over. Companions' questions stay: they are not the turn's.
+    /// The turn that asked is over. Extensions' questions stay: they are not the turn's.
     pub(super) fn withdraw_asks(&mut self) {
         let open: Vec<AskId> = self.asks.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect();
         for ask in open {
@@ -112,10 +112,10 @@ impl Session {
         }
     }
 
-    /// Whether a controller, and not a companion, runs the call.
+    /// Whether a controller, and not an extension, runs the call.
     pub(super) fn is_with_controller(&self) -> bool {
         let mut owners = self.asks.values().filter(|ask| matches!(ask.kind, AskKind::HostCall { .. }));
-        owners.any(|ask| ask.owner.is_some_and(|owner| self.companion(owner).is_none()))
+        owners.any(|ask| ask.owner.is_some_and(|owner| self.extension(owner).is_none()))
     }
 
     pub(super) fn host_progress(&mut self, id: &AskId, parts: Vec<vocab::Part>) -> Result<(), Fault> {

@@ -1,5 +1,5 @@
-//! Questions of companions to people. They are asks like any other, but they belong to the companion and not to a turn:
-//! a person's answer, the companion's time limit or its death ends them, an interrupt does not.
+//! Questions of extensions to people. They are asks like any other, but they belong to the extension and not to a turn:
+//! a person's answer, the extension's time limit or its death ends them, an interrupt does not.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use vocab::{Answer, AskEnd, AskId, AskKind, Body, Event, Fault, FaultKind, PeerI
 use super::Session;
 use crate::outbox::Outbox;
 
-/// Questions one companion may have open in a session; one more is refused.
+/// Questions one extension may have open in a session; one more is refused.
 const DIALOGS_MAX: usize = 16;
 /// The longest time limit that is kept to; a longer one is this long.
 const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -37,7 +37,7 @@ impl Session {
             }
             AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
             AskKind::Permission(_) | AskKind::HostCall { .. } => {
-                return Err(Fault::new(FaultKind::Invalid, "a companion asks people with a dialog"));
+                return Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog"));
             }
         }
         if self.nobody_answers() {
@@ -59,7 +59,7 @@ impl Session {
         self.asks.iter().filter_map(|(id, ask)| Some((id, ask.dialog.as_ref()?)))
     }
 
-    /// Companions that wait for a person.
+    /// Extensions that wait for a person.
     pub(super) fn askers(&self) -> Vec<PeerId> {
         self.dialogs().map(|(_, dialog)| dialog.outbox.peer).collect()
     }
@@ -74,7 +74,7 @@ impl Session {
         self.ledger.reply(dialog.outbox, Event::Reply { tag: dialog.tag, result: Ok(Reply::Answered(answer)) });
     }
 
-    /// Takes back the questions of one companion, or of all.
+    /// Takes back the questions of one extension, or of all.
     pub(super) fn withdraw_dialogs(&mut self, of: Option<PeerId>) {
         let is_meant = |dialog: &Dialog| of.is_none_or(|peer| dialog.outbox.peer == peer);
         let ids: Vec<AskId> = self.dialogs().filter(|(_, it)| is_meant(it)).map(|(id, _)| id.clone()).collect();

@@ -48,7 +48,7 @@ impl Session {
         if std::mem::replace(&mut self.is_over, true) {
             return;
         }
-        self.drop_errands();
+        self.drop_editor_requests();
         self.drop_shells(&fault);
         for outbox in self.ledger.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
@@ -67,12 +67,12 @@ impl Session {
                 }
                 Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
                 Mail::Stop(stopped) => self.stopping.push(stopped),
-                Mail::Trouble(trouble) => self.shared.companions.keep_unheard(trouble),
+                Mail::Trouble(trouble) => self.shared.extensions.keep_unheard(trouble),
                 Mail::Join { .. }
                 | Mail::Leave { .. }
                 | Mail::Rebind { .. }
                 | Mail::State(_)
-                | Mail::Companions
+                | Mail::Extensions
                 | Mail::Deserted(_)
                 | Mail::Busy(_) => {}
             }

@@ -47,7 +47,7 @@ impl Session {
         if self.ledger.last_seq() > 0 {
             self.load_at_rest().await?;
         }
-        self.meet_companions();
+        self.meet_extensions();
         self.brief_at_rest().await;
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
@@ -60,7 +60,7 @@ impl Session {
             lane: self.settings.lane,
             retry: self.settings.retry,
             compaction: self.settings.compaction,
-            commands: self.shared.companions.commands(),
+            commands: self.shared.extensions.commands(),
         })
     }
 

@@ -43,7 +43,7 @@ impl Session {
     /// What a server says of its own tool is its word alone, and what children do is theirs.
     fn only_reads(&self, tool: &Arc<dyn Tool>, granted: Required) -> bool {
         let served = self.served_tools().any(|it| Arc::ptr_eq(it, tool));
-        granted == Required::ReadOnly && !served && !tool.has_children()
+        granted == Required::ReadOnly && !served && !tool.has_subagents()
     }
 
     /// Goes on once everything logged so far is in the store. An interrupt drops it, a write that fails does too.
@@ -69,12 +69,12 @@ impl Session {
             granted,
             progress: Arc::new(move |text: &str| cell.put(text)),
             todos: self.ledger.logged().todos.clone(),
-            errands: self.errands_for(&call.id),
+            editor_requests: self.editor_requests_for(&call.id),
             children: self.children_for(&call.id, granted),
         };
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {
-                let future = images::shown(future, self.shared.ports.fit_picture);
+                let future = images::shown(future, self.shared.ports.fit_image);
                 self.work = Work::Tool { future, call: call.id, since: Instant::now() };
             }
             Err(text) => {

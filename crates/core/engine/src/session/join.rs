@@ -43,7 +43,7 @@ impl Session {
         // A peer that comes in again starts over; it must not be told everything twice.
         self.ledger.leave(outbox.peer);
         self.catchers.retain(|catcher| catcher.outbox.peer != outbox.peer);
-        self.forget_errands(outbox.peer);
+        self.forget_editor_requests(outbox.peer);
         self.introduce(&outbox);
         match after {
             Some(after) => self.catchers.push(Catcher { outbox, after, page: None }),

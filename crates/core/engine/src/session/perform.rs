@@ -11,7 +11,7 @@ use vocab::{
     PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
 };
 
-use super::consult::Point;
+use super::hooks::Point;
 use super::intent::Intent;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
 use crate::lane::{Act, TurnOver, opening};
@@ -58,7 +58,7 @@ impl Session {
             Effect::Run { call, tool, .. } if self.owner_of(&tool).is_some() => self.delegate(call, tool),
             Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
             Effect::Delegate { call, tool } => self.delegate(call, tool),
-            Effect::SafePoint(SafePoint::Start) => self.consult(Point::Turn { messages: Vec::new() }),
+            Effect::SafePoint(SafePoint::Start) => self.hook(Point::Turn { messages: Vec::new() }),
             Effect::SafePoint(point) => self.safe_point(point),
             Effect::WaitRetry { ms } => {
                 self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
@@ -97,7 +97,7 @@ impl Session {
 
     /// The call itself, with the history loaded.
     pub(super) fn send_request(&mut self) {
-        self.meet_companions();
+        self.meet_extensions();
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
@@ -150,7 +150,7 @@ impl Session {
             description: tool.description.clone(),
             schema: tool.schema.on_one_line(),
         });
-        let beside = self.companion_tools().map(|(_, tool)| ToolSpec {
+        let beside = self.extension_tools().map(|(_, tool)| ToolSpec {
             name: tool.name.clone(),
             description: tool.description.clone(),
             schema: tool.schema.on_one_line(),
@@ -226,9 +226,9 @@ impl Session {
         }
     }
 
-    /// The tool's own name and what the call needs, as the tool says it; a companion has said it beforehand.
+    /// The tool's own name and what the call needs, as the tool says it; an extension has said it beforehand.
     pub(super) fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
-        if let Some((member, tool)) = self.companion_tools().find(|(_, tool)| &*tool.name == name) {
+        if let Some((member, tool)) = self.extension_tools().find(|(_, tool)| &*tool.name == name) {
             let summary: Arc<str> = format!("{} of the extension {}", tool.name, member.name).into();
             let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
             return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
@@ -358,7 +358,7 @@ impl Session {
         }
         let parts = opening(&items, note.as_deref());
         self.reminded = 0;
-        self.meet_companions();
+        self.meet_extensions();
         if self.wants_to_know_of_turns() {
             self.beside.opening = parts.clone();
         }

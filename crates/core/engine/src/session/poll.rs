@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Briefing, CallId, Fault, FaultKind, Later, ModelEvent, ModelStream, Outcome, Page, PeerId, Served, Tag};
+use vocab::{
+    Briefing, CallId, Fault, FaultKind, Later, McpStarted, ModelEvent, ModelStream, Outcome, Page, PeerId, Tag,
+};
 
-use super::consult::Consulting;
-use super::errands::Order;
+use super::editor::Order;
+use super::hooks::RunningHook;
 use super::intent::Intent;
 use super::jobs::{Finish, Job};
 use super::{Mail, STALL, Session};
@@ -44,8 +46,8 @@ pub(super) enum Work {
     Delegated {
         since: Instant,
     },
-    /// A companion is asked; its opinion comes by mail.
-    Consult(Box<Consulting>),
+    /// An extension is asked; its verdict comes by mail.
+    HookCall(Box<RunningHook>),
     Retry(Pin<Box<Sleep>>),
     /// Servers of tools are starting; so long the first model call waits for them.
     Servers(Pin<Box<Sleep>>),
@@ -89,12 +91,12 @@ pub(super) enum Happening {
     RetryDue,
     Compacted(Result<Compacted, Fault>),
     LaneDue,
-    /// Some companion's time is over.
+    /// Some extension's time is over.
     BesideDue,
     Shell(usize, Result<vocab::Shell, Fault>),
     /// A call wants something of a controller; `None`: some call does not any more.
-    Errand(Option<Order>),
-    Served(Option<PeerId>, Vec<Served>),
+    EditorRequest(Option<Order>),
+    McpStarted(Option<PeerId>, Vec<McpStarted>),
     /// Servers of tools were waited for long enough.
     ServersDue,
     Briefed(Briefing),
@@ -149,10 +151,10 @@ impl Session {
             return Poll::Ready(Happening::Shell(index, result));
         }
         if let Poll::Ready(order) = self.serving.poll(context) {
-            return Poll::Ready(Happening::Errand(order));
+            return Poll::Ready(Happening::EditorRequest(order));
         }
         if let Poll::Ready((peer, served)) = self.servers.poll(context) {
-            return Poll::Ready(Happening::Served(peer, served));
+            return Poll::Ready(Happening::McpStarted(peer, served));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
@@ -197,7 +199,7 @@ impl Session {
                 | Work::Retry(_)
                 | Work::Servers(_)
                 | Work::Briefing(_)
-                | Work::Consult(_) => true,
+                | Work::HookCall(_) => true,
                 // A program beside us has no clock; a controller has a person.
                 Work::Delegated { .. } => self.is_with_controller(),
                 // A child has a clock of its own, a controller's terminal a person who watches it.
@@ -222,7 +224,7 @@ impl Session {
             }
         }
         match &mut self.work {
-            Work::Nothing | Work::Delegated { .. } | Work::Consult(_) => Poll::Pending,
+            Work::Nothing | Work::Delegated { .. } | Work::HookCall(_) => Poll::Pending,
             // The commit was polled above and wakes us.
             Work::Intent { upto, .. } if *upto > self.ledger.committed() => Poll::Pending,
             Work::Intent { .. } => Poll::Ready(Happening::Written),

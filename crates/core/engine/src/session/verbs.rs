@@ -38,7 +38,7 @@ impl Session {
                 let _ = reply.send(self.state());
             }
             Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
-            Mail::Companions => self.meet_companions(),
+            Mail::Extensions => self.meet_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
                 let _ = reply.send(self.is_deserted());
@@ -62,7 +62,7 @@ impl Session {
     }
 
     async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
-        if let Some(result) = self.companion_verb(&outbox, tag, &verb) {
+        if let Some(result) = self.extension_verb(&outbox, tag, &verb) {
             // A question to people is answered by its answer.
             let Some(result) = result.transpose() else { return };
             return self.ledger.reply(outbox, Event::Reply { tag, result });
@@ -134,11 +134,11 @@ impl Session {
                 self.stop_shells(|_| true);
                 Ok(Reply::Done)
             }
-            Verb::OfferServices(services) => {
-                self.offer_services(outbox.peer, services);
+            Verb::OfferEditor(services) => {
+                self.offer_editor(outbox.peer, services);
                 Ok(Reply::Done)
             }
-            Verb::ErrandDone { errand, result } => self.errand_done(outbox.peer, errand, result),
+            Verb::EditorReplied { editor_request, result } => self.editor_replied(outbox.peer, editor_request, result),
             Verb::Open(_)
             | Verb::Leave
             | Verb::Fork { .. }
@@ -161,7 +161,7 @@ impl Session {
             | Verb::Prefer { .. }
             | Verb::Ask { .. }
             | Verb::Show(_)
-            | Verb::Opine { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
+            | Verb::HookDone { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
         };
         self.ledger.reply(outbox, Event::Reply { tag, result });
     }
@@ -176,7 +176,7 @@ impl Session {
     ) -> Result<(), Fault> {
         images::check(&parts)?;
         if parts.iter().any(|part| matches!(part, vocab::Part::Image(_))) {
-            let fit = self.shared.ports.fit_picture;
+            let fit = self.shared.ports.fit_image;
             let job = async move {
                 match images::fitted(parts, fit).await {
                     Ok(parts) => Finish::Prompt { parts, delivery },

@@ -6,7 +6,7 @@ use vocab::*;
 
 use crate::support::*;
 
-const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
+const TEXTS: EditorOffer = EditorOffer { read_text: true, write_text: true, terminal: false };
 
 fn with_files(plays: impl IntoIterator<Item = Play>) -> Stage {
     let stage = stage_with(&Player::new(plays), |options| {
@@ -19,20 +19,20 @@ fn with_files(plays: impl IntoIterator<Item = Play>) -> Stage {
 
 async fn controller(stage: &Stage) -> Actor {
     let mut actor = stage.open().await;
-    ask_for(&mut actor, Verb::OfferServices(TEXTS)).await.unwrap();
+    ask_for(&mut actor, Verb::OfferEditor(TEXTS)).await.unwrap();
     actor
 }
 
-async fn errand(actor: &mut Actor) -> (u64, ErrandKind) {
-    match actor.until(|event| matches!(event, Event::Errand(_))).await {
-        Event::Errand(errand) => (errand.id, errand.kind),
-        other => panic!("no errand: {other:?}"),
+async fn editor_request(actor: &mut Actor) -> (u64, EditorRequestKind) {
+    match actor.until(|event| matches!(event, Event::EditorRequest(_))).await {
+        Event::EditorRequest(editor_request) => (editor_request.id, editor_request.kind),
+        other => panic!("no editor_request: {other:?}"),
     }
 }
 
-async fn done(actor: &mut Actor, errand: u64, result: ErrandResult) {
+async fn done(actor: &mut Actor, editor_request: u64, result: EditorReply) {
     actor.forget();
-    actor.send(Verb::ErrandDone { errand, result }).await;
+    actor.send(Verb::EditorReplied { editor_request, result }).await;
 }
 
 #[tokio::test]
@@ -42,14 +42,14 @@ async fn an_edit_reads_the_buffer_and_hands_the_new_text_over() {
     let path = stage.workspace().canonicalize().unwrap().join("a.txt");
     let mut actor = controller(&stage).await;
     actor.prompt("edit").await;
-    let (id, kind) = errand(&mut actor).await;
-    assert_eq!(kind, ErrandKind::ReadText { path: path.clone() });
-    done(&mut actor, id, ErrandResult::Text("buffer\n".into())).await;
-    let (id, kind) = errand(&mut actor).await;
-    assert_eq!(kind, ErrandKind::WriteText { path: path.clone(), content: "new\n".into() });
+    let (id, kind) = editor_request(&mut actor).await;
+    assert_eq!(kind, EditorRequestKind::ReadText { path: path.clone() });
+    done(&mut actor, id, EditorReply::Text("buffer\n".into())).await;
+    let (id, kind) = editor_request(&mut actor).await;
+    assert_eq!(kind, EditorRequestKind::WriteText { path: path.clone(), content: "new\n".into() });
     // This controller is an editor that saves.
     stage.write("a.txt", "new\n");
-    done(&mut actor, id, ErrandResult::Written).await;
+    done(&mut actor, id, EditorReply::Written).await;
     assert_eq!(actor.turn_end().await.mutations.len(), 1);
     // The user's own undo goes back to what the buffer had.
     let Ok(Reply::Slash(undone)) = ask_for(&mut actor, slash("undo", "")).await else { panic!("no undo") };
@@ -57,8 +57,8 @@ async fn an_edit_reads_the_buffer_and_hands_the_new_text_over() {
     assert_eq!(stage.read("a.txt").as_deref(), Some("buffer\n"));
     actor.forget();
     actor.prompt("read").await;
-    let (id, _) = errand(&mut actor).await;
-    done(&mut actor, id, ErrandResult::NotFound).await;
+    let (id, _) = editor_request(&mut actor).await;
+    done(&mut actor, id, EditorReply::NotFound).await;
     actor.turn_end().await;
     assert!(log(&stage).await.contains("c1 Ran: buffer"), "{}", log(&stage).await);
 }
@@ -69,12 +69,12 @@ async fn an_interrupt_withdraws_the_write_and_the_disk_is_as_it_was() {
     let stage = with_files([calls(&[("write_file", write)])]);
     let mut actor = controller(&stage).await;
     actor.prompt("write").await;
-    let (id, _) = errand(&mut actor).await;
-    done(&mut actor, id, ErrandResult::Text("buffer\n".into())).await;
-    let (id, kind) = errand(&mut actor).await;
-    assert!(matches!(kind, ErrandKind::WriteText { .. }));
+    let (id, _) = editor_request(&mut actor).await;
+    done(&mut actor, id, EditorReply::Text("buffer\n".into())).await;
+    let (id, kind) = editor_request(&mut actor).await;
+    assert!(matches!(kind, EditorRequestKind::WriteText { .. }));
     actor.send(Verb::Interrupt { turn: None }).await;
-    actor.until(|event| *event == Event::ErrandDropped { errand: id }).await;
+    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!(stage.read("a.txt").as_deref(), Some("disk\n"));
 }

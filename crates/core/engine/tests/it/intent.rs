@@ -10,7 +10,7 @@ use testkit::stage::Actor;
 use tokio::time::Instant;
 use vocab::*;
 
-use crate::served::{Fake, bringing};
+use crate::mcp::{Fake, bringing};
 use crate::subagents::Family;
 use crate::support::*;
 
@@ -60,8 +60,8 @@ impl Tool for Seen {
     fn spec(&self) -> &ToolSpec {
         self.0.spec()
     }
-    fn has_children(&self) -> bool {
-        self.0.has_children()
+    fn has_subagents(&self) -> bool {
+        self.0.has_subagents()
     }
     fn required(&self) -> Required {
         self.0.required()

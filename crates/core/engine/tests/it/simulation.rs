@@ -48,7 +48,7 @@ fn whatever_happens_the_promises_hold() {
         assert!(all.compactions > 0 && all.retries > 0 && all.lost_turns > 0, "{all:?}");
         assert!(all.switches > 0 && all.waited > 0 && all.late_steers > 0, "{all:?}");
         assert!(all.shells > 0 && all.reminders > 0 && all.lists > 0 && all.reloads > 0, "{all:?}");
-        assert!(all.errands > 0 && all.requests > 0 && all.fallbacks > 0, "{all:?}");
+        assert!(all.editor_requests > 0 && all.requests > 0 && all.fallbacks > 0, "{all:?}");
     }
 }
 

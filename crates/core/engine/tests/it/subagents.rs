@@ -50,7 +50,7 @@ impl Tool for Crowd {
     fn spec(&self) -> &ToolSpec {
         &self.0
     }
-    fn has_children(&self) -> bool {
+    fn has_subagents(&self) -> bool {
         true
     }
     fn required(&self) -> Required {
@@ -63,7 +63,7 @@ impl Tool for Crowd {
         Box::pin(async move {
             let children = context.children.expect("a session of a user's can have children");
             let run = || {
-                let task = ChildTask { prompt: "go".into(), title: None, model: None };
+                let task = SubagentTask { prompt: "go".into(), title: None, model: None };
                 tokio::spawn(children.run(task, context.progress.clone()))
             };
             let running: Vec<_> = (0..5).map(|_| run()).collect();
@@ -307,7 +307,7 @@ async fn a_child_has_no_children() {
 /// Whoever hooks calls to forbid some of them is asked about those of a child, too; and whoever wants to ask people is told
 /// that nobody is there.
 #[tokio::test(start_paused = true)]
-async fn companions_stand_beside_a_child() {
+async fn extensions_stand_beside_a_child() {
     let player = Player::new([
         subagent(r#"{"task":"x","access":"workspace-write"}"#),
         calls(&[("change", "{}")]),
@@ -316,21 +316,23 @@ async fn companions_stand_beside_a_child() {
     ]);
     let stage = family(&player, Mode::DangerFullAccess);
     let hooks = Hooks { before_turn: false, before_call: true, after_call: false };
-    let guard = stage.engine.companion("guard", "/ext/guard", Offers { hooks, ..Offers::default() });
+    let guard = stage.engine.extension("guard", "/ext/guard", Offers { hooks, ..Offers::default() });
     tokio::spawn(async move {
         let (mut told, mut asked) = (Vec::new(), None);
         while guard.events(&mut told).await {
             for Told { session, event } in told.drain(..) {
                 let (tag, verb) = match event {
-                    Event::Consult(Consult { id, kind: ConsultKind::Call { tool, .. } }) if &*tool == "change" => {
+                    Event::Hook(HookCall { id, kind: HookKind::Call { tool, .. } }) if &*tool == "change" => {
                         asked = Some(id);
                         let kind = AskKind::Confirm { title: "Sure?".into(), message: "really".into() };
                         (Tag(1), Verb::Ask { kind, timeout_ms: None })
                     }
-                    Event::Consult(Consult { id, .. }) => (Tag(2), Verb::Opine { consult: id, opinion: Opinion::Fine }),
+                    Event::Hook(HookCall { id, .. }) => {
+                        (Tag(2), Verb::HookDone { hook: id, verdict: HookVerdict::Fine })
+                    }
                     Event::Reply { tag: Tag(1), result } => {
-                        let opinion = Opinion::Veto(format!("{result:?}").into());
-                        (Tag(2), Verb::Opine { consult: asked.unwrap(), opinion })
+                        let verdict = HookVerdict::Veto(format!("{result:?}").into());
+                        (Tag(2), Verb::HookDone { hook: asked.unwrap(), verdict })
                     }
                     _ => continue,
                 };

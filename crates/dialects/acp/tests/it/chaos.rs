@@ -249,7 +249,7 @@ fn event(dice: &mut Dice) -> Event {
         5 => Event::Thinking { turn: turn.into(), delta: "t".into() },
         6 | 7 => Event::State(Arc::new(state("c1"))),
         8 => Event::TurnLost(ended(turn, Stop::Error)),
-        9 => Event::ErrandDropped { errand: 1 },
+        9 => Event::EditorRequestDropped { editor_request: 1 },
         10 if dice.below(10) == 0 => Event::Gone { fault: Fault::new(FaultKind::Store, "gone") },
         _ => Event::Settled,
     }

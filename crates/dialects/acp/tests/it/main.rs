@@ -5,7 +5,7 @@
 mod asks;
 mod chaos;
 mod costs;
-mod errands;
+mod editor;
 mod garbage;
 mod lost;
 mod races;

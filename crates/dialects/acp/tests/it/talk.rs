@@ -55,7 +55,7 @@ impl Talk {
         talk.ask("initialize", json!({ "protocolVersion": 1, "clientCapabilities": what }));
         talk.ask("session/new", json!({ "cwd": "/w", "mcpServers": [] })).reply(Ok(opened("c1")));
         // What a client offers is told to the engine; nobody waits for its word.
-        while let Some(at) = talk.open.iter().position(|it| matches!(it.verb, Verb::OfferServices(_))) {
+        while let Some(at) = talk.open.iter().position(|it| matches!(it.verb, Verb::OfferEditor(_))) {
             let tag = talk.open.remove(at).tag;
             talk.reply_tag(tag, Ok(Reply::Done));
         }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use vocab::{
-    CallContext, ErrandKind, Fault, FileDiff, FileEdit, Json, Later, Outcome, Plan, Progress, Required, SessionId,
-    Shell, Tool, ToolSpec, Toolbox,
+    CallContext, EditorRequestKind, Fault, FileDiff, FileEdit, Json, Later, Outcome, Plan, Progress, Required,
+    SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
 pub(crate) struct Simples;
@@ -67,18 +67,20 @@ impl Tool for Simple {
             Kind::Quick | Kind::Careful => Box::pin(async { Outcome::text("done so") }),
             Kind::Endless => Box::pin(std::future::pending()),
             Kind::Helped => Box::pin(async move {
-                let Some(errands) = context.errands else { return Outcome::text("nobody helps") };
-                let offered = errands.offered();
+                let Some(editor_requests) = context.editor_requests else { return Outcome::text("nobody helps") };
+                let offered = editor_requests.offered();
                 if offered.read_text {
-                    errands.run(ErrandKind::ReadText { path: "/w/a".into() }).await;
+                    editor_requests.run(EditorRequestKind::ReadText { path: "/w/a".into() }).await;
                 }
                 if offered.write_text {
-                    errands.run(ErrandKind::WriteText { path: "/w/a".into(), content: "x".into() }).await;
+                    editor_requests
+                        .run(EditorRequestKind::WriteText { path: "/w/a".into(), content: "x".into() })
+                        .await;
                 }
                 if offered.terminal {
                     let (program, cwd) = ("make".into(), "/w".into());
-                    errands
-                        .run(ErrandKind::Run { program, args: vec![], cwd, env: vec![], output_bytes_max: 100 })
+                    editor_requests
+                        .run(EditorRequestKind::Run { program, args: vec![], cwd, env: vec![], output_bytes_max: 100 })
                         .await;
                 }
                 Outcome::text("helped")

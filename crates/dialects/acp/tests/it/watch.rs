@@ -20,7 +20,7 @@ pub(crate) struct Watch {
     asked_before: HashSet<u64>,
     pub(crate) terminals: BTreeSet<String>,
     released: HashSet<String>,
-    /// Whether the client has said that it does errands.
+    /// Whether the client has said that it does editor_requests.
     pub(crate) helps: bool,
     /// The store does not fail. Where it does, a turn of a prompt that was told as lost may begin and is stopped at once.
     pub(crate) sound: bool,

@@ -56,7 +56,7 @@ fn lines_stay_in_the_pipe_while_the_engine_lags() {
 }
 
 #[test]
-fn a_notice_of_a_companion_comes_before_the_status_of_the_model() {
+fn a_notice_of_an_extension_comes_before_the_status_of_the_model() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#);
     talk.logged("c1", vocab::Body::TurnStarted { turn: "e1".into() });

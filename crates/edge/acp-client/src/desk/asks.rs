@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
-use super::{ASKS_MAX, About, Desk, Errand, Out, Settled, raw};
+use super::{ASKS_MAX, About, Desk, EditorRequest, Out, Settled, raw};
 use crate::error::{INITIALIZE, Problem, REQUEST_CANCELLED};
 use crate::event::{AskId, Elicitation, Event, PermissionAsk};
 use crate::wire::{PermissionOption, ToolCall};
@@ -13,7 +13,7 @@ pub(super) enum Kind {
     /// With the ids that were offered and whether each of them allows.
     Permission(Vec<(String, bool)>),
     Elicitation,
-    Errand,
+    EditorRequest,
 }
 
 pub(super) struct Ask {
@@ -66,8 +66,8 @@ impl Desk {
                 Kind::Elicitation
             }
             _ if self.offers.serves(method) => {
-                out.errands.push(Errand { ask, method: method.into(), params });
-                Kind::Errand
+                out.editor_requests.push(EditorRequest { ask, method: method.into(), params });
+                Kind::EditorRequest
             }
             _ => {
                 let mut error = RpcError::new(METHOD_NOT_FOUND, format!("method not found: {method}"));
@@ -138,7 +138,7 @@ impl Desk {
             let answer = match self.asks[&ask].kind {
                 Kind::Permission(_) => cancelled(),
                 Kind::Elicitation => json!({ "action": "cancel" }),
-                Kind::Errand => continue,
+                Kind::EditorRequest => continue,
             };
             self.close(ask, Ok(answer), out);
             out.events.push((Event::AskClosed { ask }, 0));

@@ -13,7 +13,7 @@ const ALL: Offers = Offers { read_files: true, write_files: true, terminals: tru
 
 async fn working(root: &Path, offers: Offers) -> (Client, Events, Agent) {
     let env = vec![("PATH".into(), std::env::var_os("PATH").unwrap())];
-    let files = Arc::new(builtin_tools::ServedFiles::open(root, builtin_tools::workspace::Guard::default()).unwrap());
+    let files = Arc::new(builtin_tools::AgentFiles::open(root, builtin_tools::workspace::Guard::default()).unwrap());
     let workshop = Workshop { roots: vec![root.to_owned()], env, files, launcher: Arc::new(Grouped) };
     opened(Options { offers, workshop: Some(workshop), ..quiet() }).await
 }

@@ -43,10 +43,10 @@ fn engine(process: &Mirrored, world: &World) -> Engine {
         ids: Arc::new(CountedIds::default()),
         clock: Arc::new(TickingClock::default()),
         read_object: wire::read_object,
-        fit_picture: as_it_is,
+        fit_image: as_it_is,
         keyring: Keyring::default(),
         around: Arc::new(Alone),
-        servers: Arc::new(NoServers),
+        servers: Arc::new(NoMcp),
     };
     let defaults = Settings::new(world.dir.path(), "tour");
     Engine::new(ports, Config { defaults, version: "0".into(), notices: Vec::new() })

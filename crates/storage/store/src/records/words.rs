@@ -1,12 +1,13 @@
 //! The closed lists, word by word. A new variant in the vocabulary fails to compile here until it has a word on disk.
+//! Where the word on disk is an older one than ours, it stands behind the variant.
 
 use serde::{Deserialize, Serialize};
 
 macro_rules! mirror {
-    ($($name:ident { $($variant:ident),* $(,)? })*) => { $(
+    ($($name:ident { $($variant:ident $(= $word:literal)?),* $(,)? })*) => { $(
         #[derive(Clone, Copy, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub(super) enum $name { $($variant),* }
+        pub(super) enum $name { $($(#[serde(rename = $word)])? $variant),* }
 
         impl From<vocab::$name> for $name {
             fn from(word: vocab::$name) -> Self {
@@ -24,7 +25,7 @@ macro_rules! mirror {
 mirror! {
     Mode { ReadOnly, WorkspaceWrite, DangerFullAccess, Prompt, Plan }
     Required { ReadOnly, WorkspaceWrite, DangerFullAccess }
-    UserFrom { Prompt, Steer, FollowUp, Reminder, Companion }
+    UserFrom { Prompt, Steer, FollowUp, Reminder, Extension = "companion" }
     TodoStatus { Pending, InProgress, Completed, Abandoned }
     Stop { EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error }
     CompactReason { Manual, Threshold, Overflow, Switch }

@@ -25,11 +25,11 @@ const IDLE: Duration = Duration::from_millis(500);
 
 pub(super) enum Job {
     Append(Append),
-    Errand(Errand),
+    EditorRequest(EditorRequest),
 }
 
 /// Everything that is not an append; done one by one, in its place between the appends.
-pub(super) enum Errand {
+pub(super) enum EditorRequest {
     Acquire { session: SessionId, reply: Reply<Acquired> },
     Release { lease: Lease, reply: Reply<()> },
     Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
@@ -117,7 +117,7 @@ impl Writer {
                         self.watch_wal(connection);
                         trust
                     }
-                    Job::Errand(errand) => self.attend(connection, errand),
+                    Job::EditorRequest(editor_request) => self.attend(connection, editor_request),
                 };
                 if trust == Trust::Reopen {
                     self.is_suspect = true;
@@ -185,27 +185,27 @@ impl Writer {
         self.home.join(database::FILE_NAME)
     }
 
-    fn attend(&mut self, connection: &Connection, errand: Errand) -> Trust {
-        match errand {
-            Errand::Acquire { session, reply } => {
+    fn attend(&mut self, connection: &Connection, editor_request: EditorRequest) -> Trust {
+        match editor_request {
+            EditorRequest::Acquire { session, reply } => {
                 let result = self.acquire(connection, &session);
                 self.answer(reply, "write", result)
             }
-            Errand::Release { lease, reply } => {
+            EditorRequest::Release { lease, reply } => {
                 self.release(&lease);
                 self.answer(reply, "write", Ok(()))
             }
-            Errand::Read { session, after, limit, reply } => {
+            EditorRequest::Read { session, after, limit, reply } => {
                 let result = self.read(connection, &session, after, limit);
                 self.answer(reply, "read", result)
             }
-            Errand::Summary { session, reply } => {
+            EditorRequest::Summary { session, reply } => {
                 let result = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
                 self.answer(reply, "read", result)
             }
-            Errand::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
-            Errand::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
-            Errand::Delete { session, reply } => {
+            EditorRequest::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
+            EditorRequest::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
+            EditorRequest::Delete { session, reply } => {
                 let result = self.delete(connection, &session);
                 self.answer(reply, "write", result)
             }
@@ -231,16 +231,16 @@ impl Writer {
         while let Some(job) = self.next() {
             match job {
                 Job::Append(append) => _ = append.reply.send(Err(fault.clone())),
-                Job::Errand(Errand::Release { lease, reply }) => {
+                Job::EditorRequest(EditorRequest::Release { lease, reply }) => {
                     self.release(&lease);
                     let _ = reply.send(Ok(()));
                 }
-                Job::Errand(Errand::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::Errand(Errand::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::Errand(Errand::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::Errand(Errand::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::Errand(Errand::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::Errand(Errand::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::EditorRequest(EditorRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::EditorRequest(EditorRequest::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::EditorRequest(EditorRequest::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::EditorRequest(EditorRequest::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::EditorRequest(EditorRequest::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                Job::EditorRequest(EditorRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
             }
         }
     }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::{CallContext, ErrandKind, ErrandResult, Errands, Json, Outcome, Required};
+use vocab::{CallContext, Editor, EditorReply, EditorRequestKind, Json, Outcome, Required};
 
 use crate::leash;
 
@@ -19,8 +19,8 @@ use super::{Shell, environment};
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The controller, if it has a terminal.
-pub(super) fn of(context: &CallContext) -> Option<Arc<dyn Errands>> {
-    context.errands.clone().filter(|errands| errands.offered().terminal)
+pub(super) fn of(context: &CallContext) -> Option<Arc<dyn Editor>> {
+    context.editor_requests.clone().filter(|editor_requests| editor_requests.offered().terminal)
 }
 
 /// The same shell as without a controller. A command that may only read has it by its whole name, out of directories that
@@ -38,10 +38,10 @@ fn command_line(env: &[(Arc<str>, Arc<str>)], command: &str, granted: Required) 
 }
 
 /// Runs a command that was checked.
-pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Errands>, context: &CallContext) -> Outcome {
+pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Editor>, context: &CallContext) -> Outcome {
     let env = environment::on_top(&shell.options, context.granted);
     let (program, given) = command_line(&env, &args.command, context.granted);
-    let kind = ErrandKind::Run {
+    let kind = EditorRequestKind::Run {
         program,
         args: given,
         // Without the `.` at its end: controllers compare paths as they are written.
@@ -54,7 +54,7 @@ pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Errand
     let mut notes = Vec::new();
     let (mut cut, mut code, mut by) = (false, None, None);
     match &ran {
-        Ok(ErrandResult::Ran { output, truncated, exit_code, signal }) => {
+        Ok(EditorReply::Ran { output, truncated, exit_code, signal }) => {
             capture.push(output.as_bytes()).await;
             (cut, code, by) = (*truncated, *exit_code, signal.clone());
             if cut {
@@ -67,7 +67,7 @@ pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Errand
                 (None, None) => notes.push("[the controller does not say how it ended]".to_owned()),
             }
         }
-        Ok(ErrandResult::Failed(why)) => {
+        Ok(EditorReply::Failed(why)) => {
             return Outcome::error(format!("bash: the controller could not run the command: {why}"));
         }
         Ok(_) => return Outcome::error("bash: the controller could not run the command: its answer does not fit"),

@@ -87,7 +87,7 @@ pub(crate) fn context(granted: Required) -> CallContext {
         granted,
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     }
 }

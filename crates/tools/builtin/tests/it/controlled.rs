@@ -14,7 +14,7 @@ fn call(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value) -> Outcom
 }
 
 fn call_granted(bench: &Bench, editor: &Arc<Editor>, name: &str, input: Value, granted: Required) -> Outcome {
-    let context = CallContext { errands: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
+    let context = CallContext { editor_requests: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
     runtime().block_on(bench.tool(name).run(Json::trusted(input.to_string()), context))
 }
 
@@ -176,14 +176,14 @@ fn an_edit_is_made_of_what_the_buffer_holds() {
 #[test]
 fn an_editor_that_only_shows_or_only_takes_is_enough() {
     let bench = Bench::holding(&[("a.txt", "disk\n")]);
-    let shows = Services { write_text: false, ..TEXTS };
+    let shows = EditorOffer { write_text: false, ..TEXTS };
     let editor = Arc::new(Editor::new(shows).with(&bench.root.join("a.txt"), "buffer\n"));
     let edit = |editor: &Arc<Editor>, old: &str| {
         text(&call(&bench, editor, "edit_file", json!({"path": "a.txt", "old_string": old, "new_string": "new"})))
     };
     assert_eq!(edit(&editor, "buffer"), "edited a.txt (1 replacement)");
     assert_eq!((editor.asked(), bench.text("a.txt")), (vec!["read a.txt".to_owned()], "new\n".to_owned()));
-    let takes = Services { read_text: false, ..TEXTS };
+    let takes = EditorOffer { read_text: false, ..TEXTS };
     let editor = Arc::new(Editor::new(takes).with(&bench.root.join("a.txt"), "buffer\n"));
     assert!(edit(&editor, "buffer").contains("was not found"));
     bench.put("a.txt", "old\n");
@@ -282,7 +282,7 @@ fn a_patch_that_the_controller_refuses_is_taken_back() {
 #[test]
 fn without_an_offer_of_texts_the_disk_is_all_there_is() {
     let bench = Bench::holding(&[("a.txt", "disk\n")]);
-    let editor = Arc::new(Editor::new(Services { terminal: true, ..Services::default() }));
+    let editor = Arc::new(Editor::new(EditorOffer { terminal: true, ..EditorOffer::default() }));
     assert_eq!(text(&call(&bench, &editor, "read_file", json!({"path": "a.txt"}))), "disk\n");
     call(&bench, &editor, "write_file", json!({"path": "a.txt", "content": "new"}));
     assert_eq!((editor.asked().len(), bench.text("a.txt")), (0, "new".to_owned()));

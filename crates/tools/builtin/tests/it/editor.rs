@@ -9,7 +9,7 @@ use vocab::*;
 /// An editor: buffers that may differ from the disk, and a note of everything that was asked of it.
 #[derive(Default)]
 pub(crate) struct Editor {
-    pub(crate) offers: Services,
+    pub(crate) offers: EditorOffer,
     pub(crate) buffers: Mutex<HashMap<PathBuf, String>>,
     pub(crate) noted: Mutex<Vec<String>>,
     /// The n-th write from now fails.
@@ -20,15 +20,15 @@ pub(crate) struct Editor {
     pub(crate) crlf: bool,
     /// Done just before a write.
     pub(crate) before_write: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-    pub(crate) runs: Mutex<Option<ErrandResult>>,
+    pub(crate) runs: Mutex<Option<EditorReply>>,
     /// The program of the last command and what it was given before the command itself.
     pub(crate) shell: Mutex<(PathBuf, String)>,
 }
 
-pub(crate) const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
+pub(crate) const TEXTS: EditorOffer = EditorOffer { read_text: true, write_text: true, terminal: false };
 
 impl Editor {
-    pub(crate) fn new(offers: Services) -> Self {
+    pub(crate) fn new(offers: EditorOffer) -> Self {
         Self { offers, ..Self::default() }
     }
     pub(crate) fn with(self, path: &Path, text: &str) -> Self {
@@ -43,21 +43,21 @@ impl Editor {
         self.noted.lock().unwrap().push(format!("{what} {name}"));
     }
 
-    fn read(&self, path: &Path) -> ErrandResult {
+    fn read(&self, path: &Path) -> EditorReply {
         self.note("read", path);
         match self.buffers.lock().unwrap().get(path) {
-            Some(text) if text == "locked" => ErrandResult::Failed("it is locked".into()),
-            Some(text) => ErrandResult::Text(text.as_str().into()),
-            None => ErrandResult::NotFound,
+            Some(text) if text == "locked" => EditorReply::Failed("it is locked".into()),
+            Some(text) => EditorReply::Text(text.as_str().into()),
+            None => EditorReply::NotFound,
         }
     }
 
-    fn write(&self, path: &Path, content: &str) -> ErrandResult {
+    fn write(&self, path: &Path, content: &str) -> EditorReply {
         self.note("write", path);
         if let Some(left) = self.failing_write.lock().unwrap().as_mut() {
             *left = left.wrapping_sub(1);
             if *left == 0 {
-                return ErrandResult::Failed("the disk is full".into());
+                return EditorReply::Failed("the disk is full".into());
             }
         }
         if let Some(step) = self.before_write.lock().unwrap().take() {
@@ -68,25 +68,25 @@ impl Editor {
         if !self.keeps {
             std::fs::write(path, saved).unwrap();
         }
-        ErrandResult::Written
+        EditorReply::Written
     }
 }
 
 /// The way to an editor.
 pub(crate) struct Way(pub(crate) Arc<Editor>);
 
-impl Errands for Way {
-    fn offered(&self) -> Services {
+impl vocab::Editor for Way {
+    fn offered(&self) -> EditorOffer {
         self.0.offers
     }
-    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult> {
+    fn run(&self, kind: EditorRequestKind) -> Later<'static, EditorReply> {
         let editor = self.0.clone();
         Box::pin(async move {
             tokio::task::yield_now().await;
             match kind {
-                ErrandKind::ReadText { path } => editor.read(&path),
-                ErrandKind::WriteText { path, content } => editor.write(&path, &content),
-                ErrandKind::Run { program, args, cwd, env, output_bytes_max } => {
+                EditorRequestKind::ReadText { path } => editor.read(&path),
+                EditorRequestKind::WriteText { path, content } => editor.write(&path, &content),
+                EditorRequestKind::Run { program, args, cwd, env, output_bytes_max } => {
                     let command = args.last().unwrap();
                     *editor.shell.lock().unwrap() = (program, args[..args.len() - 1].join(" "));
                     let env = env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");

@@ -42,7 +42,7 @@ impl Loaf {
             granted: Required::DangerFullAccess,
             progress: Arc::new(|_| {}),
             todos: Arc::from([]),
-            errands: None,
+            editor_requests: None,
             children: None,
         };
         tool.run(input, context).await

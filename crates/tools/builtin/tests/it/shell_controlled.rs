@@ -10,14 +10,14 @@ use crate::bench::context;
 use crate::editor::{Editor, Way, text};
 use crate::shell_support::Session;
 
-const TERMINAL: Services = Services { read_text: false, write_text: false, terminal: true };
+const TERMINAL: EditorOffer = EditorOffer { read_text: false, write_text: false, terminal: true };
 
-fn ran(output: &str, truncated: bool, exit_code: Option<i32>, signal: Option<&str>) -> ErrandResult {
-    ErrandResult::Ran { output: output.into(), truncated, exit_code, signal: signal.map(Into::into) }
+fn ran(output: &str, truncated: bool, exit_code: Option<i32>, signal: Option<&str>) -> EditorReply {
+    EditorReply::Ran { output: output.into(), truncated, exit_code, signal: signal.map(Into::into) }
 }
 
 async fn bash(session: &Session, editor: &Arc<Editor>, input: Value, granted: Required) -> Outcome {
-    let context = CallContext { errands: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
+    let context = CallContext { editor_requests: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
     session.tool("bash").run(Json::trusted(input.to_string()), context).await
 }
 
@@ -46,7 +46,7 @@ async fn a_command_runs_in_the_terminal_of_the_controller() {
             ran("end\n", true, Some(0), None),
             "end\n[the beginning of the output is lost: the controller keeps only its end]",
         ),
-        (ErrandResult::Failed("no shell".into()), "ERROR bash: the controller could not run the command: no shell"),
+        (EditorReply::Failed("no shell".into()), "ERROR bash: the controller could not run the command: no shell"),
     ] {
         *editor.runs.lock().unwrap() = Some(result);
         let outcome = bash(&session, &editor, json!({"command": "make"}), Required::DangerFullAccess).await;

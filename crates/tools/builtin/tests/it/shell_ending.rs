@@ -61,7 +61,7 @@ fn context() -> vocab::CallContext {
         granted: vocab::Required::DangerFullAccess,
         progress: std::sync::Arc::new(|_| {}),
         todos: std::sync::Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     }
 }

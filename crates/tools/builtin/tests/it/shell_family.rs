@@ -92,7 +92,7 @@ async fn a_read_that_waits_ends_when_the_process_does() {
             granted: Required::ReadOnly,
             progress: std::sync::Arc::new(|_| {}),
             todos: std::sync::Arc::from([]),
-            errands: None,
+            editor_requests: None,
             children: None,
         }
     });

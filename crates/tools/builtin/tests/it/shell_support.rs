@@ -44,7 +44,7 @@ impl Session {
             granted,
             progress: Arc::new(move |text| progress.lock().unwrap().push((Instant::now(), text.to_owned()))),
             todos: Arc::from([]),
-            errands: None,
+            editor_requests: None,
             children: None,
         };
         self.tool(name).run(Json::trusted(input.to_string()), context).await

@@ -100,7 +100,7 @@ async fn fetch_as(input: serde_json::Value, granted: Required, options: Options)
         granted,
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     };
     tool(options).run(Json::trusted(input.to_string()), context).await

@@ -100,7 +100,7 @@ async fn search_as(options: Options, input: Value, granted: Required) -> Outcome
         granted,
         progress: Arc::new(|_| {}),
         todos: Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     };
     let outcome = tool(options).run(Json::trusted(input.to_string()), context).await;

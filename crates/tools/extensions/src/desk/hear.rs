@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use vocab::{
-    Answer, AskKind, CommandInfo, Delivery, Hooks, HostTool, Json, Notice, NoticeLevel, Opinion, Part, Required,
+    Answer, AskKind, CommandInfo, Delivery, HookVerdict, Hooks, HostTool, Json, Notice, NoticeLevel, Part, Required,
     SessionId, Verb,
 };
 use wire::Line;
@@ -13,9 +13,9 @@ use wire::jsonrpc::{self, Frame, Version};
 
 use super::{Answering, Asked, Asking, Desk, OFFERS_MAX, Out, REQUESTS_MAX};
 use crate::frames::{
-    self, About, CallOpinion, CommandDef, Commands, EVENTS, Empty, HOOKS, HookNames, INVALID_PARAMS, Log,
-    METHOD_NOT_FOUND, Prompt, REFUSED, Registration, ResultOpinion, RpcError, ToolDef, ToolProgress, ToolResult, Tools,
-    TurnOpinion, Ui,
+    self, About, CallVerdict, CommandDef, Commands, EVENTS, Empty, HOOKS, HookNames, INVALID_PARAMS, Log,
+    METHOD_NOT_FOUND, Prompt, REFUSED, Registration, ResultVerdict, RpcError, ToolDef, ToolProgress, ToolResult, Tools,
+    TurnVerdict, Ui,
 };
 
 /// What a tool may say it needs.
@@ -89,24 +89,24 @@ impl Desk {
                 };
                 self.command(session, Verb::Answer { ask, answer }, out);
             }
-            Asked::Turn { session, consult } => {
-                self.opine(session, consult, opinion(error, || turn_opinion(text)), out);
+            Asked::Turn { session, hook } => {
+                self.hook_done(session, hook, verdict(error, || turn_verdict(text)), out);
             }
-            Asked::Call { session, consult } => {
-                self.opine(session, consult, opinion(error, || call_opinion(text)), out);
+            Asked::Call { session, hook } => {
+                self.hook_done(session, hook, verdict(error, || call_verdict(text)), out);
             }
-            Asked::Result { session, consult, parts, is_error } => {
-                let opinion = opinion(error, || result_opinion(text, parts, is_error));
-                self.opine(session, consult, opinion, out);
+            Asked::Result { session, hook, parts, is_error } => {
+                let verdict = verdict(error, || result_verdict(text, parts, is_error));
+                self.hook_done(session, hook, verdict, out);
             }
-            Asked::Command { session, consult } => {
-                self.opine(session, consult, opinion(error, || Ok(Opinion::Fine)), out);
+            Asked::Command { session, hook } => {
+                self.hook_done(session, hook, verdict(error, || Ok(HookVerdict::Fine)), out);
             }
         }
     }
 
-    fn opine(&mut self, session: SessionId, consult: u64, opinion: Opinion, out: &mut Out) {
-        self.command(session, Verb::Opine { consult, opinion }, out);
+    fn hook_done(&mut self, session: SessionId, hook: u64, verdict: HookVerdict, out: &mut Out) {
+        self.command(session, Verb::HookDone { hook, verdict }, out);
     }
 
     fn register(&mut self, text: &str, error: Option<RpcError>, out: &mut Out) {
@@ -371,41 +371,41 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
 }
 
 /// What the engine is told about an answer that is an error, or none that can be read.
-fn opinion(error: Option<RpcError>, read: impl FnOnce() -> Result<Opinion, String>) -> Opinion {
+fn verdict(error: Option<RpcError>, read: impl FnOnce() -> Result<HookVerdict, String>) -> HookVerdict {
     match error {
-        Some(error) => Opinion::Failed(error.message.into()),
-        None => read().unwrap_or_else(|what| Opinion::Failed(what.into())),
+        Some(error) => HookVerdict::Failed(error.message.into()),
+        None => read().unwrap_or_else(|what| HookVerdict::Failed(what.into())),
     }
 }
 
-fn turn_opinion(text: &str) -> Result<Opinion, String> {
-    let said: Option<TurnOpinion> = read(text).map_err(|refused| refused.message)?;
+fn turn_verdict(text: &str) -> Result<HookVerdict, String> {
+    let said: Option<TurnVerdict> = read(text).map_err(|refused| refused.message)?;
     Ok(match said.unwrap_or_default() {
-        TurnOpinion { system: None, message: None } => Opinion::Fine,
-        TurnOpinion { system, message } => {
-            Opinion::Context { system: system.map(Arc::from), message: message.map(Arc::from) }
+        TurnVerdict { system: None, message: None } => HookVerdict::Fine,
+        TurnVerdict { system, message } => {
+            HookVerdict::Context { system: system.map(Arc::from), message: message.map(Arc::from) }
         }
     })
 }
 
-fn call_opinion(text: &str) -> Result<Opinion, String> {
-    let said: Option<CallOpinion<'_>> = read(text).map_err(|refused| refused.message)?;
+fn call_verdict(text: &str) -> Result<HookVerdict, String> {
+    let said: Option<CallVerdict<'_>> = read(text).map_err(|refused| refused.message)?;
     Ok(match said.unwrap_or_default() {
-        CallOpinion { block: true, reason, .. } => {
-            Opinion::Veto(reason.unwrap_or_else(|| "blocked by an extension".into()).into())
+        CallVerdict { block: true, reason, .. } => {
+            HookVerdict::Veto(reason.unwrap_or_else(|| "blocked by an extension".into()).into())
         }
-        CallOpinion { input: Some(input), .. } => {
-            Opinion::Input(wire::read_object(input.get()).map_err(|what| format!("`input`: {what}"))?)
+        CallVerdict { input: Some(input), .. } => {
+            HookVerdict::Input(wire::read_object(input.get()).map_err(|what| format!("`input`: {what}"))?)
         }
-        _ => Opinion::Fine,
+        _ => HookVerdict::Fine,
     })
 }
 
-fn result_opinion(text: &str, parts: Vec<Part>, is_error: bool) -> Result<Opinion, String> {
-    let said: Option<ResultOpinion> = read(text).map_err(|refused| refused.message)?;
+fn result_verdict(text: &str, parts: Vec<Part>, is_error: bool) -> Result<HookVerdict, String> {
+    let said: Option<ResultVerdict> = read(text).map_err(|refused| refused.message)?;
     Ok(match said.unwrap_or_default() {
-        ResultOpinion { content: None, is_error: None } => Opinion::Fine,
-        said => Opinion::Result {
+        ResultVerdict { content: None, is_error: None } => HookVerdict::Fine,
+        said => HookVerdict::Result {
             parts: said.content.map_or(parts, frames::Content::parts),
             is_error: said.is_error.unwrap_or(is_error),
         },

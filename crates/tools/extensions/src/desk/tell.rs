@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use vocab::{
-    Answer, AskId, AskKind, Body, CallId, Consult, ConsultKind, Entry, Event, Fault, Json, Reply, SessionId, Stop, Tag,
+    Answer, AskId, AskKind, Body, CallId, Entry, Event, Fault, HookCall, HookKind, Json, Reply, SessionId, Stop, Tag,
     Told, parts_text,
 };
 
@@ -34,7 +34,7 @@ impl Desk {
         self.meets(session);
         match &told.event {
             Event::Logged(entry) => self.logged(session, entry, out),
-            Event::Consult(consult) => self.consulted(session, consult, out),
+            Event::Hook(hook) => self.asked(session, hook, out),
             Event::Text { turn, delta } => self.event("text_delta", session, out, |frame| {
                 frame.turn_id = Some(turn.as_str());
                 frame.delta = Some(delta);
@@ -68,8 +68,8 @@ impl Desk {
             | Event::Sealed { .. }
             | Event::ModelCalled { .. }
             | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
+            | Event::EditorRequest(_)
+            | Event::EditorRequestDropped { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. } => {}
@@ -179,31 +179,30 @@ impl Desk {
         self.ask(asked)
     }
 
-    fn consulted(&mut self, session: &SessionId, consult: &Consult, out: &mut Out) {
-        let (to, consult_id) = (session.clone(), consult.id);
+    fn asked(&mut self, session: &SessionId, hook: &HookCall, out: &mut Out) {
+        let (to, hook_id) = (session.clone(), hook.id);
         let session = session.as_str();
-        match &consult.kind {
-            ConsultKind::Turn { parts } => {
-                let id = self.ask_about(Asked::Turn { session: to, consult: consult_id }, out);
+        match &hook.kind {
+            HookKind::Turn { parts } => {
+                let id = self.ask_about(Asked::Turn { session: to, hook: hook_id }, out);
                 let prompt = parts_text(parts);
                 let params = BeforeTurn { session, prompt: &prompt, content: content(parts) };
                 frames::request(&mut out.bytes, id, "hook/before_turn", params);
             }
-            ConsultKind::Call { call, tool, input } => {
-                let id = self.ask_about(Asked::Call { session: to, consult: consult_id }, out);
+            HookKind::Call { call, tool, input } => {
+                let id = self.ask_about(Asked::Call { session: to, hook: hook_id }, out);
                 let params = ToolCall { session, call_id: call.as_str(), tool, input: raw(input) };
                 frames::request(&mut out.bytes, id, "hook/before_call", params);
             }
-            ConsultKind::Result { call, tool, parts, is_error } => {
-                let asked =
-                    Asked::Result { session: to, consult: consult_id, parts: parts.clone(), is_error: *is_error };
+            HookKind::Result { call, tool, parts, is_error } => {
+                let asked = Asked::Result { session: to, hook: hook_id, parts: parts.clone(), is_error: *is_error };
                 let id = self.ask_about(asked, out);
                 let params =
                     AfterCall { session, call_id: call.as_str(), tool, content: content(parts), is_error: *is_error };
                 frames::request(&mut out.bytes, id, "hook/after_call", params);
             }
-            ConsultKind::Command { name, args } => {
-                let id = self.ask_about(Asked::Command { session: to, consult: consult_id }, out);
+            HookKind::Command { name, args } => {
+                let id = self.ask_about(Asked::Command { session: to, hook: hook_id }, out);
                 frames::request(&mut out.bytes, id, "command/run", CommandRun { session, name, args });
             }
         }

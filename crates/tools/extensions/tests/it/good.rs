@@ -283,7 +283,7 @@ for frame in frames():
 }
 
 #[tokio::test]
-async fn they_are_consulted_in_the_order_of_the_list_whoever_was_ready_first() {
+async fn they_are_asked_in_the_order_of_the_list_whoever_was_ready_first() {
     let mut scene = Scene::new();
     let program = |wait: &str, mark: &str| {
         format!(

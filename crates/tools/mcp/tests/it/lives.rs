@@ -21,9 +21,9 @@ async fn a_server_that_ends_at_once_is_told_with_its_last_lines() {
 #[tokio::test]
 async fn a_program_that_is_not_there_is_named() {
     let scene = Scene::new();
-    let way = |command: &str| ServerWay::Process { command: command.into(), args: Vec::new(), env: Vec::new() };
+    let way = |command: &str| McpTransport::Process { command: command.into(), args: Vec::new(), env: Vec::new() };
     let start = async |command| {
-        scene.start(ToolServer { name: "x".into(), way: way(command), trust_hints: false }).await.err().unwrap()
+        scene.start(McpServer { name: "x".into(), way: way(command), trust_hints: false }).await.err().unwrap()
     };
     let fault = start("/nowhere/server").await;
     assert!(fault.message.starts_with("cannot be started: /nowhere/server: "), "{fault:?}");
@@ -65,8 +65,8 @@ async fn a_silent_server_costs_ten_seconds_and_the_others_nothing() {
 #[tokio::test]
 async fn more_servers_than_the_limit_are_not_started() {
     let scene = Scene::new();
-    let nobody = ServerWay::Process { command: "/nowhere".into(), args: Vec::new(), env: Vec::new() };
-    let server = |_| ToolServer { name: "x".into(), way: nobody.clone(), trust_hints: false };
+    let nobody = McpTransport::Process { command: "/nowhere".into(), args: Vec::new(), env: Vec::new() };
+    let server = |_| McpServer { name: "x".into(), way: nobody.clone(), trust_hints: false };
     let served = scene.start_all((0..=mcp::SERVERS_MAX).map(server).collect()).await;
     let last = served.last().unwrap().tools.as_ref().err().unwrap();
     assert_eq!(last.message, "32 servers are the limit");
@@ -119,10 +119,10 @@ async fn a_server_that_asks_and_never_listens_is_ended() {
 async fn a_server_that_cannot_be_started_again_says_so_each_time() {
     let scene = Scene::new();
     let server = scene.dir.path().join("once.sh");
-    let ServerWay::Process { args, env, .. } = scene.scripted("good").way else { unreachable!("it is a process") };
+    let McpTransport::Process { args, env, .. } = scene.scripted("good").way else { unreachable!("it is a process") };
     std::fs::write(&server, format!("exec python3 {} good\n", args[0])).unwrap();
-    let way = ServerWay::Process { command: "sh".into(), args: vec![server.to_str().unwrap().into()], env };
-    let tools = scene.start(ToolServer { name: "once".into(), way, trust_hints: false }).await.unwrap();
+    let way = McpTransport::Process { command: "sh".into(), args: vec![server.to_str().unwrap().into()], env };
+    let tools = scene.start(McpServer { name: "once".into(), way, trust_hints: false }).await.unwrap();
     std::fs::write(&server, "echo gone away >&2; exit 9\n").unwrap();
     call(&tools, "die", "{}").await;
     for _ in 0..2 {

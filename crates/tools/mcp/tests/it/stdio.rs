@@ -48,7 +48,7 @@ async fn what_only_reads_says_so_and_everything_else_needs_full_access() {
 #[tokio::test]
 async fn a_servers_word_that_a_tool_only_reads_counts_where_the_user_trusts_it() {
     let scene = Scene::new();
-    let tools = scene.start(ToolServer { trust_hints: false, ..scene.scripted("good") }).await.unwrap();
+    let tools = scene.start(McpServer { trust_hints: false, ..scene.scripted("good") }).await.unwrap();
     for name in ["echo", "add"] {
         let plan = tool(&tools, name).plan(&Json::empty_object()).unwrap();
         assert_eq!((plan.required, plan.mutation.is_some()), (Required::DangerFullAccess, true), "{name}");

@@ -23,11 +23,11 @@ impl Scene {
         self.dir.path().canonicalize().unwrap()
     }
 
-    pub(crate) async fn start_all(&self, servers: Vec<ToolServer>) -> Vec<Served> {
+    pub(crate) async fn start_all(&self, servers: Vec<McpServer>) -> Vec<McpStarted> {
         self.servers.start(&"s1".into(), &self.workspace(), servers).await
     }
 
-    pub(crate) async fn start(&self, server: ToolServer) -> Result<Vec<Arc<dyn Tool>>, Fault> {
+    pub(crate) async fn start(&self, server: McpServer) -> Result<Vec<Arc<dyn Tool>>, Fault> {
         self.start_all(vec![server]).await.remove(0).tools
     }
 
@@ -36,7 +36,7 @@ impl Scene {
         self.start(self.scripted(kind)).await
     }
 
-    pub(crate) fn scripted(&self, kind: &str) -> ToolServer {
+    pub(crate) fn scripted(&self, kind: &str) -> McpServer {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
         let args = vec![script.to_str().unwrap().into(), kind.into()];
         let secret = |text: &str| Secret::new(text).unwrap();
@@ -44,8 +44,8 @@ impl Scene {
             ("SERVER_LOG".into(), secret(self.log_file().to_str().unwrap())),
             ("SERVER_KEY".into(), secret("canary-5d2f8a")),
         ];
-        let way = ServerWay::Process { command: "python3".into(), args, env };
-        ToolServer { name: kind.into(), way, trust_hints: true }
+        let way = McpTransport::Process { command: "python3".into(), args, env };
+        McpServer { name: kind.into(), way, trust_hints: true }
     }
 
     fn log_file(&self) -> PathBuf {
@@ -90,7 +90,7 @@ pub(crate) fn run(
         granted: Required::DangerFullAccess,
         progress: Arc::new(move |text: &str| keep.lock().unwrap().push(text.to_owned())),
         todos: Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     };
     (tool(tools, name).run(Json::trusted(input), context), told)

@@ -106,8 +106,8 @@ async fn a_server_that_is_not_there_or_not_safe_is_refused() {
     let scene = Scene::new();
     let start = async |url: &str| {
         let headers = vec![("X-Key".into(), Secret::new("canary-123456").unwrap())];
-        let way = ServerWay::Http { url: url.into(), headers };
-        scene.start(ToolServer { name: "web".into(), way, trust_hints: false }).await.err().unwrap()
+        let way = McpTransport::Http { url: url.into(), headers };
+        scene.start(McpServer { name: "web".into(), way, trust_hints: false }).await.err().unwrap()
     };
     let gone = start("http://127.0.0.1:1/mcp").await;
     assert!(gone.message.starts_with("could not be asked: cannot reach http://127.0.0.1:1"), "{gone:?}");

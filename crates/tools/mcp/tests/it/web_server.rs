@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use vocab::{Secret, ServerWay, ToolServer};
+use vocab::{McpServer, McpTransport, Secret};
 
 pub(crate) const KEY: &str = "Bearer canary-9b1c77";
 
@@ -61,10 +61,10 @@ impl WebServer {
         server
     }
 
-    pub(crate) fn as_tool_server(&self) -> ToolServer {
+    pub(crate) fn as_tool_server(&self) -> McpServer {
         let headers = vec![("Authorization".into(), Secret::new(KEY).unwrap())];
-        let way = ServerWay::Http { url: self.url.as_str().into(), headers };
-        ToolServer { name: "web".into(), way, trust_hints: false }
+        let way = McpTransport::Http { url: self.url.as_str().into(), headers };
+        McpServer { name: "web".into(), way, trust_hints: false }
     }
 
     pub(crate) fn heard(&self) -> Vec<Heard> {

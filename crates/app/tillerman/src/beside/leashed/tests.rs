@@ -25,8 +25,8 @@ async fn start(workspace: &std::path::Path, command: &str) -> Result<Vec<Arc<dyn
     // A word that a shell would take apart.
     let args = vec![script.into(), "it's; exit 5".into()];
     let env = vec![("SERVER_KEY".into(), Secret::new("canary-5d2f8a").unwrap())];
-    let way = ServerWay::Process { command: command.into(), args, env };
-    let server = ToolServer { name: "held".into(), way, trust_hints: false };
+    let way = McpTransport::Process { command: command.into(), args, env };
+    let server = McpServer { name: "held".into(), way, trust_hints: false };
     servers.start(&"s1".into(), workspace, vec![server]).await.remove(0).tools
 }
 
@@ -38,7 +38,7 @@ async fn call(tools: &[Arc<dyn Tool>], name: &str) -> String {
         granted: Required::DangerFullAccess,
         progress: Arc::new(|_: &str| {}),
         todos: Arc::from([]),
-        errands: None,
+        editor_requests: None,
         children: None,
     };
     parts_text(&tool.run(Json::empty_object(), context).await.parts)

@@ -225,10 +225,10 @@ fn without_any_directory_no_thread_is_started() {
     let places =
         Places { cwd: place.path().into(), data_dir, home: Some(place.path().join("home")), trusted: Vec::new() };
     let advice_for = |prompt: &str| runtime.block_on(look(prompt.into(), places.clone()));
-    assert_eq!(advice_for("$pdf-forms, please"), Advice { notices: Vec::new(), opinion: Opinion::Fine });
+    assert_eq!(advice_for("$pdf-forms, please"), Advice { notices: Vec::new(), verdict: HookVerdict::Fine });
     assert_eq!(advice_for("/skill:x").notices.len(), 1);
     assert_eq!(started.load(Ordering::SeqCst), 0);
     skill(&place.path().join(".agents/skills"), "pdf-forms", BODY);
-    assert!(matches!(advice_for("$pdf-forms").opinion, Opinion::Context { .. }));
+    assert!(matches!(advice_for("$pdf-forms").verdict, HookVerdict::Context { .. }));
     assert_eq!(started.load(Ordering::SeqCst), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use vocab::{FaultKind, Served, SessionId};
+use vocab::{FaultKind, McpStarted, SessionId};
 
 use super::{Finding, Verdict, failed, finding};
 use crate::setup::Prepared;
@@ -78,7 +78,7 @@ fn provider(source: &Standpoint, reached: &[Reached]) -> Finding {
     }
 }
 
-fn server(served: &Served) -> Finding {
+fn server(served: &McpStarted) -> Finding {
     match &served.tools {
         Ok(tools) => finding(Verdict::Ok, "server", format!("{}: {} tools", served.name, tools.len())),
         Err(fault) => {

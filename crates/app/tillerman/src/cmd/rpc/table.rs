@@ -68,7 +68,7 @@ pub(super) const FLAGS: &[Flag] = &[
     flag(&["--permission-mode"], Value, Means::PermissionMode),
     none(&["--no-lsp"], Nothing, "no language servers"),
     none(&["--no-pty"], Nothing, "no terminals"),
-    flag(&["--no-mcp"], Nothing, Means::NoServers),
+    flag(&["--no-mcp"], Nothing, Means::NoMcp),
     none(&["--no-rules"], Nothing, "no rules"),
     // ---- extensions
     flag(&["--extension", "-e"], Value, Means::Extension),

@@ -150,11 +150,11 @@ impl Face for People {
             | Event::RetryEnded { .. }
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Consult(_)
+            | Event::Hook(_)
             | Event::Sealed { .. }
             | Event::SignIn { .. }
-            | Event::Errand(_)
-            | Event::ErrandDropped { .. }
+            | Event::EditorRequest(_)
+            | Event::EditorRequestDropped { .. }
             | Event::Queue(_)
             | Event::ItemEnded { .. }
             | Event::Live { .. }

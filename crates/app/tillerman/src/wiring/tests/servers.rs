@@ -5,10 +5,11 @@ use vocab::*;
 use super::super::Wanted;
 use super::stage::Place;
 
-fn scripted(name: &str, kind: &str) -> ToolServer {
+fn scripted(name: &str, kind: &str) -> McpServer {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/mcp/tests/scripted.py");
-    let way = ServerWay::Process { command: "python3".into(), args: vec![script.into(), kind.into()], env: Vec::new() };
-    ToolServer { name: name.into(), way, trust_hints: false }
+    let way =
+        McpTransport::Process { command: "python3".into(), args: vec![script.into(), kind.into()], env: Vec::new() };
+    McpServer { name: name.into(), way, trust_hints: false }
 }
 
 async fn prompt(stage: &mut super::stage::Stage, text: &str) -> (CallEnd, String) {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::{Companion, Engine};
+use engine::{Engine, Extension};
 use tokio::task::JoinHandle;
 use vocab::{
-    Answer, AskKind, Command, CommandInfo, ConsultKind, Event, Notice, NoticeLevel, Offers, Opinion, Reply, SessionId,
+    Answer, AskKind, Command, CommandInfo, Event, HookKind, HookVerdict, Notice, NoticeLevel, Offers, Reply, SessionId,
     Tag, Target, Told, Verb,
 };
 
@@ -13,34 +13,34 @@ use vocab::{
 pub(crate) fn start(engine: &Engine) -> JoinHandle<()> {
     let command = |name: &str| CommandInfo { name: name.into(), description: None, source: "/ext/ask".into() };
     let offers = Offers { commands: vec![command("ask"), command("boom")], ..Offers::default() };
-    let end = engine.companion("ask", "/ext/ask", offers);
-    tokio::spawn(Extension { end, told: Vec::new(), tag: 0 }.run())
+    let end = engine.extension("ask", "/ext/ask", offers);
+    tokio::spawn(Played { end, told: Vec::new(), tag: 0 }.run())
 }
 
-struct Extension {
-    end: Companion,
+struct Played {
+    end: Extension,
     told: Vec<Told>,
     tag: u64,
 }
 
-impl Extension {
+impl Played {
     async fn run(mut self) {
-        while let Some((session, consult)) = self
+        while let Some((session, hook)) = self
             .told_of(|event| match event {
-                Event::Consult(consult) => Some(consult.clone()),
+                Event::Hook(hook) => Some(hook.clone()),
                 _ => None,
             })
             .await
         {
-            let ConsultKind::Command { name, .. } = &consult.kind else { continue };
-            let opinion = match &**name {
-                "boom" => Opinion::Failed("kaboom".into()),
+            let HookKind::Command { name, .. } = &hook.kind else { continue };
+            let verdict = match &**name {
+                "boom" => HookVerdict::Failed("kaboom".into()),
                 _ => {
                     self.ask_everything(&session).await;
-                    Opinion::Fine
+                    HookVerdict::Fine
                 }
             };
-            self.send(&session, Verb::Opine { consult: consult.id, opinion }).await;
+            self.send(&session, Verb::HookDone { hook: hook.id, verdict }).await;
         }
     }
 

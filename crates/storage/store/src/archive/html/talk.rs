@@ -133,7 +133,7 @@ impl<'o, 'a> Talk<'o, 'a> {
             UserFrom::Steer => ", while the turn ran",
             UserFrom::FollowUp => ", as a follow-up",
             UserFrom::Reminder => ", by itself: tasks were left",
-            UserFrom::Companion => ", by an extension",
+            UserFrom::Extension => ", by an extension",
         };
         self.out.push_str(&format!(
             "<article class=\"msg user\" id=\"p{}\"><header><h2>User</h2><span class=\"dim\">{}{word}</span></header>\n",

@@ -1,22 +1,22 @@
-//! A companion of the simulation: it does with what it is asked whatever the dice say, late, never or wrongly, asks people
+//! An extension of the simulation: it does with what it is asked whatever the dice say, late, never or wrongly, asks people
 //! things nobody wanted to know, and dies in the middle. None of it may break a promise made to anybody else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use engine::{Companion, Engine};
+use engine::{Engine, Extension};
 use vocab::{
-    Answer, AskKind, Body, Command, CommandInfo, ConsultKind, Delivery, Event, Hooks, HostTool, Json, Notice, Offers,
-    Opinion, Part, Required, SessionId, Tag, Target, Verb,
+    Answer, AskKind, Body, Command, CommandInfo, Delivery, Event, HookKind, HookVerdict, Hooks, HostTool, Json, Notice,
+    Offers, Part, Required, SessionId, Tag, Target, Verb,
 };
 
 use super::dice::Dice;
 
 /// Puts one beside every session; it lives until the dice or the process end it.
 pub(super) fn spawn(engine: &Engine, mut dice: Dice, calm: Arc<AtomicBool>) {
-    let companion = engine.companion("sim", "sim", offers(&mut dice));
-    tokio::spawn(Fate { companion, dice, calm, tag: 0 }.live());
+    let extension = engine.extension("sim", "sim", offers(&mut dice));
+    tokio::spawn(Fate { extension, dice, calm, tag: 0 }.live());
 }
 
 fn offers(dice: &mut Dice) -> Offers {
@@ -33,7 +33,7 @@ fn offers(dice: &mut Dice) -> Offers {
 }
 
 struct Fate {
-    companion: Companion,
+    extension: Extension,
     dice: Dice,
     calm: Arc<AtomicBool>,
     tag: u64,
@@ -42,7 +42,7 @@ struct Fate {
 impl Fate {
     async fn live(mut self) {
         let mut told = Vec::new();
-        while self.companion.events(&mut told).await {
+        while self.extension.events(&mut told).await {
             for told in std::mem::take(&mut told) {
                 if self.is_wild() && self.dice.below(200) == 0 {
                     return;
@@ -58,14 +58,14 @@ impl Fate {
 
     async fn send(&mut self, session: SessionId, verb: Verb) {
         self.tag += 1;
-        self.companion.submit(Command { tag: Tag(self.tag), target: Target::Session(session), verb }).await;
+        self.extension.submit(Command { tag: Tag(self.tag), target: Target::Session(session), verb }).await;
     }
 
     async fn hear(&mut self, session: SessionId, event: Event) {
         let answer = match event {
-            Event::Consult(consult) => {
-                let opinion = if self.is_wild() { self.opinion(&consult.kind) } else { Opinion::Fine };
-                Verb::Opine { consult: consult.id, opinion }
+            Event::Hook(hook) => {
+                let verdict = if self.is_wild() { self.verdict(&hook.kind) } else { HookVerdict::Fine };
+                Verb::HookDone { hook: hook.id, verdict }
             }
             Event::Logged(entry) => match &entry.body {
                 Body::AskOpened(ask) if matches!(ask.kind, AskKind::HostCall { .. }) => {
@@ -85,28 +85,29 @@ impl Fate {
             tokio::time::sleep(Duration::from_millis(ms)).await;
         }
         // What it wanted while everything was wild is forgotten once it is not; an answer is still owed.
-        if !self.is_wild() && !matches!(answer, Verb::Opine { .. } | Verb::Answer { .. }) {
+        if !self.is_wild() && !matches!(answer, Verb::HookDone { .. } | Verb::Answer { .. }) {
             return;
         }
         self.send(session, answer).await;
     }
 
-    fn opinion(&mut self, kind: &ConsultKind) -> Opinion {
+    fn verdict(&mut self, kind: &HookKind) -> HookVerdict {
         let right = match kind {
-            ConsultKind::Turn { .. } => {
-                Opinion::Context { system: Some("mind".into()), message: self.dice.pick(&[None, Some("hm".into())]) }
+            HookKind::Turn { .. } => HookVerdict::Context {
+                system: Some("mind".into()),
+                message: self.dice.pick(&[None, Some("hm".into())]),
+            },
+            HookKind::Call { .. } => {
+                self.dice.pick(&[HookVerdict::Veto("no".into()), HookVerdict::Input(Json::trusted(r#"{"other":1}"#))])
             }
-            ConsultKind::Call { .. } => {
-                self.dice.pick(&[Opinion::Veto("no".into()), Opinion::Input(Json::trusted(r#"{"other":1}"#))])
-            }
-            ConsultKind::Result { .. } => Opinion::Result { parts: vec![Part::text("changed")], is_error: true },
-            ConsultKind::Command { .. } => Opinion::Fine,
+            HookKind::Result { .. } => HookVerdict::Result { parts: vec![Part::text("changed")], is_error: true },
+            HookKind::Command { .. } => HookVerdict::Fine,
         };
         match self.dice.below(10) {
-            0..5 => Opinion::Fine,
+            0..5 => HookVerdict::Fine,
             5..8 => right,
-            8 => Opinion::Failed("broken".into()),
-            _ => Opinion::Veto("whatever".into()),
+            8 => HookVerdict::Failed("broken".into()),
+            _ => HookVerdict::Veto("whatever".into()),
         }
     }
 
@@ -123,10 +124,10 @@ impl Fate {
             5 => Verb::Show(Notice::Status { key: "k".into(), text: self.dice.pick(&[None, Some("t".into())]) }),
             6 => Verb::Prompt { parts: vec![Part::text("from beside")], delivery: Delivery::Enqueue },
             7 => Verb::Interrupt { turn: None },
-            8 => Verb::Opine { consult: self.dice.below(20), opinion: Opinion::Fine },
+            8 => Verb::HookDone { hook: self.dice.below(20), verdict: HookVerdict::Fine },
             _ => {
                 let offers = offers(&mut self.dice);
-                self.companion.offer(offers);
+                self.extension.offer(offers);
                 Verb::Inspect
             }
         }

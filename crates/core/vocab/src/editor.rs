@@ -9,7 +9,7 @@ use crate::{Fault, FaultKind, Later, Secret, SessionId, Tool};
 
 /// What a peer offers to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Services {
+pub struct EditorOffer {
     pub read_text: bool,
     pub write_text: bool,
     pub terminal: bool,
@@ -17,16 +17,16 @@ pub struct Services {
 
 /// Something that a peer is asked to do for a running call. Not in the log: it lives as long as its call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Errand {
+pub struct EditorRequest {
     /// Answered once with the same number, or withdrawn.
     pub id: u64,
     /// The call that it is for.
     pub call: crate::CallId,
-    pub kind: ErrandKind,
+    pub kind: EditorRequestKind,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ErrandKind {
+pub enum EditorRequestKind {
     ReadText {
         path: PathBuf,
     },
@@ -48,7 +48,7 @@ pub enum ErrandKind {
 
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ErrandResult {
+pub enum EditorReply {
     Text(Arc<str>),
     Written,
     Ran {
@@ -62,10 +62,10 @@ pub enum ErrandResult {
     Failed(Arc<str>),
 }
 
-/// The way from a tool to the controller that offers services. Dropping a future withdraws its errand.
-pub trait Errands: Send + Sync {
-    fn offered(&self) -> Services;
-    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult>;
+/// The way from a tool to the controller that offers services. Dropping a future withdraws its editor_request.
+pub trait Editor: Send + Sync {
+    fn offered(&self) -> EditorOffer;
+    fn run(&self, kind: EditorRequestKind) -> Later<'static, EditorReply>;
 }
 
 // ---- files for somebody else's agent ----------------------------------------------------------------------------
@@ -93,45 +93,45 @@ pub enum FileRefused {
 
 /// A server that brings tools to one session (MCP).
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ToolServer {
+pub struct McpServer {
     pub name: Arc<str>,
-    pub way: ServerWay,
+    pub way: McpTransport,
     /// Whether its word counts that a tool only reads. The user says so; a server, and whoever brings one, cannot.
     pub trust_hints: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ServerWay {
+pub enum McpTransport {
     Process { command: Arc<str>, args: Vec<Arc<str>>, env: Vec<(Arc<str>, Secret)> },
     Http { url: Arc<str>, headers: Vec<(Arc<str>, Secret)> },
 }
 
 /// One server that was asked to start.
-pub struct Served {
+pub struct McpStarted {
     pub name: Arc<str>,
     /// Its tools, or why there are none. Dropping the last of them ends the server.
     pub tools: Result<Vec<Arc<dyn Tool>>, Fault>,
 }
 
 /// Starts servers of tools.
-pub trait ToolServers: Send + Sync {
+pub trait McpServers: Send + Sync {
     /// Starts them side by side; each has its own time limit, and one that fails costs the others nothing. Dropping the
     /// future ends those that were started.
-    fn start(&self, session: &SessionId, workspace: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>>;
+    fn start(&self, session: &SessionId, workspace: &Path, servers: Vec<McpServer>) -> Later<'static, Vec<McpStarted>>;
     /// The user's own, which every session gets.
-    fn own(&self) -> Vec<ToolServer> {
+    fn own(&self) -> Vec<McpServer> {
         Vec::new()
     }
 }
 
 /// Starts none, and says so.
-pub struct NoServers;
+pub struct NoMcp;
 
-impl ToolServers for NoServers {
-    fn start(&self, _: &SessionId, _: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>> {
-        let refuse = |server: ToolServer| {
+impl McpServers for NoMcp {
+    fn start(&self, _: &SessionId, _: &Path, servers: Vec<McpServer>) -> Later<'static, Vec<McpStarted>> {
+        let refuse = |server: McpServer| {
             let fault = Fault::new(FaultKind::Unsupported, "servers of tools are not started here");
-            Served { name: server.name, tools: Err(fault) }
+            McpStarted { name: server.name, tools: Err(fault) }
         };
         Box::pin(async move { servers.into_iter().map(refuse).collect() })
     }

@@ -7,7 +7,7 @@ use crate::{Fault, FileEdit, Later, Progress, SessionId, Stop, Usage};
 
 /// Work for a child.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ChildTask {
+pub struct SubagentTask {
     pub prompt: Arc<str>,
     /// What people call it.
     pub title: Option<Arc<str>>,
@@ -17,7 +17,7 @@ pub struct ChildTask {
 
 /// How a child ended.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ChildEnd {
+pub struct SubagentEnd {
     pub session: SessionId,
     pub model: Arc<str>,
     pub stop: Stop,
@@ -34,8 +34,8 @@ pub struct ChildEnd {
 
 /// The way from a running call to sessions of its own. They are in the same workspace and have the same tools, except
 /// those that would need children again; their mode is what was granted to the call.
-pub trait Children: Send + Sync {
+pub trait Subagents: Send + Sync {
     /// One task in a new session, from its prompt to the end of its turn. Dropping the future interrupts and closes it.
     /// The error says why there is no such session.
-    fn run(&self, task: ChildTask, progress: Progress) -> Later<'static, Result<ChildEnd, Fault>>;
+    fn run(&self, task: SubagentTask, progress: Progress) -> Later<'static, Result<SubagentEnd, Fault>>;
 }

@@ -1,5 +1,5 @@
-//! What a controller does for the tools of its session. A running call asks through [`vocab::Errands`]; the one peer that
-//! serves is told, and its word is the answer. Nothing of it is in the log: an errand lives as long as its call.
+//! What a controller does for the tools of its session. A running call asks through [`vocab::Editor`]; the one peer that
+//! serves is told, and its word is the answer. Nothing of it is in the log: an editor_request lives as long as its call.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, timeout};
 use vocab::{
-    CallId, Errand, ErrandKind, ErrandResult, Errands, Event, Fault, FaultKind, Later, PeerId, Reply, Services,
+    CallId, Editor, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, Fault, FaultKind, Later, PeerId,
+    Reply,
 };
 
 use super::{Session, Work};
@@ -15,7 +16,7 @@ use super::{Session, Work};
 /// How long a controller may take to show or to take a text; then the tool goes on as if it had failed. A command has
 /// no limit but its tool's.
 const TEXT_LIMIT: Duration = Duration::from_secs(30);
-/// Errands that wait to be told; a call that asks faster waits.
+/// Editor that wait to be told; a call that asks faster waits.
 const ORDERS_MAX: usize = 16;
 /// What a tool reads when nobody will answer any more.
 const GONE: &str = "the controller went away";
@@ -23,27 +24,27 @@ const GONE: &str = "the controller went away";
 /// Who serves, and what is under way.
 pub(super) struct Serving {
     /// In the order of the offers; the last one serves.
-    offers: Vec<(PeerId, Services)>,
+    offers: Vec<(PeerId, EditorOffer)>,
     next: u64,
     order: mpsc::Sender<Order>,
     orders: mpsc::Receiver<Order>,
-    open: Vec<OpenErrand>,
+    open: Vec<OpenEditorRequest>,
 }
 
 /// Something that a call wants to be done.
 pub(super) struct Order {
     peer: PeerId,
     call: CallId,
-    kind: ErrandKind,
+    kind: EditorRequestKind,
     /// Closed when nobody waits any more.
-    done: oneshot::Sender<ErrandResult>,
+    done: oneshot::Sender<EditorReply>,
 }
 
-struct OpenErrand {
+struct OpenEditorRequest {
     id: u64,
     peer: PeerId,
-    kind: ErrandKind,
-    done: oneshot::Sender<ErrandResult>,
+    kind: EditorRequestKind,
+    done: oneshot::Sender<EditorReply>,
 }
 
 impl Default for Serving {
@@ -59,12 +60,12 @@ impl Serving {
         !self.open.is_empty()
     }
 
-    /// Ready when there is an order, or when nobody waits for some errand any more.
+    /// Ready when there is an order, or when nobody waits for some editor_request any more.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Order>> {
         if let Poll::Ready(order) = self.orders.poll_recv(context) {
             return Poll::Ready(order);
         }
-        let given_up = self.open.iter_mut().any(|errand| errand.done.poll_closed(context).is_ready());
+        let given_up = self.open.iter_mut().any(|editor_request| editor_request.done.poll_closed(context).is_ready());
         if given_up { Poll::Ready(None) } else { Poll::Pending }
     }
 }
@@ -73,36 +74,36 @@ impl Serving {
 struct Way {
     peer: PeerId,
     call: CallId,
-    offered: Services,
+    offered: EditorOffer,
     order: mpsc::Sender<Order>,
 }
 
-impl Errands for Way {
-    fn offered(&self) -> Services {
+impl Editor for Way {
+    fn offered(&self) -> EditorOffer {
         self.offered
     }
 
-    fn run(&self, kind: ErrandKind) -> Later<'static, ErrandResult> {
+    fn run(&self, kind: EditorRequestKind) -> Later<'static, EditorReply> {
         let (offered, limit) = match kind {
-            ErrandKind::ReadText { .. } => (self.offered.read_text, Some(TEXT_LIMIT)),
-            ErrandKind::WriteText { .. } => (self.offered.write_text, Some(TEXT_LIMIT)),
-            ErrandKind::Run { .. } => (self.offered.terminal, None),
+            EditorRequestKind::ReadText { .. } => (self.offered.read_text, Some(TEXT_LIMIT)),
+            EditorRequestKind::WriteText { .. } => (self.offered.write_text, Some(TEXT_LIMIT)),
+            EditorRequestKind::Run { .. } => (self.offered.terminal, None),
         };
         if !offered {
-            return Box::pin(async { ErrandResult::Failed("the controller does not offer this".into()) });
+            return Box::pin(async { EditorReply::Failed("the controller does not offer this".into()) });
         }
         let (done, answer) = oneshot::channel();
         let (way, order) = (self.order.clone(), Order { peer: self.peer, call: self.call.clone(), kind, done });
         let answer = async move {
             let sent = way.send(order).await.is_ok();
-            let gone = || ErrandResult::Failed(GONE.into());
+            let gone = || EditorReply::Failed(GONE.into());
             if sent { answer.await.unwrap_or_else(|_| gone()) } else { gone() }
         };
         match limit {
             None => Box::pin(answer),
             Some(limit) => Box::pin(async move {
                 timeout(limit, answer).await.unwrap_or_else(|_| {
-                    ErrandResult::Failed(format!("the controller did not answer within {} s", limit.as_secs()).into())
+                    EditorReply::Failed(format!("the controller did not answer within {} s", limit.as_secs()).into())
                 })
             }),
         }
@@ -110,48 +111,49 @@ impl Errands for Way {
 }
 
 impl Session {
-    pub(super) fn offer_services(&mut self, peer: PeerId, services: Services) {
+    pub(super) fn offer_editor(&mut self, peer: PeerId, services: EditorOffer) {
         self.serving.offers.retain(|(owner, _)| *owner != peer);
-        if services != Services::default() {
+        if services != EditorOffer::default() {
             self.serving.offers.push((peer, services));
         }
     }
 
     /// For one call; `None` where nobody serves.
-    pub(super) fn errands_for(&self, call: &CallId) -> Option<Arc<dyn Errands>> {
-        let Some(&(peer, offered)) = self.serving.offers.last() else { return self.inherited_errands.clone() };
+    pub(super) fn editor_requests_for(&self, call: &CallId) -> Option<Arc<dyn Editor>> {
+        let Some(&(peer, offered)) = self.serving.offers.last() else { return self.inherited_editor_requests.clone() };
         Some(Arc::new(Way { peer, call: call.clone(), offered, order: self.serving.order.clone() }))
     }
 
     /// Tells the one who serves. An order that comes after its call, or whose peer went, is dropped, and that is its answer.
-    pub(super) fn tell_errand(&mut self, order: Order) {
+    pub(super) fn tell_editor_request(&mut self, order: Order) {
         let Order { peer, call, kind, done } = order;
         let runs = matches!(&self.work, Work::Tool { call: running, .. } if *running == call);
         let Some(outbox) = self.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else { return };
         self.serving.next += 1;
         let id = self.serving.next;
-        self.serving.open.push(OpenErrand { id, peer, kind: kind.clone(), done });
-        self.ledger.reply(outbox, Event::Errand(Errand { id, call, kind }));
+        self.serving.open.push(OpenEditorRequest { id, peer, kind: kind.clone(), done });
+        self.ledger.reply(outbox, Event::EditorRequest(EditorRequest { id, call, kind }));
     }
 
     /// Withdraws what nobody waits for any more: its call was interrupted, or its time was over.
-    pub(super) fn drop_errands(&mut self) {
-        let dropped: Vec<_> = self.serving.open.extract_if(.., |errand| errand.done.is_closed()).collect();
-        for errand in dropped {
-            if let Some(outbox) = self.outbox_of(errand.peer).cloned() {
-                self.ledger.reply(outbox, Event::ErrandDropped { errand: errand.id });
+    pub(super) fn drop_editor_requests(&mut self) {
+        let dropped: Vec<_> =
+            self.serving.open.extract_if(.., |editor_request| editor_request.done.is_closed()).collect();
+        for editor_request in dropped {
+            if let Some(outbox) = self.outbox_of(editor_request.peer).cloned() {
+                self.ledger.reply(outbox, Event::EditorRequestDropped { editor_request: editor_request.id });
             }
         }
     }
 
-    pub(super) fn errand_done(&mut self, peer: PeerId, id: u64, result: ErrandResult) -> Result<Reply, Fault> {
+    pub(super) fn editor_replied(&mut self, peer: PeerId, id: u64, result: EditorReply) -> Result<Reply, Fault> {
         let open = &mut self.serving.open;
         let Some(at) = open.iter().position(|it| it.id == id && it.peer == peer && !it.done.is_closed()) else {
-            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open errand {id}"))
+            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open editor_request {id}"))
                 .hint("it was done, withdrawn, or never yours"));
         };
         if !fits(&open[at].kind, &result) {
-            return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to errand {id}")));
+            return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to editor_request {id}")));
         }
         let _ = open.swap_remove(at).done.send(result);
         self.moved_at = Instant::now();
@@ -161,24 +163,24 @@ impl Session {
     /// The peer left, and with it what it offered.
     pub(super) fn server_left(&mut self, peer: PeerId) {
         self.serving.offers.retain(|(owner, _)| *owner != peer);
-        self.forget_errands(peer);
+        self.forget_editor_requests(peer);
     }
 
     /// The peer does not know of what it was asked to do any more; nobody else's clock would end it.
-    pub(super) fn forget_errands(&mut self, peer: PeerId) {
-        for errand in self.serving.open.extract_if(.., |errand| errand.peer == peer) {
-            let _ = errand.done.send(ErrandResult::Failed(GONE.into()));
+    pub(super) fn forget_editor_requests(&mut self, peer: PeerId) {
+        for editor_request in self.serving.open.extract_if(.., |editor_request| editor_request.peer == peer) {
+            let _ = editor_request.done.send(EditorReply::Failed(GONE.into()));
         }
     }
 }
 
-/// An errand can always fail; otherwise the result must be of its kind.
-fn fits(kind: &ErrandKind, result: &ErrandResult) -> bool {
+/// An editor request can always fail; otherwise the result must be of its kind.
+fn fits(kind: &EditorRequestKind, result: &EditorReply) -> bool {
     match (kind, result) {
-        (_, ErrandResult::Failed(_)) => true,
-        (ErrandKind::ReadText { .. }, ErrandResult::Text(_) | ErrandResult::NotFound) => true,
-        (ErrandKind::WriteText { .. }, ErrandResult::Written | ErrandResult::NotFound) => true,
-        (ErrandKind::Run { .. }, ErrandResult::Ran { .. }) => true,
+        (_, EditorReply::Failed(_)) => true,
+        (EditorRequestKind::ReadText { .. }, EditorReply::Text(_) | EditorReply::NotFound) => true,
+        (EditorRequestKind::WriteText { .. }, EditorReply::Written | EditorReply::NotFound) => true,
+        (EditorRequestKind::Run { .. }, EditorReply::Ran { .. }) => true,
         (_, _) => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{CallId, Errand, ErrandKind, ErrandResult, SessionId, Verb};
+use vocab::{CallId, EditorReply, EditorRequest, EditorRequestKind, SessionId, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -13,7 +13,7 @@ use crate::frames::{NOT_FOUND, Pen};
 use crate::replies::Why;
 use crate::seat::call_id;
 
-/// How far an errand has come.
+/// How far an editor_request has come.
 pub(crate) enum Step {
     Read,
     Write,
@@ -32,18 +32,18 @@ pub(crate) enum Step {
 }
 
 impl Acp {
-    pub(crate) fn errand(&mut self, at: usize, errand: &Errand, out: &mut Out) {
+    pub(crate) fn editor_request(&mut self, at: usize, editor_request: &EditorRequest, out: &mut Out) {
         let session = self.seats[at].session.clone();
         let id = session.as_str();
-        let (method, params, step) = match &errand.kind {
-            ErrandKind::ReadText { path } => {
+        let (method, params, step) = match &editor_request.kind {
+            EditorRequestKind::ReadText { path } => {
                 ("fs/read_text_file", json!({ "sessionId": id, "path": path }), Step::Read)
             }
-            ErrandKind::WriteText { path, content } => {
+            EditorRequestKind::WriteText { path, content } => {
                 let params = json!({ "sessionId": id, "path": path, "content": content });
                 ("fs/write_text_file", params, Step::Write)
             }
-            ErrandKind::Run { program, args, cwd, env, output_bytes_max } => {
+            EditorRequestKind::Run { program, args, cwd, env, output_bytes_max } => {
                 let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
                 let params = json!({
                     "sessionId": id,
@@ -56,18 +56,23 @@ impl Acp {
                 ("terminal/create", params, Step::Create { dropped: false })
             }
         };
-        let asked = Asked::Errand { session, errand: errand.id, call: errand.call.clone(), step };
+        let asked = Asked::EditorRequest {
+            session,
+            editor_request: editor_request.id,
+            call: editor_request.call.clone(),
+            step,
+        };
         self.ask_client(method, params, asked, out);
     }
 
     /// Nobody waits for it: what runs for it is ended.
-    pub(crate) fn errand_dropped(&mut self, at: usize, dropped: u64, out: &mut Out) {
+    pub(crate) fn editor_request_dropped(&mut self, at: usize, dropped: u64, out: &mut Out) {
         let here = self.seats[at].session.clone();
         let found = self.asked.iter_mut().find(|(_, asked)| {
-            matches!(asked, Asked::Errand { session, errand, .. } if *session == here && *errand == dropped)
+            matches!(asked, Asked::EditorRequest { session, editor_request, .. } if *session == here && *editor_request == dropped)
         });
         let Some((&id, asked)) = found else { return };
-        let Asked::Errand { step, .. } = asked else { return };
+        let Asked::EditorRequest { step, .. } = asked else { return };
         let terminal = match step {
             // Its terminal is not known yet; it is released as soon as it is.
             Step::Create { dropped } => {
@@ -94,10 +99,10 @@ impl Acp {
         self.ask_client("terminal/release", params, Asked::Nothing, out);
     }
 
-    pub(crate) fn errand_answered(
+    pub(crate) fn editor_request_answered(
         &mut self,
         session: &SessionId,
-        errand: u64,
+        editor_request: u64,
         call: &CallId,
         step: Step,
         answer: Result<Value, RpcError>,
@@ -112,21 +117,21 @@ impl Acp {
             }
             return;
         };
-        let failed = |error: &RpcError| ErrandResult::Failed(error.message.as_str().into());
-        let next = |step| Asked::Errand { session: session.clone(), errand, call: call.clone(), step };
+        let failed = |error: &RpcError| EditorReply::Failed(error.message.as_str().into());
+        let next = |step| Asked::EditorRequest { session: session.clone(), editor_request, call: call.clone(), step };
         let result = match (step, answer) {
             (Step::Read, Ok(value)) => match value["content"].as_str() {
-                Some(text) => ErrandResult::Text(text.into()),
-                None => ErrandResult::Failed("the client sent no content".into()),
+                Some(text) => EditorReply::Text(text.into()),
+                None => EditorReply::Failed("the client sent no content".into()),
             },
-            (Step::Read, Err(error)) if error.code == NOT_FOUND => ErrandResult::NotFound,
-            (Step::Write, Ok(_)) => ErrandResult::Written,
+            (Step::Read, Err(error)) if error.code == NOT_FOUND => EditorReply::NotFound,
+            (Step::Write, Ok(_)) => EditorReply::Written,
             (Step::Create { dropped }, Ok(value)) => {
                 let Some(terminal) = value["terminalId"].as_str().map(str::to_owned) else {
-                    return self.errand_done(
+                    return self.editor_replied(
                         at,
-                        errand,
-                        ErrandResult::Failed("the client sent no terminal".into()),
+                        editor_request,
+                        EditorReply::Failed("the client sent no terminal".into()),
                         out,
                     );
                 };
@@ -152,11 +157,11 @@ impl Acp {
             }
             (Step::Read | Step::Write | Step::Create { .. }, Err(error)) => failed(&error),
         };
-        self.errand_done(at, errand, result, out);
+        self.editor_replied(at, editor_request, result, out);
     }
 
-    fn errand_done(&mut self, at: usize, errand: u64, result: ErrandResult, out: &mut Out) {
-        self.tell_seat(at, Verb::ErrandDone { errand, result }, Why::Nothing, out);
+    fn editor_replied(&mut self, at: usize, editor_request: u64, result: EditorReply, out: &mut Out) {
+        self.tell_seat(at, Verb::EditorReplied { editor_request, result }, Why::Nothing, out);
     }
 
     /// The client shows its own terminal in the card of the call.
@@ -174,9 +179,9 @@ impl Acp {
 }
 
 /// The status may be left out of the output.
-fn ran(value: &Value, waited: &Value) -> ErrandResult {
+fn ran(value: &Value, waited: &Value) -> EditorReply {
     let exit = Some(&value["exitStatus"]).filter(|exit| exit.is_object()).unwrap_or(waited);
-    ErrandResult::Ran {
+    EditorReply::Ran {
         output: value["output"].as_str().unwrap_or_default().into(),
         truncated: value["truncated"].as_bool().unwrap_or(false),
         exit_code: exit["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok()),
@@ -191,7 +196,7 @@ mod tests {
     #[test]
     fn how_a_command_ended_is_taken_from_whichever_answer_has_it() {
         let code = |output: Value, waited: Value| match ran(&output, &waited) {
-            ErrandResult::Ran { exit_code, signal, .. } => (exit_code, signal.as_deref().map(str::to_owned)),
+            EditorReply::Ran { exit_code, signal, .. } => (exit_code, signal.as_deref().map(str::to_owned)),
             other => panic!("{other:?}"),
         };
         let three = json!({ "exitCode": 3 });

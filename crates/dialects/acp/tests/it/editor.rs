@@ -4,26 +4,26 @@ use std::path::PathBuf;
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{Errand, ErrandKind, Event, Fault, FaultKind, Reply, Stop, Verb};
+use vocab::{EditorRequest, EditorRequestKind, Event, Fault, FaultKind, Reply, Stop, Verb};
 
 use crate::talk::{Talk, opened};
 
-fn errand(talk: &mut Talk, id: u64, kind: ErrandKind) {
-    talk.tell("c1", Event::Errand(Errand { id, call: "k1".into(), kind }));
+fn editor_request(talk: &mut Talk, id: u64, kind: EditorRequestKind) {
+    talk.tell("c1", Event::EditorRequest(EditorRequest { id, call: "k1".into(), kind }));
 }
 fn read(talk: &mut Talk, id: u64) {
-    errand(talk, id, ErrandKind::ReadText { path: "/w/a.txt".into() });
+    editor_request(talk, id, EditorRequestKind::ReadText { path: "/w/a.txt".into() });
 }
 fn write(talk: &mut Talk, id: u64) {
-    errand(talk, id, ErrandKind::WriteText { path: "/w/a.txt".into(), content: "text\n".into() });
+    editor_request(talk, id, EditorRequestKind::WriteText { path: "/w/a.txt".into(), content: "text\n".into() });
 }
 fn run(talk: &mut Talk, id: u64) {
     let (program, args) = (PathBuf::from("bash"), vec!["-c".into(), "make test".into()]);
     let env = vec![("TERM".into(), "dumb".into())];
-    errand(talk, id, ErrandKind::Run { program, args, cwd: "/w".into(), env, output_bytes_max: 1000 });
+    editor_request(talk, id, EditorRequestKind::Run { program, args, cwd: "/w".into(), env, output_bytes_max: 1000 });
 }
-fn drop_it(talk: &mut Talk, errand: u64) {
-    talk.tell("c1", Event::ErrandDropped { errand });
+fn drop_it(talk: &mut Talk, editor_request: u64) {
+    talk.tell("c1", Event::EditorRequestDropped { editor_request });
 }
 
 fn client() -> Talk {
@@ -38,9 +38,9 @@ fn what_a_client_can_do_is_offered_for_each_session() {
     talk.ask("initialize", json!({ "clientCapabilities": { "fs": { "readTextFile": true }, "terminal": true } }));
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Ok(opened("c1")));
     let offers = |talk: &Talk| -> Vec<String> {
-        talk.log.lines().filter(|line| line.contains("OfferServices")).map(str::to_owned).collect()
+        talk.log.lines().filter(|line| line.contains("OfferEditor")).map(str::to_owned).collect()
     };
-    let wanted = "! OfferServices(Services { read_text: true, write_text: false, terminal: true })";
+    let wanted = "! OfferEditor(EditorOffer { read_text: true, write_text: false, terminal: true })";
     assert_eq!(offers(&talk), [wanted]);
     // Nothing is offered by a client that can do nothing.
     let mut talk = Talk::new();
@@ -59,10 +59,10 @@ fn text_is_read_and_written_by_the_client() {
     talk.check(expect![[r#"
         < 0 fs/read_text_file {"path":"/w/a.txt","sessionId":"c1"}
         > answer 0 {"content":"unsaved\n"}
-        ! ErrandDone { errand: 7, result: Text("unsaved\n") }
+        ! EditorReplied { editor_request: 7, result: Text("unsaved\n") }
         < 1 fs/write_text_file {"content":"text\n","path":"/w/a.txt","sessionId":"c1"}
         > answer 1 null
-        ! ErrandDone { errand: 8, result: Written }
+        ! EditorReplied { editor_request: 8, result: Written }
     "#]]);
 }
 
@@ -84,22 +84,22 @@ fn a_client_that_cannot_after_all_is_believed() {
     talk.check(expect![[r#"
         < 0 fs/read_text_file {"path":"/w/a.txt","sessionId":"c1"}
         > answer 0 error -32002
-        ! ErrandDone { errand: 1, result: NotFound }
+        ! EditorReplied { editor_request: 1, result: NotFound }
         < 1 fs/read_text_file {"path":"/w/a.txt","sessionId":"c1"}
         > answer 1 error -32603
-        ! ErrandDone { errand: 2, result: Failed("it cannot") }
+        ! EditorReplied { editor_request: 2, result: Failed("it cannot") }
         < 2 fs/read_text_file {"path":"/w/a.txt","sessionId":"c1"}
         > answer 2 {}
-        ! ErrandDone { errand: 3, result: Failed("the client sent no content") }
+        ! EditorReplied { editor_request: 3, result: Failed("the client sent no content") }
         < 3 fs/write_text_file {"content":"text\n","path":"/w/a.txt","sessionId":"c1"}
         > answer 3 error -32601
-        ! ErrandDone { errand: 4, result: Failed("it cannot") }
+        ! EditorReplied { editor_request: 4, result: Failed("it cannot") }
         < 4 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 4 error -32601
-        ! ErrandDone { errand: 5, result: Failed("it cannot") }
+        ! EditorReplied { editor_request: 5, result: Failed("it cannot") }
         < 5 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
         > answer 5 {}
-        ! ErrandDone { errand: 6, result: Failed("the client sent no terminal") }
+        ! EditorReplied { editor_request: 6, result: Failed("the client sent no terminal") }
     "#]]);
 }
 
@@ -119,7 +119,7 @@ fn a_command_runs_in_a_terminal_that_is_shown_and_released() {
         < 2 terminal/output {"sessionId":"c1","terminalId":"term-1"}
         > answer 2 {"exitStatus":{"exitCode":2,"signal":null},"output":"red\n","truncated":true}
         < 3 terminal/release {"sessionId":"c1","terminalId":"term-1"}
-        ! ErrandDone { errand: 1, result: Ran { output: "red\n", truncated: true, exit_code: Some(2), signal: None } }
+        ! EditorReplied { editor_request: 1, result: Ran { output: "red\n", truncated: true, exit_code: Some(2), signal: None } }
         > answer 3 {}
     "#]]);
 }
@@ -139,7 +139,7 @@ fn a_terminal_that_fails_on_the_way_is_killed_and_released() {
         > answer 1 error -32603
         < 2 terminal/kill {"sessionId":"c1","terminalId":"term-1"}
         < 3 terminal/release {"sessionId":"c1","terminalId":"term-1"}
-        ! ErrandDone { errand: 1, result: Failed("it cannot") }
+        ! EditorReplied { editor_request: 1, result: Failed("it cannot") }
         > answer 2 {}
         > answer 3 error -32002
         < 4 terminal/create {"args":["-c","make test"],"command":"bash","cwd":"/w","env":[{"name":"TERM","value":"dumb"}],"outputByteLimit":1000,"sessionId":"c1"}
@@ -151,7 +151,7 @@ fn a_terminal_that_fails_on_the_way_is_killed_and_released() {
         > answer 6 error -32603
         < 7 terminal/kill {"sessionId":"c1","terminalId":"term-2"}
         < 8 terminal/release {"sessionId":"c1","terminalId":"term-2"}
-        ! ErrandDone { errand: 2, result: Failed("it cannot") }
+        ! EditorReplied { editor_request: 2, result: Failed("it cannot") }
     "#]]);
 }
 

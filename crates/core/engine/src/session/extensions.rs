@@ -1,5 +1,5 @@
-//! A session and the companions beside it: who is there, the tools and commands they bring, what they show. Consultations
-//! are in `consult.rs`, their questions to people in `dialog.rs`. No companion is ever waited for without a limit.
+//! A session and the extensions beside it: who is there, the tools and commands they bring, what they show. HookCalls
+//! are in `hook.rs`, their questions to people in `dialog.rs`. No extension is ever waited for without a limit.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -8,42 +8,42 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Consult, ConsultKind, Event, Fault, FaultKind, HostTool, Notice, Opinion, Part, PeerId, Reply, State, Told,
-    Verb,
+    Answer, Event, Fault, FaultKind, HookCall, HookKind, HookVerdict, HostTool, Notice, Part, PeerId, Reply, State,
+    Told, Verb,
 };
 
 use super::{Session, Work};
-use crate::companions::{Member, Members};
+use crate::extensions::{Member, Members};
 use crate::outbox::Outbox;
 
-/// How long a companion may work on a command without asking anybody anything; then it counts as hanging.
+/// How long an extension may work on a command without asking anybody anything; then it counts as hanging.
 pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-/// Commands of companions running in one session; one more is refused.
+/// Commands of extensions running in one session; one more is refused.
 const ERRANDS_MAX: usize = 64;
 /// Status lines, widgets and titles remembered for controllers that come later; the oldest is forgotten for a newer one.
 const SHOWN_MAX: usize = 64;
 
-/// What a session keeps about companions.
+/// What a session keeps about extensions.
 pub(super) struct Beside {
     /// The registry's version that `members` is from.
     seen: u64,
-    /// A controller has come: companions are beside the session from then on, so that what they say is heard.
+    /// A controller has come: extensions are beside the session from then on, so that what they say is heard.
     met: bool,
     members: Members,
     next: u64,
-    errands: Vec<Errand>,
+    editor_requests: Vec<EditorRequest>,
     shown: Vec<(PeerId, Notice)>,
     /// Names that are taken already, and how that was told.
     conflicts: HashMap<(PeerId, Arc<str>), Event>,
-    /// How the running turn began; kept only when somebody is consulted about it.
+    /// How the running turn began; kept only when somebody is asked about it.
     pub(super) opening: Vec<Part>,
-    /// What companions add to the system prompt of the running turn.
+    /// What extensions add to the system prompt of the running turn.
     pub(super) system: String,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
-/// A command that a companion is carrying out.
-struct Errand {
+/// A command that an extension is carrying out.
+struct EditorRequest {
     id: u64,
     peer: PeerId,
     name: Arc<str>,
@@ -57,7 +57,7 @@ impl Default for Beside {
             met: false,
             members: Arc::from([]),
             next: 0,
-            errands: Vec::new(),
+            editor_requests: Vec::new(),
             shown: Vec::new(),
             conflicts: HashMap::new(),
             opening: Vec::new(),
@@ -78,10 +78,10 @@ impl Beside {
         self.next += 1;
         self.next
     }
-    /// The companion got an answer from a person: its time starts over.
+    /// The extension got an answer from a person: its time starts over.
     pub(super) fn rest(&mut self, peer: PeerId) {
-        for errand in self.errands.iter_mut().filter(|errand| errand.peer == peer) {
-            errand.until = Instant::now() + COMMAND_LIMIT;
+        for editor_request in self.editor_requests.iter_mut().filter(|editor_request| editor_request.peer == peer) {
+            editor_request.until = Instant::now() + COMMAND_LIMIT;
         }
     }
 
@@ -117,7 +117,7 @@ impl Beside {
 }
 
 impl Session {
-    pub(super) fn companion(&self, peer: PeerId) -> Option<&Arc<Member>> {
+    pub(super) fn extension(&self, peer: PeerId) -> Option<&Arc<Member>> {
         self.beside.member(peer)
     }
 
@@ -125,8 +125,8 @@ impl Session {
     /// each is told what it would have been told before.
     pub(super) fn introduce(&mut self, outbox: &Outbox) {
         self.beside.met = true;
-        self.meet_companions();
-        let unheard = self.shared.companions.take_unheard().into_iter();
+        self.meet_extensions();
+        let unheard = self.shared.extensions.take_unheard().into_iter();
         let conflicts = self.beside.conflicts.values().cloned();
         let shown = self.beside.shown.iter().map(|(_, notice)| Event::Notice(notice.clone()));
         for event in unheard.chain(conflicts).chain(shown) {
@@ -135,11 +135,11 @@ impl Session {
     }
 
     /// Looks who stands beside the session now, when that may have changed.
-    pub(super) fn meet_companions(&mut self) {
-        if !self.beside.met || self.shared.companions.version() == self.beside.seen {
+    pub(super) fn meet_extensions(&mut self) {
+        if !self.beside.met || self.shared.extensions.version() == self.beside.seen {
             return;
         }
-        let (seen, members) = self.shared.companions.members();
+        let (seen, members) = self.shared.extensions.members();
         self.beside.seen = seen;
         let before = std::mem::replace(&mut self.beside.members, members.clone());
         let is_in = |list: &Members, peer: PeerId| list.iter().any(|member| member.peer == peer);
@@ -150,13 +150,13 @@ impl Session {
             self.ledger.reply(member.outbox.clone(), state);
         }
         for member in before.iter().filter(|member| !is_in(&members, member.peer)) {
-            self.companion_gone(member);
+            self.extension_gone(member);
         }
         self.tell_conflicts();
     }
 
     /// Everything it had open is answered or withdrawn, and what it showed is taken away.
-    fn companion_gone(&mut self, member: &Member) {
+    fn extension_gone(&mut self, member: &Member) {
         let peer = member.peer;
         let reason: Arc<str> = format!("the extension {} ended before it answered", member.name).into();
         self.withdraw_dialogs(Some(peer));
@@ -165,8 +165,10 @@ impl Session {
         for ask in calls {
             let _ = self.answer(&ask, Answer::Deny(Some(reason.clone())), None);
         }
-        for errand in self.beside.errands.extract_if(.., |errand| errand.peer == peer).collect::<Vec<_>>() {
-            self.command_failed(&errand.name, "the extension ended before the command was done");
+        for editor_request in
+            self.beside.editor_requests.extract_if(.., |editor_request| editor_request.peer == peer).collect::<Vec<_>>()
+        {
+            self.command_failed(&editor_request.name, "the extension ended before the command was done");
         }
         let shown: Vec<_> = self.beside.shown.extract_if(.., |(owner, _)| *owner == peer).collect();
         for (_, notice) in shown {
@@ -191,16 +193,16 @@ impl Session {
     /// Trouble from outside the session. Where nobody is to read it, it waits for somebody.
     pub(super) fn tell_trouble(&mut self, trouble: Event) {
         if self.ledger.peers().is_empty() && self.catchers.is_empty() {
-            return self.shared.companions.keep_unheard(trouble);
+            return self.shared.extensions.keep_unheard(trouble);
         }
         self.ledger.emit(trouble);
     }
 
     // ---- tools --------------------------------------------------------------------------------------------------
 
-    /// Tools of companions, as far as their names are free: the built-in ones and those of controllers come first, then
+    /// Tools of extensions, as far as their names are free: the built-in ones and those of controllers come first, then
     /// whoever was registered earlier.
-    pub(super) fn companion_tools(&self) -> impl Iterator<Item = (&Arc<Member>, &HostTool)> {
+    pub(super) fn extension_tools(&self) -> impl Iterator<Item = (&Arc<Member>, &HostTool)> {
         self.beside.members.iter().enumerate().flat_map(move |(at, member)| {
             let earlier = &self.beside.members[..at];
             member
@@ -227,7 +229,7 @@ impl Session {
     /// Whose tool it is.
     pub(super) fn owner_of(&self, name: &str) -> Option<PeerId> {
         let hosted = self.host_tools.iter().find(|(_, tool)| &*tool.name == name).map(|(owner, _)| *owner);
-        hosted.or_else(|| self.companion_tools().find(|(_, tool)| &*tool.name == name).map(|(member, _)| member.peer))
+        hosted.or_else(|| self.extension_tools().find(|(_, tool)| &*tool.name == name).map(|(member, _)| member.peer))
     }
 
     /// Says once about each tool that cannot be offered, and each command that cannot be typed, that it is so.
@@ -260,31 +262,37 @@ impl Session {
 
     // ---- commands -----------------------------------------------------------------------------------------------
 
-    /// Hands a command to the companion that brought it; nothing waits for it, whatever the session is doing.
+    /// Hands a command to the extension that brought it; nothing waits for it, whatever the session is doing.
     pub(super) fn run_command(&mut self, name: Arc<str>, args: Arc<str>) -> Result<Reply, Fault> {
-        self.meet_companions();
+        self.meet_extensions();
         let has = |member: &&Arc<Member>| member.offers.commands.iter().any(|command| command.name == name);
         let Some(member) = self.beside.members.iter().find(has).cloned() else {
             return Err(Fault::new(FaultKind::UnknownCommand, format!("unknown command: /{name}")));
         };
-        if self.beside.errands.len() >= ERRANDS_MAX {
+        if self.beside.editor_requests.len() >= ERRANDS_MAX {
             return Err(Fault::new(FaultKind::QueueFull, format!("{ERRANDS_MAX} commands of extensions are running")));
         }
         let id = self.beside.mint();
-        let errand = Errand { id, peer: member.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
-        self.beside.errands.push(errand);
-        let kind = ConsultKind::Command { name, args };
-        self.ledger.reply(member.outbox.clone(), Event::Consult(Consult { id, kind }));
+        let editor_request =
+            EditorRequest { id, peer: member.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
+        self.beside.editor_requests.push(editor_request);
+        let kind = HookKind::Command { name, args };
+        self.ledger.reply(member.outbox.clone(), Event::Hook(HookCall { id, kind }));
         Ok(Reply::Done)
     }
 
-    pub(super) fn command_done(&mut self, id: u64, peer: PeerId, opinion: &Opinion) -> bool {
-        let Some(at) = self.beside.errands.iter().position(|errand| errand.id == id && errand.peer == peer) else {
+    pub(super) fn command_done(&mut self, id: u64, peer: PeerId, verdict: &HookVerdict) -> bool {
+        let Some(at) = self
+            .beside
+            .editor_requests
+            .iter()
+            .position(|editor_request| editor_request.id == id && editor_request.peer == peer)
+        else {
             return false;
         };
-        let errand = self.beside.errands.swap_remove(at);
-        if let Opinion::Failed(text) = opinion {
-            self.command_failed(&errand.name, text);
+        let editor_request = self.beside.editor_requests.swap_remove(at);
+        if let HookVerdict::Failed(text) = verdict {
+            self.command_failed(&editor_request.name, text);
         }
         true
     }
@@ -294,11 +302,11 @@ impl Session {
         self.ledger.emit(Event::Trouble { source, during: "command".into(), text: text.into() });
     }
 
-    // ---- what a companion may do --------------------------------------------------------------------------------
+    // ---- what an extension may do --------------------------------------------------------------------------------
 
-    /// `None`: the verb is treated like anybody's. A companion works for the user, it is not the user: it neither
+    /// `None`: the verb is treated like anybody's. An extension works for the user, it is not the user: it neither
     /// answers for one nor changes what a session may do.
-    pub(super) fn companion_verb(
+    pub(super) fn extension_verb(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: vocab::Tag,
@@ -307,8 +315,8 @@ impl Session {
         let peer = outbox.peer;
         let known = self.beside.member(peer).is_some();
         match verb {
-            Verb::Ask { .. } | Verb::Show(_) | Verb::Opine { .. } if !known => {
-                Some(Err(Fault::new(FaultKind::Unsupported, "only a companion does that")))
+            Verb::Ask { .. } | Verb::Show(_) | Verb::HookDone { .. } if !known => {
+                Some(Err(Fault::new(FaultKind::Unsupported, "only an extension does that")))
             }
             Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
             Verb::Show(notice) => {
@@ -316,11 +324,11 @@ impl Session {
                 self.ledger.emit(Event::Notice(notice.clone()));
                 Some(Ok(Some(Reply::Done)))
             }
-            Verb::Opine { consult, opinion } => Some(self.opine(peer, *consult, opinion.clone()).map(Some)),
+            Verb::HookDone { hook, verdict } => Some(self.hook_done(peer, *hook, verdict.clone()).map(Some)),
             Verb::Answer { ask, .. } if known && self.asks.get(ask).is_some_and(|open| open.owner != Some(peer)) => {
                 Some(Err(Fault::new(
                     FaultKind::Invalid,
-                    format!("question `{ask}` is for people, not for a companion"),
+                    format!("question `{ask}` is for people, not for an extension"),
                 )))
             }
             Verb::Prompt { .. }
@@ -329,7 +337,7 @@ impl Session {
             | Verb::Interrupt { .. }
             | Verb::Read { .. }
             | Verb::Inspect => None,
-            _ if known => Some(Err(Fault::new(FaultKind::Unsupported, "a companion cannot do that"))),
+            _ if known => Some(Err(Fault::new(FaultKind::Unsupported, "an extension cannot do that"))),
             _ => None,
         }
     }
@@ -341,13 +349,13 @@ impl Session {
         if self.beside.members.is_empty() {
             return;
         }
-        let consult = match &self.work {
-            Work::Consult(consulting) => Some(consulting.until),
+        let hook = match &self.work {
+            Work::HookCall(running_hook) => Some(running_hook.until),
             _ => None,
         };
-        let errands = self.beside.errands.iter().map(|errand| errand.until);
+        let editor_requests = self.beside.editor_requests.iter().map(|editor_request| editor_request.until);
         let dialogs = self.asks.values().filter_map(|ask| ask.dialog.as_ref()?.until);
-        let due = errands.chain(dialogs).chain(consult).min();
+        let due = editor_requests.chain(dialogs).chain(hook).min();
         match (&self.beside.timer, due) {
             (Some((at, _)), Some(due)) if *at == due => {}
             (_, Some(due)) => self.beside.timer = Some((due, Box::pin(tokio::time::sleep_until(due)))),
@@ -359,17 +367,21 @@ impl Session {
         self.beside.timer = None;
         let now = Instant::now();
         self.dialogs_due(now);
-        self.consult_due(now);
+        self.hook_due(now);
         let asking = self.askers();
-        for errand in self.beside.errands.iter_mut().filter(|it| it.until <= now && asking.contains(&it.peer)) {
-            errand.until = now + COMMAND_LIMIT;
+        for editor_request in
+            self.beside.editor_requests.iter_mut().filter(|it| it.until <= now && asking.contains(&it.peer))
+        {
+            editor_request.until = now + COMMAND_LIMIT;
         }
-        for errand in self.beside.errands.extract_if(.., |errand| errand.until <= now).collect::<Vec<_>>() {
-            self.command_failed(&errand.name, &format!("no answer for {} s", COMMAND_LIMIT.as_secs()));
+        for editor_request in
+            self.beside.editor_requests.extract_if(.., |editor_request| editor_request.until <= now).collect::<Vec<_>>()
+        {
+            self.command_failed(&editor_request.name, &format!("no answer for {} s", COMMAND_LIMIT.as_secs()));
         }
     }
 
-    /// The session ends; companions forget it.
+    /// The session ends; extensions forget it.
     pub(super) fn say_goodbye(&mut self) {
         for outbox in self.ledger.beside() {
             let fault = Fault::new(FaultKind::ShuttingDown, "the session is closed");

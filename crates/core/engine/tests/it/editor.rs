@@ -43,53 +43,53 @@ impl Tool for Send {
         Ok(Plan { required: Required::ReadOnly, mutation: None, summary: "send".into(), preview: None })
     }
     fn run(&self, input: Json, context: CallContext) -> Later<'static, Outcome> {
-        let Some(errands) = context.errands else {
+        let Some(editor_requests) = context.editor_requests else {
             return Box::pin(async { Outcome::text("nobody serves") });
         };
         let input = input.as_str().to_owned();
         let kind = match &input {
             it if it.contains("run") => {
                 let (program, cwd) = ("make".into(), "/w".into());
-                ErrandKind::Run { program, args: Vec::new(), cwd, env: Vec::new(), output_bytes_max: 9 }
+                EditorRequestKind::Run { program, args: Vec::new(), cwd, env: Vec::new(), output_bytes_max: 9 }
             }
-            it if it.contains("write") => ErrandKind::WriteText { path: "/w/a".into(), content: "new".into() },
-            _ => ErrandKind::ReadText { path: "/w/a".into() },
+            it if it.contains("write") => EditorRequestKind::WriteText { path: "/w/a".into(), content: "new".into() },
+            _ => EditorRequestKind::ReadText { path: "/w/a".into() },
         };
-        let first = errands.run(kind);
+        let first = editor_requests.run(kind);
         // Somebody else's task still has the way to the controller when the call is long over.
         if input.contains("late") {
-            let more = errands.run(ErrandKind::ReadText { path: "/w/late".into() });
+            let more = editor_requests.run(EditorRequestKind::ReadText { path: "/w/late".into() });
             tokio::spawn(async move {
                 tokio::time::sleep(Duration::from_secs(5)).await;
                 more.await
             });
             return Box::pin(async { Outcome::text("left") });
         }
-        Box::pin(async move { Outcome::text(format!("{:?} {:?}", errands.offered().terminal, first.await)) })
+        Box::pin(async move { Outcome::text(format!("{:?} {:?}", editor_requests.offered().terminal, first.await)) })
     }
 }
 
-const TEXTS: Services = Services { read_text: true, write_text: true, terminal: false };
-const ALL: Services = Services { read_text: true, write_text: true, terminal: true };
+const TEXTS: EditorOffer = EditorOffer { read_text: true, write_text: true, terminal: false };
+const ALL: EditorOffer = EditorOffer { read_text: true, write_text: true, terminal: true };
 
 fn on_stage(inputs: &[&str]) -> Stage {
     let plays: Vec<Play> = inputs.iter().flat_map(|input| [calls(&[("send", input)]), say("ok")]).collect();
     stage_with(&Player::new(plays), |options| options.toolbox = Some(Arc::new(Sender)))
 }
 
-async fn serves(actor: &mut Actor, services: Services) {
-    assert_eq!(ask_for(actor, Verb::OfferServices(services)).await, Ok(Reply::Done));
+async fn serves(actor: &mut Actor, services: EditorOffer) {
+    assert_eq!(ask_for(actor, Verb::OfferEditor(services)).await, Ok(Reply::Done));
 }
 
-async fn errand(actor: &mut Actor) -> Errand {
-    match actor.until(|event| matches!(event, Event::Errand(_))).await {
-        Event::Errand(errand) => errand,
-        other => panic!("no errand: {other:?}"),
+async fn editor_request(actor: &mut Actor) -> EditorRequest {
+    match actor.until(|event| matches!(event, Event::EditorRequest(_))).await {
+        Event::EditorRequest(editor_request) => editor_request,
+        other => panic!("no editor_request: {other:?}"),
     }
 }
 
-async fn done(actor: &mut Actor, errand: u64, result: ErrandResult) -> Result<Reply, Fault> {
-    ask_for(actor, Verb::ErrandDone { errand, result }).await
+async fn done(actor: &mut Actor, editor_request: u64, result: EditorReply) -> Result<Reply, Fault> {
+    ask_for(actor, Verb::EditorReplied { editor_request, result }).await
 }
 
 /// What the tool said, when the turn is over.
@@ -105,30 +105,37 @@ async fn said(actor: &mut Actor) -> String {
     ended.expect("the call has ended")
 }
 
-fn was_told_of_errands(actor: &Actor) -> bool {
-    actor.told.iter().any(|told| matches!(told.event, Event::Errand(_) | Event::ErrandDropped { .. }))
+fn was_told_of_editor_requests(actor: &Actor) -> bool {
+    actor.told.iter().any(|told| matches!(told.event, Event::EditorRequest(_) | Event::EditorRequestDropped { .. }))
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_errand_goes_to_the_peer_that_serves_and_its_word_is_the_result() {
+async fn an_editor_request_goes_to_the_peer_that_serves_and_its_word_is_the_result() {
     let stage = on_stage(&["{}"]);
     let mut actor = stage.open().await;
     let mut other = stage.actor();
     other.open(Open::new(Which::Named("s1".into()))).await.unwrap();
     serves(&mut actor, TEXTS).await;
     actor.prompt("go").await;
-    let errand = errand(&mut actor).await;
-    assert_eq!((errand.call.as_str(), &errand.kind), ("c1", &ErrandKind::ReadText { path: "/w/a".into() }));
-    let text = || ErrandResult::Text("unsaved".into());
-    assert_eq!(done(&mut other, errand.id, text()).await.unwrap_err().kind, FaultKind::UnknownAsk);
-    assert_eq!(done(&mut actor, errand.id + 1, text()).await.unwrap_err().kind, FaultKind::UnknownAsk);
-    assert_eq!(done(&mut actor, errand.id, ErrandResult::Written).await.unwrap_err().kind, FaultKind::Invalid);
-    assert_eq!(done(&mut actor, errand.id, text()).await, Ok(Reply::Done));
-    assert_eq!(done(&mut actor, errand.id, text()).await.unwrap_err().kind, FaultKind::UnknownAsk, "answered once");
+    let editor_request = editor_request(&mut actor).await;
+    assert_eq!(
+        (editor_request.call.as_str(), &editor_request.kind),
+        ("c1", &EditorRequestKind::ReadText { path: "/w/a".into() })
+    );
+    let text = || EditorReply::Text("unsaved".into());
+    assert_eq!(done(&mut other, editor_request.id, text()).await.unwrap_err().kind, FaultKind::UnknownAsk);
+    assert_eq!(done(&mut actor, editor_request.id + 1, text()).await.unwrap_err().kind, FaultKind::UnknownAsk);
+    assert_eq!(done(&mut actor, editor_request.id, EditorReply::Written).await.unwrap_err().kind, FaultKind::Invalid);
+    assert_eq!(done(&mut actor, editor_request.id, text()).await, Ok(Reply::Done));
+    assert_eq!(
+        done(&mut actor, editor_request.id, text()).await.unwrap_err().kind,
+        FaultKind::UnknownAsk,
+        "answered once"
+    );
     assert_eq!(said(&mut actor).await, "false Text(\"unsaved\")");
     other.settle().await;
-    assert!(!was_told_of_errands(&other), "it is one peer's business");
-    assert!(!actor.told.iter().any(|told| matches!(told.event, Event::ErrandDropped { .. })));
+    assert!(!was_told_of_editor_requests(&other), "it is one peer's business");
+    assert!(!actor.told.iter().any(|told| matches!(told.event, Event::EditorRequestDropped { .. })));
     assert!(!log(&stage).await.contains("/w/a"), "nothing but the tool's own result is logged");
 }
 
@@ -141,16 +148,16 @@ async fn the_peer_that_offered_last_serves_and_an_empty_offer_takes_it_back() {
     serves(&mut first, ALL).await;
     serves(&mut second, TEXTS).await;
     first.prompt("one").await;
-    let id = errand(&mut second).await.id;
-    done(&mut second, id, ErrandResult::NotFound).await.unwrap();
+    let id = editor_request(&mut second).await.id;
+    done(&mut second, id, EditorReply::NotFound).await.unwrap();
     assert_eq!(said(&mut first).await, "false NotFound");
-    serves(&mut second, Services::default()).await;
+    serves(&mut second, EditorOffer::default()).await;
     first.forget();
     first.prompt("two").await;
-    let id = errand(&mut first).await.id;
-    done(&mut first, id, ErrandResult::NotFound).await.unwrap();
+    let id = editor_request(&mut first).await.id;
+    done(&mut first, id, EditorReply::NotFound).await.unwrap();
     assert_eq!(said(&mut first).await, "true NotFound");
-    serves(&mut first, Services::default()).await;
+    serves(&mut first, EditorOffer::default()).await;
     first.forget();
     first.prompt("three").await;
     assert_eq!(said(&mut first).await, "nobody serves");
@@ -163,36 +170,36 @@ async fn what_is_not_offered_is_not_asked_for() {
     serves(&mut actor, TEXTS).await;
     actor.prompt("go").await;
     assert_eq!(said(&mut actor).await, "false Failed(\"the controller does not offer this\")");
-    assert!(!was_told_of_errands(&actor));
+    assert!(!was_told_of_editor_requests(&actor));
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_withdraws_the_errand() {
+async fn an_interrupt_withdraws_the_editor_request() {
     let stage = on_stage(&[r#"{"do":"run"}"#]);
     let mut actor = stage.open().await;
     serves(&mut actor, ALL).await;
     actor.prompt("go").await;
-    let id = errand(&mut actor).await.id;
+    let id = editor_request(&mut actor).await.id;
     actor.send(Verb::Interrupt { turn: None }).await;
-    actor.until(|event| *event == Event::ErrandDropped { errand: id }).await;
+    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
-    let ran = ErrandResult::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None };
+    let ran = EditorReply::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None };
     assert_eq!(done(&mut actor, id, ran).await.unwrap_err().kind, FaultKind::UnknownAsk);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_withdraws_the_errand() {
+async fn a_shutdown_withdraws_the_editor_request() {
     let stage = on_stage(&[r#"{"do":"run"}"#]);
     let mut actor = stage.open().await;
     serves(&mut actor, ALL).await;
     actor.prompt("go").await;
-    let id = errand(&mut actor).await.id;
+    let id = editor_request(&mut actor).await.id;
     stage.engine.shutdown().await;
-    actor.until(|event| *event == Event::ErrandDropped { errand: id }).await;
+    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_withdrawal_of_an_errand_survives_a_store_that_fails() {
+async fn the_withdrawal_of_an_editor_request_survives_a_store_that_fails() {
     let store = Arc::new(FaultyStore::new(Arc::new(store::MemoryStore::new())));
     let kept = store.clone();
     let stage = stage_with(&Player::new([calls(&[("send", r#"{"do":"run"}"#)])]), |options| {
@@ -202,11 +209,11 @@ async fn the_withdrawal_of_an_errand_survives_a_store_that_fails() {
     let mut actor = stage.open().await;
     serves(&mut actor, ALL).await;
     actor.prompt("go").await;
-    let id = errand(&mut actor).await.id;
+    let id = editor_request(&mut actor).await.id;
     store.fail_append(1);
     store.slow(vec![100]);
     actor.send(Verb::Interrupt { turn: None }).await;
-    actor.until(|event| *event == Event::ErrandDropped { errand: id }).await;
+    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,29 +222,29 @@ async fn a_text_has_a_time_limit_and_a_command_has_none() {
     let mut actor = stage.open().await;
     serves(&mut actor, ALL).await;
     actor.prompt("go").await;
-    let id = errand(&mut actor).await.id;
+    let id = editor_request(&mut actor).await.id;
     let asked = tokio::time::Instant::now();
-    actor.until(|event| *event == Event::ErrandDropped { errand: id }).await;
+    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
     assert_eq!(asked.elapsed().as_secs(), 30);
     assert_eq!(said(&mut actor).await, "true Failed(\"the controller did not answer within 30 s\")");
     actor.forget();
     actor.prompt("again").await;
-    let id = errand(&mut actor).await.id;
+    let id = editor_request(&mut actor).await.id;
     tokio::time::sleep(Duration::from_secs(300)).await;
-    let ran = ErrandResult::Ran { output: "built".into(), truncated: false, exit_code: Some(0), signal: None };
+    let ran = EditorReply::Ran { output: "built".into(), truncated: false, exit_code: Some(0), signal: None };
     done(&mut actor, id, ran).await.unwrap();
     assert!(said(&mut actor).await.contains("built"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_leaves_fails_its_errands_and_serves_no_more() {
+async fn a_controller_that_leaves_fails_its_editor_requests_and_serves_no_more() {
     let stage = on_stage(&["{}", "{}"]);
     let mut actor = stage.open().await;
     let mut server = stage.actor();
     server.open(Open::new(Which::Named("s1".into()))).await.unwrap();
     serves(&mut server, TEXTS).await;
     actor.prompt("go").await;
-    errand(&mut server).await;
+    editor_request(&mut server).await;
     drop(server);
     assert_eq!(said(&mut actor).await, "false Failed(\"the controller went away\")");
     actor.forget();
@@ -246,7 +253,7 @@ async fn a_controller_that_leaves_fails_its_errands_and_serves_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_errand_that_comes_after_its_call_is_not_told() {
+async fn an_editor_request_that_comes_after_its_call_is_not_told() {
     let stage = on_stage(&[r#"{"do":"late"}"#]);
     let mut actor = stage.open().await;
     serves(&mut actor, TEXTS).await;
@@ -254,33 +261,33 @@ async fn an_errand_that_comes_after_its_call_is_not_told() {
     assert_eq!(said(&mut actor).await, "left");
     tokio::time::sleep(Duration::from_secs(10)).await;
     actor.settle().await;
-    assert!(!was_told_of_errands(&actor));
+    assert!(!was_told_of_editor_requests(&actor));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_companion_neither_serves_nor_answers() {
+async fn an_extension_neither_serves_nor_answers() {
     let stage = on_stage(&["{}"]);
     let mut actor = stage.open().await;
-    let companion = stage.engine.companion("beside", "ext:beside", Offers::default());
+    let extension = stage.engine.extension("beside", "ext:beside", Offers::default());
     serves(&mut actor, TEXTS).await;
     actor.prompt("go").await;
-    let id = errand(&mut actor).await.id;
+    let id = editor_request(&mut actor).await.id;
     for (tag, verb) in [
-        (1, Verb::OfferServices(ALL)),
-        (2, Verb::ErrandDone { errand: id, result: ErrandResult::Text("forged".into()) }),
+        (1, Verb::OfferEditor(ALL)),
+        (2, Verb::EditorReplied { editor_request: id, result: EditorReply::Text("forged".into()) }),
     ] {
-        companion.submit(Command { tag: Tag(tag), target: Target::Session("s1".into()), verb }).await;
+        extension.submit(Command { tag: Tag(tag), target: Target::Session("s1".into()), verb }).await;
     }
     let mut told = Vec::new();
     while !told.iter().any(|told: &Told| matches!(told.event, Event::Reply { tag: Tag(2), .. })) {
-        assert!(companion.events(&mut told).await);
+        assert!(extension.events(&mut told).await);
     }
     let refused = told.iter().filter(
         |told| matches!(&told.event, Event::Reply { result: Err(fault), .. } if fault.kind == FaultKind::Unsupported),
     );
     assert_eq!(refused.count(), 2);
-    assert!(!told.iter().any(|told| matches!(told.event, Event::Errand(_))));
-    done(&mut actor, id, ErrandResult::Text("real".into())).await.unwrap();
+    assert!(!told.iter().any(|told| matches!(told.event, Event::EditorRequest(_))));
+    done(&mut actor, id, EditorReply::Text("real".into())).await.unwrap();
     assert!(said(&mut actor).await.contains("real"));
 }
 
@@ -306,16 +313,16 @@ impl Toolbox for Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sub_agents_errands_are_those_of_its_call() {
+async fn a_sub_agents_editor_requests_are_those_of_its_call() {
     let plays =
         [calls(&[("subagent", r#"{"task":"x"}"#)]), calls(&[("send", r#"{"read":1}"#)]), say("done"), say("ok")];
     let stage = stage_with(&Player::new(plays), |options| options.toolbox = Some(Arc::new(Family)));
     let mut actor = stage.open().await;
     serves(&mut actor, TEXTS).await;
     actor.prompt("go").await;
-    let errand = errand(&mut actor).await;
-    assert_eq!(errand.call.as_str(), "c1");
-    done(&mut actor, errand.id, ErrandResult::Text("unsaved".into())).await.unwrap();
+    let editor_request = editor_request(&mut actor).await;
+    assert_eq!(editor_request.call.as_str(), "c1");
+    done(&mut actor, editor_request.id, EditorReply::Text("unsaved".into())).await.unwrap();
     assert_eq!(said(&mut actor).await, "done");
     let child = log_of(&stage, "s2").await;
     assert!(child.contains("unsaved"), "{child}");

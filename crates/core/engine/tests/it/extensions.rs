@@ -1,22 +1,22 @@
-//! Companions: consulted, vetoing, changing, adding, asking, dying; and never in the way.
+//! Extensions: asked, vetoing, changing, adding, asking, dying; and never in the way.
 
-use engine::Companion;
+use engine::Extension;
 use testkit::Stage;
 use testkit::stage::Actor;
 use vocab::*;
 
 use crate::support::*;
 
-/// A companion under the control of a test.
+/// An extension under the control of a test.
 struct Fake {
-    end: Companion,
+    end: Extension,
     told: Vec<Told>,
     tag: u64,
 }
 
 impl Fake {
     fn new(stage: &Stage, name: &str, offers: Offers) -> Self {
-        Self { end: stage.engine.companion(name, format!("/ext/{name}"), offers), told: Vec::new(), tag: 1000 }
+        Self { end: stage.engine.extension(name, format!("/ext/{name}"), offers), told: Vec::new(), tag: 1000 }
     }
     async fn send(&mut self, verb: Verb) -> Tag {
         self.tag += 1;
@@ -35,9 +35,9 @@ impl Fake {
             assert!(more.unwrap_or_else(|_| panic!("it does not come: {:#?}", self.told)), "let go: {:#?}", self.told);
         }
     }
-    async fn consult(&mut self) -> Consult {
+    async fn hook(&mut self) -> HookCall {
         self.until(|event| match event {
-            Event::Consult(consult) => Some(consult.clone()),
+            Event::Hook(hook) => Some(hook.clone()),
             _ => None,
         })
         .await
@@ -49,15 +49,15 @@ impl Fake {
         })
         .await
     }
-    async fn opine(&mut self, consult: u64, opinion: Opinion) {
-        let tag = self.send(Verb::Opine { consult, opinion }).await;
+    async fn hook_done(&mut self, hook: u64, verdict: HookVerdict) {
+        let tag = self.send(Verb::HookDone { hook, verdict }).await;
         self.reply(tag).await.unwrap();
     }
-    /// Waits for the next consultation and says this to it.
-    async fn say(&mut self, opinion: Opinion) -> ConsultKind {
-        let consult = self.consult().await;
-        self.opine(consult.id, opinion).await;
-        consult.kind
+    /// Waits for the next hook call and says this to it.
+    async fn say(&mut self, verdict: HookVerdict) -> HookKind {
+        let hook = self.hook().await;
+        self.hook_done(hook.id, verdict).await;
+        hook.kind
     }
     async fn meet(&mut self) {
         self.until(|event| matches!(event, Event::State(_)).then_some(())).await;
@@ -106,8 +106,8 @@ async fn a_veto_is_an_error_that_the_model_reads_and_the_turn_goes_on() {
     let mut fake = Fake::new(&stage, "guard", on_calls());
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    let kind = fake.say(Opinion::Veto("not on my watch".into())).await;
-    assert_eq!(kind, ConsultKind::Call { call: "c1".into(), tool: "change".into(), input: Json::empty_object() });
+    let kind = fake.say(HookVerdict::Veto("not on my watch".into())).await;
+    assert_eq!(kind, HookKind::Call { call: "c1".into(), tool: "change".into(), input: Json::empty_object() });
     actor.turn_end().await;
     let log = log(&stage).await;
     assert!(log.contains("  c1 Denied: not on my watch\n"), "{log}");
@@ -115,17 +115,17 @@ async fn a_veto_is_an_error_that_the_model_reads_and_the_turn_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changed_arguments_run_and_are_judged_anew_each_companion_seeing_the_last_word() {
-    // `slow` would take 30 s, `wrong` would not be planned: what runs is what the last companion said.
+async fn changed_arguments_run_and_are_judged_anew_each_extension_seeing_the_last_word() {
+    // `slow` would take 30 s, `wrong` would not be planned: what runs is what the last extension said.
     let stage =
         stage_with(&Player::new([calls(&[("change", r#"{"slow":1}"#)])]), |options| options.mode = Mode::Prompt);
     let mut first = Fake::new(&stage, "first", on_calls());
     let mut second = Fake::new(&stage, "second", on_calls());
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    first.say(Opinion::Input(Json::trusted(r#"{"wrong":1}"#))).await;
-    let kind = second.say(Opinion::Input(Json::trusted(r#"{"b":2}"#))).await;
-    assert!(matches!(kind, ConsultKind::Call { input, .. } if input.as_str() == r#"{"wrong":1}"#));
+    first.say(HookVerdict::Input(Json::trusted(r#"{"wrong":1}"#))).await;
+    let kind = second.say(HookVerdict::Input(Json::trusted(r#"{"b":2}"#))).await;
+    assert!(matches!(kind, HookKind::Call { input, .. } if input.as_str() == r#"{"wrong":1}"#));
     let ask = actor.ask().await;
     let AskKind::Permission(permission) = ask.kind else { panic!("not a permission: {ask:?}") };
     assert_eq!(permission.input.as_str(), r#"{"b":2}"#, "permission is asked for what would run");
@@ -148,7 +148,7 @@ async fn who_does_not_answer_about_a_call_denies_it_by_name() {
     let mut actor = stage.open().await;
     let began = tokio::time::Instant::now();
     actor.prompt("go").await;
-    let consult = fake.consult().await;
+    let hook = fake.hook().await;
     actor.turn_end().await;
     assert_eq!(began.elapsed().as_secs(), 5);
     assert_eq!(trouble(&mut actor).await, trouble_of("/ext/guard", "before_call", "no answer within 5 s"));
@@ -158,7 +158,7 @@ async fn who_does_not_answer_about_a_call_denies_it_by_name() {
         "{log}"
     );
     // Too late is too late, and it is said.
-    let tag = fake.send(Verb::Opine { consult: consult.id, opinion: Opinion::Fine }).await;
+    let tag = fake.send(Verb::HookDone { hook: hook.id, verdict: HookVerdict::Fine }).await;
     assert_eq!(fake.reply(tag).await.unwrap_err().kind, FaultKind::UnknownAsk);
 }
 
@@ -169,7 +169,7 @@ async fn one_that_dies_while_asked_about_a_call_denies_that_call_only() {
     let mut actor = stage.open().await;
     let began = tokio::time::Instant::now();
     actor.prompt("go").await;
-    fake.consult().await;
+    fake.hook().await;
     drop(fake);
     actor.turn_end().await;
     assert_eq!(began.elapsed().as_secs(), 0, "nobody waits for the dead");
@@ -179,7 +179,7 @@ async fn one_that_dies_while_asked_about_a_call_denies_that_call_only() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_does_not_wait_for_a_companion() {
+async fn an_interrupt_does_not_wait_for_an_extension() {
     let stage = stage(&Player::new([calls(&[("look", "{}"), ("look", "{}")]), calls(&[("look", "{}")])]));
     let mut fake = Fake::new(&stage, "guard", hooks(true, true, true));
     let mut actor = stage.open().await;
@@ -189,9 +189,9 @@ async fn an_interrupt_does_not_wait_for_a_companion() {
         actor.forget();
         actor.prompt("go").await;
         for _ in 0..asked {
-            fake.say(Opinion::Fine).await;
+            fake.say(HookVerdict::Fine).await;
         }
-        fake.consult().await;
+        fake.hook().await;
         ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
         assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     }
@@ -203,17 +203,17 @@ async fn an_interrupt_does_not_wait_for_a_companion() {
     // The session is as before.
     actor.forget();
     actor.prompt("again").await;
-    fake.say(Opinion::Fine).await;
+    fake.say(HookVerdict::Fine).await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_kept_result_of_an_interrupted_consultation_leaves_no_call_without_result() {
+async fn a_kept_result_of_an_interrupted_hook_leaves_no_call_without_result() {
     let stage = stage(&Player::new([calls(&[("change", "{}"), ("look", "{}")])]));
     let mut fake = Fake::new(&stage, "guard", hooks(false, false, true));
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    fake.consult().await;
+    fake.hook().await;
     actor.deliver("steer me", Delivery::Steer).await;
     ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
     let end = actor.turn_end().await;
@@ -229,8 +229,8 @@ async fn a_changed_result_is_what_the_model_reads_and_the_change_is_still_counte
     let mut fake = Fake::new(&stage, "editor", hooks(false, false, true));
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    let kind = fake.say(Opinion::Result { parts: vec![Part::text("[redacted]")], is_error: true }).await;
-    assert!(matches!(kind, ConsultKind::Result { parts, is_error: false, .. } if parts_text(&parts) == "done"));
+    let kind = fake.say(HookVerdict::Result { parts: vec![Part::text("[redacted]")], is_error: true }).await;
+    assert!(matches!(kind, HookKind::Result { parts, is_error: false, .. } if parts_text(&parts) == "done"));
     let end = actor.turn_end().await;
     assert!(player.last_sent().contains("result c1 Ran [redacted]"), "{}", player.last_sent());
     assert_eq!(end.mutations.len(), 1);
@@ -257,7 +257,7 @@ async fn one_that_dies_while_asked_about_a_turn_or_a_result_is_trouble_and_nothi
         let mut actor = stage.open().await;
         let began = tokio::time::Instant::now();
         actor.prompt("go").await;
-        fake.consult().await;
+        fake.hook().await;
         drop(fake);
         assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
         assert_eq!(began.elapsed().as_secs(), 0, "nobody waits for the dead");
@@ -272,14 +272,14 @@ async fn an_answer_of_the_wrong_kind_is_a_failure() {
     let mut fake = Fake::new(&stage, "odd", on_calls());
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    fake.say(Opinion::Context { system: None, message: None }).await;
+    fake.say(HookVerdict::Context { system: None, message: None }).await;
     actor.turn_end().await;
     assert_eq!(trouble(&mut actor).await.2, "the answer does not fit the question");
     assert!(log(&stage).await.contains("c1 Denied"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_of_an_unknown_tool_asks_no_companion() {
+async fn a_call_of_an_unknown_tool_asks_no_extension() {
     let stage = stage(&Player::new([calls(&[("nothing", "{}")]), say("ok")]));
     let _fake = Fake::new(&stage, "guard", on_calls());
     let mut actor = stage.open().await;
@@ -303,18 +303,18 @@ async fn context_is_there_for_one_turn_and_its_message_is_in_the_log() {
         other => panic!("not an inspection: {other:?}"),
     };
     actor.prompt("go").await;
-    let consult = fake.consult().await;
-    assert!(matches!(&consult.kind, ConsultKind::Turn { parts } if parts_text(parts) == "go"));
-    let context = Opinion::Context { system: Some("Speak softly.".into()), message: Some("note: it rains".into()) };
-    fake.opine(consult.id, context).await;
+    let hook = fake.hook().await;
+    assert!(matches!(&hook.kind, HookKind::Turn { parts } if parts_text(parts) == "go"));
+    let context = HookVerdict::Context { system: Some("Speak softly.".into()), message: Some("note: it rains".into()) };
+    fake.hook_done(hook.id, context).await;
     actor.turn_end().await;
-    assert!(log(&stage).await.contains("  user (Prompt): go\n  user (Companion): note: it rains\n  assistant: one"));
+    assert!(log(&stage).await.contains("  user (Prompt): go\n  user (Extension): note: it rains\n  assistant: one"));
     assert!(player.last_sent().contains("user go | user note: it rains"), "{}", player.last_sent());
     assert_eq!(player.system.lock().unwrap().last().unwrap().matches("Speak softly.").count(), 1);
     assert!(!system(&mut actor).await.contains("Speak softly."));
     actor.forget();
     actor.prompt("again").await;
-    fake.say(Opinion::Fine).await;
+    fake.say(HookVerdict::Fine).await;
     actor.turn_end().await;
     assert!(!player.system.lock().unwrap().last().unwrap().contains("Speak softly."));
 }
@@ -322,7 +322,7 @@ async fn context_is_there_for_one_turn_and_its_message_is_in_the_log() {
 // ---- tools ------------------------------------------------------------------------------------------------------
 
 #[tokio::test(start_paused = true)]
-async fn a_companions_tool_is_offered_called_and_answered() {
+async fn an_extensions_tool_is_offered_called_and_answered() {
     let player = Player::new([calls(&[("weather", r#"{"at":"here"}"#)]), say("ok")]);
     let stage = stage(&player);
     let mut fake = Fake::new(&stage, "sky", Offers { tools: vec![tool("weather")], ..Offers::default() });
@@ -346,7 +346,7 @@ async fn a_companions_tool_is_offered_called_and_answered() {
 
 /// Mode, what the tool says it needs, and what becomes of its call.
 #[tokio::test(start_paused = true)]
-async fn a_companions_tool_stands_on_the_ladder_like_our_own() {
+async fn an_extensions_tool_stands_on_the_ladder_like_our_own() {
     use Required::{DangerFullAccess, ReadOnly, WorkspaceWrite};
     for (mode, required, end) in [
         (Mode::ReadOnly, ReadOnly, "runs"),
@@ -393,7 +393,7 @@ async fn a_companions_tool_stands_on_the_ladder_like_our_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_about_a_companions_tool_that_nobody_allows_ends_without_it() {
+async fn a_question_about_an_extensions_tool_that_nobody_allows_ends_without_it() {
     let player = Player::new([calls(&[("deploy", "{}")]), say("ok")]);
     let stage = stage_with(&player, |options| options.mode = Mode::Prompt);
     let _fake = Fake::new(&stage, "ops", Offers { tools: vec![tool("deploy")], ..Offers::default() });
@@ -423,7 +423,7 @@ async fn offers_can_change_at_any_time_and_the_next_request_has_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn built_in_and_controllers_tools_win_over_a_companions() {
+async fn built_in_and_controllers_tools_win_over_an_extensions() {
     let player = Player::new([]);
     let stage = stage(&player);
     let tools = vec![tool("look"), tool("lamp"), tool("mine")];
@@ -465,8 +465,8 @@ async fn a_command_runs_at_once_also_while_a_turn_streams() {
     text_of(&mut actor, "thinking ").await;
     let go = |name: &str| Verb::Command { name: name.into(), args: "on".into() };
     assert_eq!(ask_for(&mut actor, go("guard")).await, Ok(Reply::Done));
-    let kind = fake.say(Opinion::Failed("no such switch".into())).await;
-    assert_eq!(kind, ConsultKind::Command { name: "guard".into(), args: "on".into() });
+    let kind = fake.say(HookVerdict::Failed("no such switch".into())).await;
+    assert_eq!(kind, HookKind::Command { name: "guard".into(), args: "on".into() });
     assert_eq!(trouble(&mut actor).await, trouble_of("command:guard", "command", "no such switch"));
     assert_eq!(ask_for(&mut actor, go("nope")).await.unwrap_err().kind, FaultKind::UnknownCommand);
     let Ok(Reply::Inspected(inspection)) = ask_for(&mut actor, Verb::Inspect).await else { panic!("no inspection") };
@@ -481,11 +481,11 @@ async fn a_command_that_hangs_or_dies_is_trouble() {
     let mut actor = stage.open().await;
     let go = Verb::Command { name: "guard".into(), args: "".into() };
     ask_for(&mut actor, go.clone()).await.unwrap();
-    fake.consult().await;
+    fake.hook().await;
     assert_eq!(trouble(&mut actor).await, trouble_of("command:guard", "command", "no answer for 60 s"));
     actor.forget();
     ask_for(&mut actor, go).await.unwrap();
-    fake.consult().await;
+    fake.hook().await;
     drop(fake);
     assert_eq!(trouble(&mut actor).await.2, "the extension ended before the command was done");
 }
@@ -528,7 +528,7 @@ async fn an_unanswered_question_is_withdrawn_when_its_time_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_outlives_a_turn_and_not_its_companion() {
+async fn a_question_outlives_a_turn_and_not_its_extension() {
     let stage = stage(&Player::new([held("a ")]));
     let mut fake = Fake::new(&stage, "guard", Offers::default());
     let mut actor = stage.open().await;
@@ -546,26 +546,26 @@ async fn a_question_outlives_a_turn_and_not_its_companion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_limit_of_a_consultation_does_not_run_while_a_person_thinks() {
+async fn the_limit_of_a_hook_does_not_run_while_a_person_thinks() {
     let stage = stage(&Player::new([calls(&[("change", "{}")]), say("ok")]));
     let mut fake = Fake::new(&stage, "guard", on_calls());
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    let consult = fake.consult().await;
+    let hook = fake.hook().await;
     let tag = fake.send(Verb::Ask { kind: confirm(), timeout_ms: None }).await;
     let ask = actor.ask().await.id;
-    // Longer than a consultation may take, and longer than a silent turn may.
+    // Longer than a hook call may take, and longer than a silent turn may.
     tokio::time::sleep(std::time::Duration::from_secs(900)).await;
     ask_for(&mut actor, Verb::Answer { ask, answer: Answer::Confirmed(true) }).await.unwrap();
     assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Confirmed(true))));
     tokio::time::sleep(std::time::Duration::from_secs(4)).await;
-    fake.opine(consult.id, Opinion::Fine).await;
+    fake.hook_done(hook.id, HookVerdict::Fine).await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     assert!(log(&stage).await.contains("c1 Ran: done"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_only_companions_are_left_nobody_is_there() {
+async fn where_only_extensions_are_left_nobody_is_there() {
     let stage =
         stage_with(&Player::new([calls(&[("look", r#"{"slow":1}"#), ("change", "{}")]), say("ok")]), |options| {
             options.mode = Mode::Prompt;
@@ -592,7 +592,7 @@ async fn where_only_companions_are_left_nobody_is_there() {
 // ---- what they may and what they show ---------------------------------------------------------------------------
 
 #[tokio::test(start_paused = true)]
-async fn a_companion_neither_answers_for_a_user_nor_changes_what_is_allowed() {
+async fn an_extension_neither_answers_for_a_user_nor_changes_what_is_allowed() {
     let stage = stage_with(&Player::new([calls(&[("change", "{}")])]), |options| options.mode = Mode::Prompt);
     let mut fake = Fake::new(&stage, "guard", Offers::default());
     let mut actor = stage.open().await;
@@ -645,7 +645,7 @@ async fn trouble_before_the_first_session_is_told_to_whoever_comes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_companion_that_never_reads_slows_nobody() {
+async fn an_extension_that_never_reads_slows_nobody() {
     let flood: Play = (0..40_000).map(|_| text(&"x".repeat(400))).chain([done(Finish::Stop)]).collect();
     let stage = stage(&Player::new([flood]));
     let mut fake = Fake::new(&stage, "stuck", Offers { deltas: true, ..Offers::default() });
@@ -673,7 +673,7 @@ async fn only_who_wants_the_flow_gets_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_companion_stands_beside_every_session_and_may_prompt_in_any() {
+async fn an_extension_stands_beside_every_session_and_may_prompt_in_any() {
     let player = Player::new([say("one"), say("two")]);
     let stage = stage(&player);
     let mut fake = Fake::new(&stage, "bot", Offers::default());

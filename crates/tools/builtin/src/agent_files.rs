@@ -9,9 +9,9 @@ use vocab::{Fault, FileRefused, Required, TextFiles};
 
 use crate::workspace::{Access, Guard, Place, Spot, Workspace, explain, replace};
 
-pub struct ServedFiles(Workspace);
+pub struct AgentFiles(Workspace);
 
-impl ServedFiles {
+impl AgentFiles {
     pub fn open(root: &Path, guard: Guard) -> Result<Self, Fault> {
         Workspace::open(root, guard).map(Self)
     }
@@ -26,7 +26,7 @@ impl ServedFiles {
     }
 }
 
-impl TextFiles for ServedFiles {
+impl TextFiles for AgentFiles {
     fn open(&self, path: &Path) -> Result<Box<dyn Read + Send>, FileRefused> {
         let (file, _) = self.spot(path, Access::Read)?.open_file().map_err(|error| refused(path, &error))?;
         Ok(Box::new(file))

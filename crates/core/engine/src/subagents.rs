@@ -11,9 +11,9 @@ use std::task::Poll;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Answer, AskKind, Body, CallId, Change, ChildEnd, ChildTask, Children, Delivery, Entry, Errands, Event, Fault,
-    FaultKind, FileEdit, Gate, Later, Mode, Part, Progress, Required, SessionId, Settings, Tag, Tool, TurnEnd, Usage,
-    Verb,
+    Answer, AskKind, Body, CallId, Change, Delivery, Editor, Entry, Event, Fault, FaultKind, FileEdit, Gate, Later,
+    Mode, Part, Progress, Required, SessionId, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd,
+    Usage, Verb,
 };
 
 use crate::Shared;
@@ -21,7 +21,7 @@ use crate::outbox::{Outbox, Slow};
 use crate::registry::Handle;
 use crate::session::Mail;
 
-/// Children of one session at the same time; another one is refused.
+/// Subagents of one session at the same time; another one is refused.
 const CHILDREN_MAX: u32 = 4;
 /// Tool rounds of a child, unless its parent has fewer; then it ends and says so.
 const CHILD_ROUNDS_MAX: u32 = 40;
@@ -110,7 +110,7 @@ pub(crate) struct Inherited {
     pub(crate) child_of: (SessionId, CallId),
     /// Of servers that the parent has started.
     pub(crate) served: Vec<Arc<dyn Tool>>,
-    pub(crate) errands: Option<Arc<dyn Errands>>,
+    pub(crate) editor_requests: Option<Arc<dyn Editor>>,
 }
 
 /// How a child of this session behaves.
@@ -151,15 +151,15 @@ impl Way {
     }
 }
 
-impl Children for Way {
-    fn run(&self, task: ChildTask, progress: Progress) -> Later<'static, Result<ChildEnd, Fault>> {
+impl Subagents for Way {
+    fn run(&self, task: SubagentTask, progress: Progress) -> Later<'static, Result<SubagentEnd, Fault>> {
         let parent = self.0.clone();
         Box::pin(async move { parent.run(task, progress).await })
     }
 }
 
 impl Parent {
-    async fn run(&self, task: ChildTask, progress: Progress) -> Result<ChildEnd, Fault> {
+    async fn run(&self, task: SubagentTask, progress: Progress) -> Result<SubagentEnd, Fault> {
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             return Err(Fault::new(FaultKind::QueueFull, format!("{CHILDREN_MAX} sub-agents are running already"))
                 .hint("wait until one of them has ended"));
@@ -172,7 +172,7 @@ impl Parent {
         let inherited = Inherited {
             child_of: self.inherited.child_of.clone(),
             served: self.inherited.served.clone(),
-            errands: self.inherited.errands.clone(),
+            editor_requests: self.inherited.editor_requests.clone(),
         };
         let child = self.shared.start_child(settings, inherited).await?;
         let keeper = Keeper {
@@ -217,7 +217,7 @@ struct Keeper {
     doing: Option<Arc<str>>,
     ended: Option<Result<TurnEnd, Fault>>,
     is_stopped: bool,
-    /// Questions of companions, which nobody will answer.
+    /// Questions of extensions, which nobody will answer.
     asked: VecDeque<vocab::AskId>,
 }
 
@@ -230,8 +230,8 @@ enum Heard {
 impl Keeper {
     async fn keep(
         mut self,
-        task: ChildTask,
-        mut done: oneshot::Sender<Result<ChildEnd, Fault>>,
+        task: SubagentTask,
+        mut done: oneshot::Sender<Result<SubagentEnd, Fault>>,
         slot: OwnedSemaphorePermit,
     ) {
         self.begin(task).await;
@@ -270,7 +270,7 @@ impl Keeper {
         let _ = done.send(end);
     }
 
-    async fn begin(&mut self, task: ChildTask) {
+    async fn begin(&mut self, task: SubagentTask) {
         let (joined, _) = oneshot::channel();
         let outbox = self.outbox.clone();
         let (resumed, answers, servers, controller) = (false, false, Vec::new(), None);
@@ -365,11 +365,11 @@ impl Keeper {
         }
     }
 
-    fn end(self) -> Result<ChildEnd, Fault> {
+    fn end(self) -> Result<SubagentEnd, Fault> {
         let end = self.ended.unwrap_or_else(|| Err(gone()))?;
         let mut usage = Usage::default();
         self.own.spent.iter().for_each(|(_, spent)| usage.add(spent));
-        Ok(ChildEnd {
+        Ok(SubagentEnd {
             session: self.child.id,
             model: self.model,
             stop: end.stop,

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::Duration;
 use vocab::{
-    CallContext, Event, Fault, FaultKind, Json, Later, Notice, NoticeLevel, Outcome, PeerId, Plan, Required, Served,
-    Tool, ToolServer, ToolSpec,
+    CallContext, Event, Fault, FaultKind, Json, Later, McpServer, McpStarted, Notice, NoticeLevel, Outcome, PeerId,
+    Plan, Required, Tool, ToolSpec,
 };
 
 use super::{Session, Work, guarded};
@@ -41,12 +41,12 @@ pub(super) struct Servers {
 struct Starting {
     peer: Option<PeerId>,
     name: Arc<str>,
-    started: Later<'static, Vec<Served>>,
+    started: Later<'static, Vec<McpStarted>>,
 }
 
 impl Servers {
     /// Ready when a server has started, or has not.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Option<PeerId>, Vec<Served>)> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(Option<PeerId>, Vec<McpStarted>)> {
         for at in 0..self.starting.len() {
             let starting = &mut self.starting[at];
             let served = match guarded(|| starting.started.as_mut().poll(context)) {
@@ -54,7 +54,7 @@ impl Servers {
                 Ok(Poll::Ready(served)) => served,
                 Err(text) => {
                     let fault = Fault::new(FaultKind::Internal, format!("its client failed: {text}"));
-                    vec![Served { name: starting.name.clone(), tools: Err(fault) }]
+                    vec![McpStarted { name: starting.name.clone(), tools: Err(fault) }]
                 }
             };
             return Poll::Ready((self.starting.swap_remove(at).peer, served));
@@ -82,7 +82,7 @@ impl Servers {
 impl Session {
     /// Starts them. They take the place of what this peer brought before, and of what peers brought that are gone. With the
     /// first peer the user's own are started, too.
-    pub(super) fn start_servers(&mut self, peer: PeerId, servers: Vec<ToolServer>) {
+    pub(super) fn start_servers(&mut self, peer: PeerId, servers: Vec<McpServer>) {
         if !std::mem::replace(&mut self.servers.has_own, true) {
             let port = self.shared.ports.servers.clone();
             match guarded(|| port.own()) {
@@ -102,7 +102,7 @@ impl Session {
         self.launch_servers(Some(peer), servers);
     }
 
-    fn launch_servers(&mut self, peer: Option<PeerId>, servers: Vec<ToolServer>) {
+    fn launch_servers(&mut self, peer: Option<PeerId>, servers: Vec<McpServer>) {
         for (at, server) in servers.into_iter().enumerate() {
             let name = server.name.clone();
             if at >= SERVERS_MAX {
@@ -119,8 +119,8 @@ impl Session {
         self.spec = None;
     }
 
-    pub(super) fn served(&mut self, peer: Option<PeerId>, served: Vec<Served>) {
-        for Served { name: server, tools } in served {
+    pub(super) fn served(&mut self, peer: Option<PeerId>, served: Vec<McpStarted>) {
+        for McpStarted { name: server, tools } in served {
             let tools = match tools {
                 Ok(tools) => tools,
                 Err(fault) => {

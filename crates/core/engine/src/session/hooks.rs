@@ -1,6 +1,6 @@
-//! Consultations: companions that hook a point of a turn are asked one after the other, in order of registration, each
+//! HookCalls: extensions that hook a point of a turn are asked one after the other, in order of registration, each
 //! under a time limit. The session goes on listening meanwhile, so that an interrupt works. Only what comes of a
-//! consultation is in the log.
+//! hook call is in the log.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -8,22 +8,22 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallId, CallInput, Consult, ConsultKind, Event, Fault, FaultKind, Hooks, Opinion, Outcome, Part,
+    Body, Call, CallId, CallInput, Event, Fault, FaultKind, HookCall, HookKind, HookVerdict, Hooks, Outcome, Part,
     PeerId, Reply, UserFrom,
 };
 
 use super::{Session, Work};
-use crate::companions::Member;
+use crate::extensions::Member;
 use crate::turn::{SafePoint, Said, Verdict};
 
-/// How long a companion may think. Then a call is denied, and everything else goes on without it. The time does not
-/// run while the companion waits for a person.
+/// How long an extension may think. Then a call is denied, and everything else goes on without it. The time does not
+/// run while the extension waits for a person.
 pub(super) const CONSULT_LIMIT: Duration = Duration::from_secs(5);
-/// Text one companion may add to a turn; more is refused.
+/// Text one extension may add to a turn; more is refused.
 const CONTEXT_BYTES_MAX: usize = 256 * 1024;
 
-/// One companion is being asked.
-pub(super) struct Consulting {
+/// One extension is being asked.
+pub(super) struct RunningHook {
     id: u64,
     adviser: Arc<Member>,
     pub(super) until: Instant,
@@ -53,18 +53,18 @@ impl Point {
             Point::Result { .. } => "after_call",
         }
     }
-    fn kind(&self, opening: &[Part]) -> ConsultKind {
+    fn kind(&self, opening: &[Part]) -> HookKind {
         match self {
-            Point::Turn { .. } => ConsultKind::Turn { parts: opening.to_vec() },
+            Point::Turn { .. } => HookKind::Turn { parts: opening.to_vec() },
             Point::Call { call, tool } => {
-                ConsultKind::Call { call: call.id.clone(), tool: tool.clone(), input: call.input.json() }
+                HookKind::Call { call: call.id.clone(), tool: tool.clone(), input: call.input.json() }
             }
             Point::Result { call, tool, outcome, said, .. } => {
                 let (parts, is_error) = match said {
                     Some(said) => (&said.parts, said.is_error),
                     None => (&outcome.parts, outcome.is_error),
                 };
-                ConsultKind::Result { call: call.clone(), tool: tool.clone(), parts: parts.clone(), is_error }
+                HookKind::Result { call: call.clone(), tool: tool.clone(), parts: parts.clone(), is_error }
             }
         }
     }
@@ -75,15 +75,15 @@ impl Session {
         self.beside.members().iter().any(|member| member.offers.hooks.before_turn)
     }
 
-    /// A call the model wants: companions see it first, so that what is judged is what would run.
+    /// A call the model wants: extensions see it first, so that what is judged is what would run.
     pub(super) fn consider(&mut self, call: Call) {
-        self.meet_companions();
+        self.meet_extensions();
         let tool = match self.owner_of(&call.name) {
             Some(_) => Some(call.name.clone()),
             None => self.find_tool(&call.name).map(|tool| tool.spec().name.clone()),
         };
         match tool {
-            Some(tool) => self.consult(Point::Call { call, tool }),
+            Some(tool) => self.hook(Point::Call { call, tool }),
             None => self.judge_now(&call),
         }
     }
@@ -93,44 +93,44 @@ impl Session {
         self.with_turn(|turn, fx| turn.judged(verdict, fx));
     }
 
-    /// A tool is done: companions may put its result in other words.
+    /// A tool is done: extensions may put its result in other words.
     pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
         let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
         let Some((call, tool)) = self.turn.as_ref().and_then(|turn| turn.running()) else { return };
         let (call, tool) = (call.clone(), tool.clone());
-        self.consult(Point::Result { call, tool, outcome, said: None, duration_ms });
+        self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
     }
 
-    pub(super) fn consult(&mut self, point: Point) {
-        self.meet_companions();
+    pub(super) fn hook(&mut self, point: Point) {
+        self.meet_extensions();
         let hooked = self.beside.members().iter().filter(|member| point.is_hooked(member.offers.hooks));
         let left = hooked.map(|member| member.peer).collect();
-        self.consult_next(point, left);
+        self.next_hook(point, left);
     }
 
-    fn consult_next(&mut self, point: Point, mut left: VecDeque<PeerId>) {
+    fn next_hook(&mut self, point: Point, mut left: VecDeque<PeerId>) {
         while let Some(peer) = left.pop_front() {
             // One that went meanwhile is not asked.
-            let Some(adviser) = self.companion(peer).cloned() else { continue };
+            let Some(adviser) = self.extension(peer).cloned() else { continue };
             let id = self.beside.mint();
             let kind = point.kind(&self.beside.opening);
-            self.ledger.reply(adviser.outbox.clone(), Event::Consult(Consult { id, kind }));
+            self.ledger.reply(adviser.outbox.clone(), Event::Hook(HookCall { id, kind }));
             let until = Instant::now() + CONSULT_LIMIT;
-            self.work = Work::Consult(Box::new(Consulting { id, adviser, until, point, left }));
+            self.work = Work::HookCall(Box::new(RunningHook { id, adviser, until, point, left }));
             return;
         }
         self.work = Work::Nothing;
-        self.consulted(point);
+        self.asked(point);
     }
 
     /// Everybody was heard.
-    fn consulted(&mut self, point: Point) {
+    fn asked(&mut self, point: Point) {
         match point {
             Point::Turn { messages } => {
                 let turn = self.current_turn();
                 for message in messages {
                     let parts = vec![Part::Text(message)];
-                    self.log(Body::User { turn: turn.clone(), parts, from: UserFrom::Companion });
+                    self.log(Body::User { turn: turn.clone(), parts, from: UserFrom::Extension });
                 }
                 self.beside.opening = Vec::new();
                 self.safe_point(SafePoint::Start);
@@ -148,44 +148,44 @@ impl Session {
         }
     }
 
-    pub(super) fn opine(&mut self, peer: PeerId, id: u64, opinion: Opinion) -> Result<Reply, Fault> {
-        if self.command_done(id, peer, &opinion) {
+    pub(super) fn hook_done(&mut self, peer: PeerId, id: u64, verdict: HookVerdict) -> Result<Reply, Fault> {
+        if self.command_done(id, peer, &verdict) {
             return Ok(Reply::Done);
         }
-        let awaited = |work: &Work| matches!(work, Work::Consult(it) if it.id == id && it.adviser.peer == peer);
+        let awaited = |work: &Work| matches!(work, Work::HookCall(it) if it.id == id && it.adviser.peer == peer);
         if !awaited(&self.work) {
-            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open consultation {id}"))
+            return Err(Fault::new(FaultKind::UnknownAsk, format!("no open hook call {id}"))
                 .hint("it was answered, its time was over, or the turn ended"));
         }
-        self.take_opinion(opinion);
+        self.take_verdict(verdict);
         Ok(Reply::Done)
     }
 
-    fn take_opinion(&mut self, opinion: Opinion) {
-        let Work::Consult(consulting) = std::mem::replace(&mut self.work, Work::Nothing) else { return };
-        let Consulting { adviser, mut point, left, .. } = *consulting;
+    fn take_verdict(&mut self, verdict: HookVerdict) {
+        let Work::HookCall(running_hook) = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let RunningHook { adviser, mut point, left, .. } = *running_hook;
         self.moved_at = Instant::now();
-        let failed: Option<Arc<str>> = match (&mut point, opinion) {
-            (_, Opinion::Fine) => None,
-            (Point::Call { tool, .. }, Opinion::Veto(reason)) => {
+        let failed: Option<Arc<str>> = match (&mut point, verdict) {
+            (_, HookVerdict::Fine) => None,
+            (Point::Call { tool, .. }, HookVerdict::Veto(reason)) => {
                 let verdict = Verdict::Deny { tool: tool.clone(), reason: reason.to_string() };
                 return self.with_turn(|turn, fx| turn.judged(verdict, fx));
             }
-            (Point::Call { call, .. }, Opinion::Input(input)) => {
+            (Point::Call { call, .. }, HookVerdict::Input(input)) => {
                 call.input = CallInput::Object(input);
                 None
             }
-            (Point::Turn { messages }, Opinion::Context { system, message }) => {
+            (Point::Turn { messages }, HookVerdict::Context { system, message }) => {
                 self.add_context(messages, system, message)
             }
-            (Point::Result { said, .. }, Opinion::Result { parts, is_error }) => {
+            (Point::Result { said, .. }, HookVerdict::Result { parts, is_error }) => {
                 *said = Some(Said { parts, is_error });
                 None
             }
-            (_, Opinion::Failed(text)) => Some(text),
+            (_, HookVerdict::Failed(text)) => Some(text),
             (_, _) => Some("the answer does not fit the question".into()),
         };
-        let Some(text) = failed else { return self.consult_next(point, left) };
+        let Some(text) = failed else { return self.next_hook(point, left) };
         self.trouble(&adviser, point.name(), text.clone());
         match &point {
             // Who hooks calls may be there to forbid them: without its word nothing runs.
@@ -195,7 +195,7 @@ impl Session {
                 let verdict = Verdict::Deny { tool: tool.clone(), reason };
                 self.with_turn(|turn, fx| turn.judged(verdict, fx));
             }
-            Point::Turn { .. } | Point::Result { .. } => self.consult_next(point, left),
+            Point::Turn { .. } | Point::Result { .. } => self.next_hook(point, left),
         }
     }
 
@@ -217,43 +217,43 @@ impl Session {
         None
     }
 
-    pub(super) fn consult_due(&mut self, now: Instant) {
+    pub(super) fn hook_due(&mut self, now: Instant) {
         let asking = self.askers();
-        let Work::Consult(consulting) = &mut self.work else { return };
-        if consulting.until > now {
+        let Work::HookCall(running_hook) = &mut self.work else { return };
+        if running_hook.until > now {
             return;
         }
-        if asking.contains(&consulting.adviser.peer) {
-            consulting.until = now + CONSULT_LIMIT;
+        if asking.contains(&running_hook.adviser.peer) {
+            running_hook.until = now + CONSULT_LIMIT;
             return;
         }
-        self.take_opinion(Opinion::Failed(format!("no answer within {} s", CONSULT_LIMIT.as_secs()).into()));
+        self.take_verdict(HookVerdict::Failed(format!("no answer within {} s", CONSULT_LIMIT.as_secs()).into()));
     }
 
-    /// A person answered the companion: its time to think starts over.
+    /// A person answered the extension: its time to think starts over.
     pub(super) fn adviser_rests(&mut self, peer: PeerId) {
         self.beside.rest(peer);
-        if let Work::Consult(consulting) = &mut self.work
-            && consulting.adviser.peer == peer
+        if let Work::HookCall(running_hook) = &mut self.work
+            && running_hook.adviser.peer == peer
         {
-            consulting.until = Instant::now() + CONSULT_LIMIT;
+            running_hook.until = Instant::now() + CONSULT_LIMIT;
         }
     }
 
     pub(super) fn adviser_gone(&mut self, peer: PeerId) {
-        if matches!(&self.work, Work::Consult(consulting) if consulting.adviser.peer == peer) {
-            self.take_opinion(Opinion::Failed("it ended before it answered".into()));
+        if matches!(&self.work, Work::HookCall(running_hook) if running_hook.adviser.peer == peer) {
+            self.take_verdict(HookVerdict::Failed("it ended before it answered".into()));
         }
     }
 
-    /// The turn is stopped in mid-consultation. A tool that ran did run: its result is kept.
-    pub(super) fn stop_consulting(&mut self, consulting: Consulting) {
-        if let Point::Result { outcome, said, duration_ms, .. } = consulting.point {
+    /// The turn is stopped in mid-hook call. A tool that ran did run: its result is kept.
+    pub(super) fn stop_hook(&mut self, running_hook: RunningHook) {
+        if let Point::Result { outcome, said, duration_ms, .. } = running_hook.point {
             self.with_turn(|turn, fx| turn.ran_last(outcome, said, duration_ms, fx));
         }
     }
 
-    /// What companions said for one turn goes with it.
+    /// What extensions said for one turn goes with it.
     pub(super) fn forget_context(&mut self) {
         self.beside.opening = Vec::new();
         if !self.beside.system.is_empty() {

@@ -1,5 +1,5 @@
-//! The companions of this process: who stands beside every session, what each brings, and the way from a companion to
-//! the sessions. What a session does with them is the session's business (`session/companions.rs`).
+//! The extensions of this process: who stands beside every session, what each brings, and the way from an extension to
+//! the sessions. What a session does with them is the session's business (`session/extensions.rs`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::{COMMANDS_MAX, Engine, Handle, Peer, Shared, Slow};
 /// Troubles kept until a controller is there to read them; the oldest is forgotten for a newer one.
 const UNHEARD_MAX: usize = 32;
 
-/// One companion and what it brings now. Replaced whole when its offers change.
+/// One extension and what it brings now. Replaced whole when its offers change.
 pub(crate) struct Member {
     pub(crate) peer: PeerId,
     pub(crate) name: Arc<str>,
@@ -86,10 +86,10 @@ impl Registry {
 }
 
 impl Shared {
-    /// Every live session is to look at the companions again.
+    /// Every live session is to look at the extensions again.
     async fn announce(&self) {
         for handle in self.handles() {
-            let _ = handle.mail.send(Mail::Companions).await;
+            let _ = handle.mail.send(Mail::Extensions).await;
         }
     }
 
@@ -102,7 +102,7 @@ impl Shared {
         let trouble = Event::Trouble { source, during, text };
         let handles = self.handles();
         if handles.is_empty() {
-            return self.companions.keep_unheard(trouble);
+            return self.extensions.keep_unheard(trouble);
         }
         tokio::spawn(async move {
             for handle in handles {
@@ -113,39 +113,39 @@ impl Shared {
 }
 
 impl Engine {
-    /// A companion that stands beside every session from now on. `name` is what people and the model read, `source`
+    /// An extension that stands beside every session from now on. `name` is what people and the model read, `source`
     /// says where it comes from. Must be called on a runtime.
-    pub fn companion(&self, name: impl Into<Arc<str>>, source: impl Into<Arc<str>>, offers: Offers) -> Companion {
+    pub fn extension(&self, name: impl Into<Arc<str>>, source: impl Into<Arc<str>>, offers: Offers) -> Extension {
         let shared = self.shared.clone();
         let peer = shared.mint_peer();
-        // A companion that does not read is let go; no session ever waits for one.
+        // An extension that does not read is let go; no session ever waits for one.
         let outbox = Outbox::new(peer, Slow::Drop);
         let member =
             Member { peer, name: name.into(), source: source.into(), outbox: outbox.clone(), offers: tidy(offers) };
-        shared.companions.change(|members| members.push(Arc::new(member)));
+        shared.extensions.change(|members| members.push(Arc::new(member)));
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         tokio::spawn(pass_on(shared.clone(), outbox.clone(), inbox));
-        Companion { peer: Peer { commands: Some(commands), outbox }, shared }
+        Extension { peer: Peer { commands: Some(commands), outbox }, shared }
     }
 
-    /// Slash commands that companions bring, in order of registration.
-    pub fn companion_commands(&self) -> Vec<CommandInfo> {
-        self.shared.companions.commands()
+    /// Slash commands that extensions bring, in order of registration.
+    pub fn extension_commands(&self) -> Vec<CommandInfo> {
+        self.shared.extensions.commands()
     }
 
-    /// Something went wrong with a program that should have become a companion, or with one that is.
+    /// Something went wrong with a program that should have become an extension, or with one that is.
     pub fn trouble(&self, source: impl Into<Arc<str>>, during: impl Into<Arc<str>>, text: impl Into<Arc<str>>) {
         self.shared.trouble(source.into(), during.into(), text.into());
     }
 }
 
-/// A companion's end. Dropping it is its death: everything it had open is answered or withdrawn.
-pub struct Companion {
+/// An extension's end. Dropping it is its death: everything it had open is answered or withdrawn.
+pub struct Extension {
     peer: Peer,
     shared: Arc<Shared>,
 }
 
-impl Companion {
+impl Extension {
     pub fn id(&self) -> PeerId {
         self.peer.id()
     }
@@ -167,7 +167,7 @@ impl Companion {
     pub fn offer(&self, offers: Offers) {
         let id = self.id();
         let offers = tidy(offers);
-        self.shared.companions.change(|members| {
+        self.shared.extensions.change(|members| {
             if let Some(member) = members.iter_mut().find(|member| member.peer == id) {
                 let Member { peer, name, source, outbox, .. } = &**member;
                 *member = Arc::new(Member {
@@ -184,10 +184,10 @@ impl Companion {
     }
 }
 
-impl Drop for Companion {
+impl Drop for Extension {
     fn drop(&mut self) {
         let id = self.id();
-        self.shared.companions.change(|members| members.retain(|member| member.peer != id));
+        self.shared.extensions.change(|members| members.retain(|member| member.peer != id));
     }
 }
 
@@ -208,14 +208,14 @@ fn tidy(mut offers: Offers) -> Offers {
     offers
 }
 
-/// Brings a companion's commands to the sessions they name, until it lets go of its end.
+/// Brings an extension's commands to the sessions they name, until it lets go of its end.
 async fn pass_on(shared: Arc<Shared>, outbox: Arc<Outbox>, mut commands: mpsc::Receiver<Command>) {
     shared.announce().await;
     while let Some(Command { tag, target, verb }) = commands.recv().await {
         let id = match target {
             Target::Session(id) => id,
             Target::Current => {
-                let fault = Fault::new(FaultKind::Invalid, "a companion has to say which session it means");
+                let fault = Fault::new(FaultKind::Invalid, "an extension has to say which session it means");
                 reply(&outbox, SessionId::from(""), tag, Err(fault));
                 continue;
             }

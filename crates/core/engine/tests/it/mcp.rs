@@ -21,7 +21,7 @@ pub(crate) struct Fake {
     /// Servers that run now.
     alive: Arc<AtomicI64>,
     /// The user's own.
-    own: Mutex<Vec<ToolServer>>,
+    own: Mutex<Vec<McpServer>>,
     /// When each call was begun.
     pub(crate) ran: Arc<Mutex<Vec<Instant>>>,
 }
@@ -57,8 +57,8 @@ impl Tool for Remote {
     }
 }
 
-impl ToolServers for Fake {
-    fn start(&self, session: &SessionId, _: &Path, servers: Vec<ToolServer>) -> Later<'static, Vec<Served>> {
+impl McpServers for Fake {
+    fn start(&self, session: &SessionId, _: &Path, servers: Vec<McpServer>) -> Later<'static, Vec<McpStarted>> {
         let mut names = servers.into_iter().map(|server| server.name);
         let (Some(name), None) = (names.next(), names.next()) else { panic!("one at a time") };
         self.asked.lock().unwrap().push(format!("{session} {name}"));
@@ -72,7 +72,7 @@ impl ToolServers for Fake {
                 "hung" => tokio::time::sleep(Duration::from_secs(3600)).await,
                 "broken" => {
                     let fault = Fault::new(FaultKind::NotFound, "no such program");
-                    return vec![Served { name, tools: Err(fault) }];
+                    return vec![McpStarted { name, tools: Err(fault) }];
                 }
                 _ => {}
             }
@@ -81,11 +81,11 @@ impl ToolServers for Fake {
                 Arc::new(Remote { spec, required, ran: ran.clone(), _alive: alive.clone() })
             };
             let tools = vec![tool("list/all", Required::ReadOnly), tool("do it", Required::WorkspaceWrite)];
-            vec![Served { name, tools: Ok(tools) }]
+            vec![McpStarted { name, tools: Ok(tools) }]
         })
     }
 
-    fn own(&self) -> Vec<ToolServer> {
+    fn own(&self) -> Vec<McpServer> {
         self.own.lock().unwrap().clone()
     }
 }
@@ -101,9 +101,8 @@ fn with_fake(player: &Arc<Player>, mode: Mode) -> (Stage, Arc<Fake>) {
 }
 
 pub(crate) fn bringing(which: Which, names: &[&str]) -> Open {
-    let way = || ServerWay::Http { url: "http://127.0.0.1:1/".into(), headers: Vec::new() };
-    let servers =
-        names.iter().map(|name| ToolServer { name: (*name).into(), way: way(), trust_hints: false }).collect();
+    let way = || McpTransport::Http { url: "http://127.0.0.1:1/".into(), headers: Vec::new() };
+    let servers = names.iter().map(|name| McpServer { name: (*name).into(), way: way(), trust_hints: false }).collect();
     Open { servers, ..Open::new(which) }
 }
 

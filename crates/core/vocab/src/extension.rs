@@ -1,12 +1,12 @@
-//! Programs that stand beside every session of this process: extensions. A companion is a peer with more reach: it brings
-//! tools and commands, is consulted at fixed points, shows things to people and asks them. What it cannot do is be the
-//! one who answers for a user: where only companions are left, nobody is there.
+//! Programs that stand beside every session of this process: extensions. An extension is a peer with more reach: it brings
+//! tools and commands, is asked at fixed points, shows things to people and asks them. What it cannot do is be the
+//! one who answers for a user: where only extensions are left, nobody is there.
 
 use std::sync::Arc;
 
 use crate::{CallId, HostTool, Json, Part};
 
-/// What a companion brings.
+/// What an extension brings.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Offers {
     pub tools: Vec<HostTool>,
@@ -16,7 +16,7 @@ pub struct Offers {
     pub deltas: bool,
 }
 
-/// A slash command that lives with a companion.
+/// A slash command that lives with an extension.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommandInfo {
     pub name: Arc<str>,
@@ -25,7 +25,7 @@ pub struct CommandInfo {
     pub source: Arc<str>,
 }
 
-/// At which points a companion wants to be consulted.
+/// At which points an extension wants to be asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Hooks {
     pub before_turn: bool,
@@ -33,28 +33,28 @@ pub struct Hooks {
     pub after_call: bool,
 }
 
-/// One consultation; answered once with the same number, or given up when its time is over.
+/// One hook call; answered once with the same number, or given up when its time is over.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Consult {
+pub struct HookCall {
     pub id: u64,
-    pub kind: ConsultKind,
+    pub kind: HookKind,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum ConsultKind {
+pub enum HookKind {
     /// A turn begins with this message.
     Turn { parts: Vec<Part> },
     /// The model wants this call.
     Call { call: CallId, tool: Arc<str>, input: Json },
     /// The call has this result.
     Result { call: CallId, tool: Arc<str>, parts: Vec<Part>, is_error: bool },
-    /// Somebody typed the companion's command.
+    /// Somebody typed the extension's command.
     Command { name: Arc<str>, args: Arc<str> },
 }
 
-/// What a companion says to a consultation.
+/// What an extension says to a hook call.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Opinion {
+pub enum HookVerdict {
     /// Go on as it is; a command was carried out.
     Fine,
     /// The call is not run; the model reads why.
@@ -65,7 +65,7 @@ pub enum Opinion {
     Result { parts: Vec<Part>, is_error: bool },
     /// More for the model to know in this turn.
     Context { system: Option<Arc<str>>, message: Option<Arc<str>> },
-    /// It went wrong on the companion's side.
+    /// It went wrong on the extension's side.
     Failed(Arc<str>),
 }
 

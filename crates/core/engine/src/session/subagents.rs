@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use vocab::{CallId, Children, Required};
+use vocab::{CallId, Required, Subagents};
 
 use super::{Session, Work};
-use crate::children::{Inherited, Way, settings_of};
+use crate::subagents::{Inherited, Way, settings_of};
 
 impl Session {
     /// For one call. A child has no children.
-    pub(super) fn children_for(&mut self, call: &CallId, granted: Required) -> Option<Arc<dyn Children>> {
+    pub(super) fn children_for(&mut self, call: &CallId, granted: Required) -> Option<Arc<dyn Subagents>> {
         self.nursery.start_over();
         if self.child_of.is_some() {
             return None;
@@ -17,7 +17,7 @@ impl Session {
         let inherited = Inherited {
             child_of: (self.id.clone(), call.clone()),
             served: self.served_tools().cloned().collect(),
-            errands: self.errands_for(call),
+            editor_requests: self.editor_requests_for(call),
         };
         let settings = settings_of(&self.settings, granted);
         Some(Arc::new(Way::new(self.shared.clone(), settings, inherited, &self.nursery)))
