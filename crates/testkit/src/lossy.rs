@@ -14,7 +14,8 @@ use store::MemoryStore;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use vocab::{
-    Acquired, Body, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary,
+    Acquired, Body, Entry, Fault, FaultKind, Later, Lease, NewSession, NoteEntry, Page, Query, SessionId, Store,
+    Summary,
 };
 
 use crate::sim::Dice;
@@ -183,7 +184,7 @@ impl LossyStore {
         let Ok(acquired) = now(state.inner.acquire(session)) else { return false };
         let (lease, summary) = (acquired.lease, acquired.summary);
         let seq = summary.last_seq + 1;
-        let body = Body::Recovered { text: "somebody else was here".into() };
+        let body = Body::Note(NoteEntry::Recovered { text: "somebody else was here".into() });
         let entry = Arc::new(Entry { seq, parent: summary.last_seq, at_ms: summary.updated_ms, body });
         let written = Written { lease: lease.clone(), entries: vec![entry], synced: true };
         let taken = state.apply(written).is_ok();

@@ -185,7 +185,7 @@ fn simulate(world: &mut World) -> Result<Numbers, String> {
 /// An entry without what does not survive the way to the store.
 pub(crate) fn stored(entry: &Arc<vocab::Entry>) -> vocab::Entry {
     let mut entry = (**entry).clone();
-    if let vocab::Body::Queued(item) = &mut entry.body {
+    if let vocab::Body::Queue(vocab::QueueEntry::Queued(item)) = &mut entry.body {
         item.sender = None;
     }
     entry

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use engine::{Config, Engine, Peer, Ports, Slow};
 use store::MemoryStore;
 use vocab::{
-    Around, Command, Event, Gate, McpServers, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told, Toolbox,
-    Verb, Which,
+    Around, Command, Delta, Event, Gate, McpServers, Mode, Open, Provider, Reply, Settings, Store, Tag, Target, Told,
+    Toolbox, Verb, Which,
 };
 
 use crate::fakes::{CountedIds, Notebook, TickingClock};
@@ -199,7 +199,7 @@ impl Actor {
         self.told
             .iter()
             .filter_map(|told| match &told.event {
-                Event::Text { delta, .. } => Some(delta.as_str()),
+                Event::Delta(Delta::Text { delta, .. }) => Some(delta.as_str()),
                 _ => None,
             })
             .collect()
@@ -214,7 +214,7 @@ impl Actor {
 fn turn_end_of(event: &Event) -> Option<vocab::TurnEnd> {
     match event {
         Event::Logged(entry) => match &entry.body {
-            vocab::Body::TurnEnded(end) => Some(end.clone()),
+            vocab::Body::Turn(vocab::TurnEntry::Ended(end)) => Some(end.clone()),
             _ => None,
         },
         Event::TurnLost(end) => Some(end.clone()),
@@ -225,7 +225,7 @@ fn turn_end_of(event: &Event) -> Option<vocab::TurnEnd> {
 fn ask_of(event: &Event) -> Option<vocab::Ask> {
     match event {
         Event::Logged(entry) => match &entry.body {
-            vocab::Body::AskOpened(ask) => Some(ask.clone()),
+            vocab::Body::Ask(vocab::AskEntry::Opened(ask)) => Some(ask.clone()),
             _ => None,
         },
         _ => None,

@@ -23,8 +23,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskId, AskKind, AssistantMessage, Block, Body, Change, Command, Data, Delivery, Entry, Event, Fault,
-    FaultKind, Mode, Open, Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnId, Verb,
+    Answer, Ask, AskEntry, AskId, AskKind, AssistantMessage, Block, Body, CallEntry, Change, Command, Data, Delivery,
+    Entry, Event, Fault, FaultKind, Mode, Open, Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd,
+    TurnEntry, TurnId, Verb,
 };
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
@@ -493,21 +494,21 @@ impl<F: Face> Terminal<F> {
     fn logged(&mut self, entry: &Entry, out: &mut Out) {
         self.calls.logged(entry);
         match &entry.body {
-            Body::AskOpened(ask) => self.asked(ask, out),
-            Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
-            Body::TurnEnded(end) => self.turn_ended(end, out),
-            Body::TurnStarted { turn } => {
+            Body::Ask(AskEntry::Opened(ask)) => self.asked(ask, out),
+            Body::Ask(AskEntry::Closed { ask, .. }) => self.ask_closed(ask, out),
+            Body::Turn(TurnEntry::Ended(end)) => self.turn_ended(end, out),
+            Body::Turn(TurnEntry::Started { turn }) => {
                 self.running = Some(turn.clone());
                 self.silent = None;
                 self.face.logged(&entry.body, &mut out.frames);
             }
-            Body::CallEnded { turn, .. } if self.lost.as_ref() == Some(turn) => {}
+            Body::Call(CallEntry::Ended { turn, .. }) if self.lost.as_ref() == Some(turn) => {}
             body => {
                 match body {
                     Body::Assistant { message, .. } => {
                         self.silent = Some(self.silent.unwrap_or(true) && !says_something(message));
                     }
-                    Body::CallStarted { .. } | Body::CallEnded { .. } => self.silent = Some(false),
+                    Body::Call(_) => self.silent = Some(false),
                     _ => {}
                 }
                 self.face.logged(body, &mut out.frames);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::visible::headline;
-use vocab::{Body, Call, CallEnd, CallId, Entry, FileEdit, Snapshot, TurnId};
+use vocab::{Body, Call, CallEnd, CallEntry, CallId, Entry, FileEdit, ShellEntry, Snapshot, TurnId};
 
 use crate::history::active_path;
 
@@ -23,16 +23,16 @@ pub(crate) fn commands_after(
     let mut commands = Vec::new();
     for entry in active_path(entries).iter().filter(|entry| entry.seq > after) {
         match &entry.body {
-            Body::CallStarted { turn, call, .. } => {
+            Body::Call(CallEntry::Started { turn, call, .. }) => {
                 calls.insert((turn.clone(), call.id.clone()), call.clone());
             }
-            Body::CallEnded { turn, result } if result.edits.is_empty() => {
+            Body::Call(CallEntry::Ended { turn, result }) if result.edits.is_empty() => {
                 let ran = matches!(result.end, CallEnd::Ran | CallEnd::Interrupted | CallEnd::Lost);
                 let cut = ran && result.mutation.is_none() && result.is_error;
                 let call = calls.get(&(turn.clone(), result.call.clone())).filter(|_| cut);
                 commands.extend(result.mutation.clone().or_else(|| changes(call?)));
             }
-            Body::Shell(shell) => commands.push(shell.command.clone()),
+            Body::Shell(ShellEntry::Ended(shell)) => commands.push(shell.command.clone()),
             _ => {}
         }
     }

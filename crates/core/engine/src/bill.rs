@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, Prices, Usage};
+use vocab::{Body, BranchEntry, Entry, ModelEntry, Prices, TurnEntry, Usage};
 
 /// Usage by model. Its sum is what the store's summary of the same log has.
 #[derive(Default)]
@@ -23,12 +23,12 @@ impl Bill {
         let (mut bill, mut turn) = (Bill::default(), Bill::default());
         for entry in entries {
             match &entry.body {
-                Body::TurnStarted { .. } => turn = Bill::default(),
+                Body::Turn(TurnEntry::Started { .. }) => turn = Bill::default(),
                 Body::Assistant { message, .. } => turn.add(&message.model, &message.usage),
-                Body::Spent { turn: Some(_), model, usage, .. } => turn.add(model, usage),
-                Body::Spent { turn: None, model, usage, .. } => bill.add(model, usage),
-                Body::Compacted(done) => bill.add(&done.model, &done.usage),
-                Body::TurnEnded(end) => {
+                Body::Model(ModelEntry::Spent { turn: Some(_), model, usage, .. }) => turn.add(model, usage),
+                Body::Model(ModelEntry::Spent { turn: None, model, usage, .. }) => bill.add(model, usage),
+                Body::Branch(BranchEntry::Compacted(done)) => bill.add(&done.model, &done.usage),
+                Body::Turn(TurnEntry::Ended(end)) => {
                     bill.turns += 1;
                     // Logs of older versions do not say which try cost what.
                     let rest = end.usage.less(&turn.total());

@@ -2,8 +2,9 @@
 //! price. Whoever keeps a queue of them counts with it, so that a bound in bytes holds whatever stands in the queue.
 
 use vocab::{
-    Answer, Body, EditorRequest, EditorRequestKind, Entry, Event, HookCall, HookKind, Item, Notice, Part, Reply, Saved,
-    Snapshot, State, ToolSpec, Verb,
+    Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind, Entry, Event,
+    ExtensionEvent, HookCall, HookKind, Item, ModelEntry, NoteEntry, Notice, Part, QueueEntry, QueueEvent, Reply,
+    Saved, SettingEntry, ShellEntry, Snapshot, State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -15,35 +16,35 @@ const MODEL_BYTES: usize = 512;
 
 pub(crate) fn event(event: &Event) -> usize {
     let text = match event {
-        Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. } => delta.len(),
-        Event::CallProgress { parts: it, .. } => parts(it),
+        Event::Delta(Delta::Text { delta, .. })
+        | Event::Delta(Delta::Thinking { delta, .. })
+        | Event::Delta(Delta::CallInput { delta, .. }) => delta.len(),
+        Event::Delta(Delta::CallProgress { parts: it, .. }) => parts(it),
         Event::ShellProgress { text, .. } => text.len(),
         Event::Logged(entry) => body(&entry.body),
-        Event::EditorRequest(EditorRequest { kind, .. }) => match kind {
+        Event::Editor(EditorEvent::Request(EditorRequest { kind, .. })) => match kind {
             EditorRequestKind::WriteText { content, .. } => content.len(),
             EditorRequestKind::Run { args, .. } => args.iter().map(|arg| arg.len()).sum(),
             EditorRequestKind::ReadText { .. } => 0,
         },
-        Event::Hook(HookCall { kind, .. }) => match kind {
+        Event::Extension(ExtensionEvent::Hook(HookCall { kind, .. })) => match kind {
             HookKind::Turn { parts: it } | HookKind::Result { parts: it, .. } => parts(it),
             HookKind::Call { input, .. } => input.as_str().len(),
             HookKind::Command { args, .. } => args.len(),
         },
-        Event::Queue(waiting) => waiting.iter().map(item).sum(),
-        Event::Notice(it) => notice(it),
-        Event::Trouble { source, during, text } => source.len() + during.len() + text.len(),
+        Event::Queue(QueueEvent::Waiting(waiting)) => waiting.iter().map(item).sum(),
+        Event::Extension(ExtensionEvent::Notice(it)) => notice(it),
+        Event::Extension(ExtensionEvent::Trouble { source, during, text }) => source.len() + during.len() + text.len(),
         Event::Reply { result, .. } => result.as_ref().map_or(0, reply),
         Event::State(_)
-        | Event::Sealed { .. }
-        | Event::ModelCalled { .. }
-        | Event::CompactionStarted { .. }
-        | Event::CompactionFailed { .. }
-        | Event::RetryStarted { .. }
-        | Event::RetryEnded { .. }
+        | Event::Delta(Delta::Sealed { .. })
+        | Event::Delta(Delta::ModelCalled { .. })
+        | Event::Compaction(_)
+        | Event::Retry(_)
         | Event::Settled
-        | Event::EditorRequestDropped { .. }
+        | Event::Editor(EditorEvent::Dropped { .. })
         | Event::SignIn { .. }
-        | Event::ItemEnded { .. }
+        | Event::Queue(QueueEvent::Ended { .. })
         | Event::Live { .. }
         | Event::TurnLost(_)
         | Event::Gone { .. } => 0,
@@ -106,19 +107,21 @@ fn body(body: &Body) -> usize {
     match body {
         Body::User { parts: it, .. } => parts(it),
         Body::Assistant { message, .. } => message.blocks.iter().map(block).sum(),
-        Body::CallStarted { call, .. } => call.input.json().as_str().len(),
-        Body::CallEnded { result, .. } => {
+        Body::Call(CallEntry::Started { call, .. }) => call.input.json().as_str().len(),
+        Body::Call(CallEntry::Ended { result, .. }) => {
             let edits = result.edits.iter().map(|edit| snapshot(&edit.before) + snapshot(&edit.after));
             parts(&result.parts) + edits.sum::<usize>()
         }
-        Body::Queued(it) => item(it),
-        Body::Compacted(it) => it.summary.len(),
-        Body::Shell(shell) => shell.output.len() + shell.command.len(),
-        Body::BranchSummary { summary, .. } => summary.len(),
-        Body::Imported { raws, names, .. } => {
+        Body::Queue(QueueEntry::Queued(it)) => item(it),
+        Body::Branch(BranchEntry::Compacted(it)) => it.summary.len(),
+        Body::Shell(ShellEntry::Ended(shell)) => shell.output.len() + shell.command.len(),
+        Body::Branch(BranchEntry::Summary { summary, .. }) => summary.len(),
+        Body::Note(NoteEntry::Imported { raws, names, .. }) => {
             raws.iter().map(|(_, raw)| raw.as_str().len()).sum::<usize>() + names.len() * EVENT_BYTES
         }
-        Body::AskOpened(_) | Body::Requested(_) | Body::Todos { .. } => ROW_BYTES,
+        Body::Ask(AskEntry::Opened(_))
+        | Body::Model(ModelEntry::Requested(_))
+        | Body::Setting(SettingEntry::Todos { .. }) => ROW_BYTES,
         _ => 0,
     }
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
-use vocab::{Command, CommandInfo, Event, Fault, FaultKind, Offers, PeerId, Reply, SessionId, Tag, Target, Told};
+use vocab::{
+    Command, CommandInfo, Event, ExtensionEvent, Fault, FaultKind, Offers, PeerId, Reply, SessionId, Tag, Target, Told,
+};
 
 use crate::outbox::Outbox;
 use crate::session::Mail;
@@ -99,7 +101,7 @@ impl Shared {
 
     /// Tells the controllers of every session, or keeps it until there is one.
     fn trouble(self: &Arc<Self>, source: Arc<str>, during: Arc<str>, text: Arc<str>) {
-        let trouble = Event::Trouble { source, during, text };
+        let trouble = Event::Extension(ExtensionEvent::Trouble { source, during, text });
         let handles = self.handles();
         if handles.is_empty() {
             return self.extensions.keep_unheard(trouble);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use vocab::{Event, TurnId};
+use vocab::{Delta, Event, TurnId};
 
 use crate::turn::Effect;
 
@@ -21,10 +21,10 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn add(&mut self, event: &Event) {
         match event {
-            Event::Text { delta, .. } => self.text += delta.len(),
-            Event::Thinking { delta, .. } => self.thinking += delta.len(),
-            Event::Sealed { .. } => self.seals += 1,
-            Event::CallInput { index, id, name, delta, .. } => {
+            Event::Delta(Delta::Text { delta, .. }) => self.text += delta.len(),
+            Event::Delta(Delta::Thinking { delta, .. }) => self.thinking += delta.len(),
+            Event::Delta(Delta::Sealed { .. }) => self.seals += 1,
+            Event::Delta(Delta::CallInput { index, id, name, delta, .. }) => {
                 *self.inputs.entry(*index).or_default() += delta.len();
                 if id.is_some() || name.is_some() {
                     self.begun.insert(*index);
@@ -47,21 +47,21 @@ impl Held {
             match effect {
                 Effect::Text(delta) => {
                     let delta = start(delta, &mut text);
-                    told.extend(delta.map(|delta| Event::Text { turn, delta }));
+                    told.extend(delta.map(|delta| Event::Delta(Delta::Text { turn, delta })));
                 }
                 Effect::Thinking(delta) => {
                     let delta = start(delta, &mut thinking);
-                    told.extend(delta.map(|delta| Event::Thinking { turn, delta }));
+                    told.extend(delta.map(|delta| Event::Delta(Delta::Thinking { turn, delta })));
                 }
                 Effect::Sealed(what) if seals > 0 => {
                     seals -= 1;
-                    told.push(Event::Sealed { turn, what });
+                    told.push(Event::Delta(Delta::Sealed { turn, what }));
                 }
                 Effect::CallInput { index, id, name, delta } if !self.begun.contains(&index) => {
                     let held = self.inputs.get(&index).copied().unwrap_or_default();
                     let mut room = delta.len().saturating_sub(held);
                     let delta = start(delta, &mut room).unwrap_or_default();
-                    told.push(Event::CallInput { turn, index, id, name, delta });
+                    told.push(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
                 }
                 _ => {}
             }

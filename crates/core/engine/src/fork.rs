@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use vocab::{Body, CallEnd, CallId, Entry, SessionId, Stop, Summary, TurnEnd, TurnId, Usage};
+use vocab::{
+    Body, BranchEntry, CallEnd, CallEntry, CallId, Entry, ModelEntry, NoteEntry, QueueEntry, SessionId, SettingEntry,
+    ShellEntry, Stop, Summary, TurnEnd, TurnEntry, TurnId, Usage,
+};
 
 use crate::turn::{INTERRUPTED, synthetic};
 
@@ -30,14 +33,14 @@ pub(crate) fn copy(
     let end = path.iter().position(|entry| Some(entry.seq) == at).unwrap_or(path.len());
     let mut kept = &path[..end];
     while let Some((last, rest)) = kept.split_last()
-        && matches!(last.body, Body::TurnStarted { .. } | Body::Settled { .. })
+        && matches!(last.body, Body::Turn(TurnEntry::Started { .. }) | Body::Queue(QueueEntry::Settled { .. }))
     {
         kept = rest;
     }
     for entry in kept {
         if let Some(body) = copy.body_of(entry) {
             // An undo in the middle of a turn left its end on the other branch.
-            if matches!(body, Body::TurnStarted { .. }) {
+            if matches!(body, Body::Turn(TurnEntry::Started { .. })) {
                 copy.close(entry.at_ms);
             }
             let seq = copy.add(entry.at_ms, body);
@@ -76,18 +79,26 @@ impl Copy {
     /// What the copy has in this entry's place; `None`: nothing.
     fn body_of(&self, entry: &Entry) -> Option<Body> {
         Some(match &entry.body {
-            Body::Opened { .. } | Body::Moved { .. } | Body::Title { .. } => return None,
+            Body::Opened { .. }
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(SettingEntry::Title { .. }) => return None,
             // Whoever asked a model, ran a command or put files back keeps the record of it.
-            Body::Requested(_) | Body::ShellStarted { .. } | Body::Restored { .. } => return None,
-            Body::Queued(_) | Body::Settled { .. } | Body::AskOpened(_) | Body::AskClosed { .. } => return None,
-            Body::Compacted(compaction) => {
+            Body::Model(ModelEntry::Requested(_))
+            | Body::Shell(ShellEntry::Started { .. })
+            | Body::Branch(BranchEntry::Restored { .. }) => return None,
+            Body::Queue(_) | Body::Ask(_) => return None,
+            Body::Branch(BranchEntry::Compacted(compaction)) => {
                 let mut compaction = compaction.clone();
                 compaction.first_kept = self.first_kept(compaction.first_kept);
-                Body::Compacted(compaction)
+                Body::Branch(BranchEntry::Compacted(compaction))
             }
-            Body::Label { target, label } => Body::Label { target: *self.new_seq.get(target)?, label: label.clone() },
+            Body::Note(NoteEntry::Label { target, label }) => {
+                Body::Note(NoteEntry::Label { target: *self.new_seq.get(target)?, label: label.clone() })
+            }
             // The branch that was left is in the old log only.
-            Body::BranchSummary { summary, .. } => Body::BranchSummary { from: None, summary: summary.clone() },
+            Body::Branch(BranchEntry::Summary { summary, .. }) => {
+                Body::Branch(BranchEntry::Summary { from: None, summary: summary.clone() })
+            }
             other => other.clone(),
         })
     }
@@ -99,23 +110,23 @@ impl Copy {
 
     fn follow(&mut self, body: &Body) {
         match body {
-            Body::TurnStarted { turn } => {
+            Body::Turn(TurnEntry::Started { turn }) => {
                 let (calls, mutations) = (Vec::new(), Vec::new());
                 self.open = Some(Open { turn: turn.clone(), calls, usage: Usage::default(), mutations });
             }
-            Body::TurnEnded(_) => self.open = None,
+            Body::Turn(TurnEntry::Ended(_)) => self.open = None,
             Body::Assistant { message, .. } => {
                 if let Some(open) = &mut self.open {
                     open.usage.add(&message.usage);
                     open.calls.extend(message.calls().map(|call| (call.id.clone(), call.name.clone())));
                 }
             }
-            Body::Spent { turn: Some(_), usage, .. } => {
+            Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => {
                 if let Some(open) = &mut self.open {
                     open.usage.add(usage);
                 }
             }
-            Body::CallEnded { result, .. } => {
+            Body::Call(CallEntry::Ended { result, .. }) => {
                 if let Some(open) = &mut self.open {
                     open.calls.retain(|(id, _)| *id != result.call);
                     let changed = result.mutation.iter().map(|target| (result.tool.clone(), target.clone()));
@@ -132,16 +143,19 @@ impl Copy {
         for (id, name) in calls {
             let tool = vocab::names::canonical(&name).map_or_else(|| name.clone(), Arc::from);
             let result = synthetic(id, tool, CallEnd::Interrupted, INTERRUPTED);
-            self.add(now_ms, Body::CallEnded { turn: turn.clone(), result });
+            self.add(now_ms, Body::Call(CallEntry::Ended { turn: turn.clone(), result }));
         }
         let stop = Stop::Interrupted;
-        self.add(now_ms, Body::TurnEnded(TurnEnd { turn, stop, iterations: 0, usage, mutations, fault: None }));
+        self.add(
+            now_ms,
+            Body::Turn(TurnEntry::Ended(TurnEnd { turn, stop, iterations: 0, usage, mutations, fault: None })),
+        );
     }
 
     /// Names of another program's file stand before the entries they name, so they are set when all is copied.
     fn name_again(&mut self) {
         for entry in &mut self.entries {
-            if let Body::Imported { file, names, raws } = &mut entry.body {
+            if let Body::Note(NoteEntry::Imported { file, names, raws }) = &mut entry.body {
                 // The copy is not that file's session.
                 *file = None;
                 names.retain_mut(|(seq, _)| self.new_seq.get(seq).map(|new| *seq = *new).is_some());

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::{
-    Ask, Body, Call, CallEnd, CallId, CallResult, Chat, Compaction, Entry, FileEdit, Item, Message, Part, Shell,
-    TodoPhase, TurnId, Usage, estimate_tokens,
+    Ask, AskEntry, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallResult, Chat, Compaction, Entry, FileEdit,
+    Item, Message, ModelEntry, Part, QueueEntry, SettingEntry, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage,
+    estimate_tokens,
 };
 
 use crate::turn::synthetic;
@@ -307,7 +308,7 @@ impl Branch {
         let path = active_path(entries);
         let mut results: HashMap<(TurnId, CallId), &CallResult> = HashMap::new();
         for entry in &path {
-            if let Body::CallEnded { turn, result } = &entry.body {
+            if let Body::Call(CallEntry::Ended { turn, result }) = &entry.body {
                 results.insert((turn.clone(), result.call.clone()), result);
             }
         }
@@ -317,7 +318,7 @@ impl Branch {
         for entry in entries {
             branch.follow(entry);
         }
-        if let Some((Entry { body: Body::Moved { to }, .. }, left)) =
+        if let Some((Entry { body: Body::Branch(BranchEntry::Moved { to }), .. }, left)) =
             entries.split_last().map(|(it, left)| (&**it, left))
         {
             let mut files: Vec<Arc<str>> = edits_after(left, *to).into_iter().map(|edit| edit.path).collect();
@@ -332,27 +333,27 @@ impl Branch {
     /// not go away with the messages around it, and a setting stays what it was set to.
     fn follow(&mut self, entry: &Entry) {
         match &entry.body {
-            Body::TurnStarted { turn } => {
+            Body::Turn(TurnEntry::Started { turn }) => {
                 self.open_turn = Some(turn.clone());
                 self.turn_started = entry.seq;
                 self.open_usage = Usage::default();
             }
-            Body::TurnEnded(_) => self.open_turn = None,
+            Body::Turn(TurnEntry::Ended(_)) => self.open_turn = None,
             Body::Assistant { message, .. } => self.open_usage.add(&message.usage),
-            Body::Spent { turn: Some(_), usage, .. } => self.open_usage.add(usage),
-            Body::AskOpened(ask) => self.open_asks.push(ask.clone()),
-            Body::AskClosed { ask, .. } => self.open_asks.retain(|open| open.id != *ask),
-            Body::Thinking { level } => self.thinking = Some(level.clone()),
-            Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
-            Body::ShellStarted { command, aside } => self.open_shells.push((command.clone(), *aside)),
-            Body::Shell(shell) => {
+            Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => self.open_usage.add(usage),
+            Body::Ask(AskEntry::Opened(ask)) => self.open_asks.push(ask.clone()),
+            Body::Ask(AskEntry::Closed { ask, .. }) => self.open_asks.retain(|open| open.id != *ask),
+            Body::Setting(SettingEntry::Thinking { level }) => self.thinking = Some(level.clone()),
+            Body::Setting(SettingEntry::Gadgets { off }) => self.gadgets_off = Some(off.clone()),
+            Body::Shell(ShellEntry::Started { command, aside }) => self.open_shells.push((command.clone(), *aside)),
+            Body::Shell(ShellEntry::Ended(shell)) => {
                 let is_it = |(command, aside): &(Arc<str>, bool)| *command == shell.command && *aside == shell.aside;
                 if let Some(at) = self.open_shells.iter().position(is_it) {
                     self.open_shells.remove(at);
                 }
             }
-            Body::Queued(item) => self.waiting.push(item.clone()),
-            Body::Settled { item, .. } => self.waiting.retain(|waiting| waiting.id != *item),
+            Body::Queue(QueueEntry::Queued(item)) => self.waiting.push(item.clone()),
+            Body::Queue(QueueEntry::Settled { item, .. }) => self.waiting.retain(|waiting| waiting.id != *item),
             _ => {}
         }
     }
@@ -375,42 +376,32 @@ impl Branch {
                     self.messages.push(said(Message::Result(result)));
                 }
             }
-            Body::Shell(shell) if !shell.aside => {
+            Body::Shell(ShellEntry::Ended(shell)) if !shell.aside => {
                 self.messages.push(Said::beside(entry.seq, shell_message(shell)));
             }
-            Body::BranchSummary { summary, .. } => {
+            Body::Branch(BranchEntry::Summary { summary, .. }) => {
                 self.messages.push(Said::beside(entry.seq, branch_message(summary)));
             }
-            Body::Todos { phases } => self.todos = phases.clone(),
-            Body::Compacted(compaction) => {
+            Body::Setting(SettingEntry::Todos { phases }) => self.todos = phases.clone(),
+            Body::Branch(BranchEntry::Compacted(compaction)) => {
                 self.compaction = Some(compaction.clone());
                 self.compacted_at = entry.seq;
             }
-            Body::TurnStarted { .. }
-            | Body::TurnEnded(_)
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::CallEnded { .. }
-            | Body::CallStarted { .. }
+            Body::Turn(_)
+            | Body::Ask(_)
+            | Body::Queue(_)
+            | Body::Call(_)
             | Body::Opened { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::Retrying { .. }
-            | Body::FellBack(_)
-            | Body::Spent { .. }
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
-            | Body::Title { .. }
+            | Body::Model(_)
             | Body::Shell(_)
-            | Body::Imported { .. }
-            | Body::Label { .. }
-            | Body::Recovered { .. } => {}
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(SettingEntry::Model { .. })
+            | Body::Setting(SettingEntry::Mode { .. })
+            | Body::Setting(SettingEntry::Thinking { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. })
+            | Body::Setting(SettingEntry::Title { .. })
+            | Body::Note(_) => {}
         }
     }
 }
@@ -440,7 +431,7 @@ pub(crate) fn lost_result(call: &Call) -> CallResult {
 pub(crate) fn edits_after(entries: &[Arc<Entry>], after: u64) -> Vec<FileEdit> {
     let path = active_path(entries);
     let edits = path.iter().filter(|entry| entry.seq > after).filter_map(|entry| match &entry.body {
-        Body::CallEnded { result, .. } => Some(result.edits.clone()),
+        Body::Call(CallEntry::Ended { result, .. }) => Some(result.edits.clone()),
         _ => None,
     });
     edits.flatten().collect()

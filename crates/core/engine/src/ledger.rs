@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Body, Clock, CompactReason, Entry, Event, Fault, ItemId, Later, Lease, PeerId, SessionId, Store, SyncLevel, Tag,
-    Told, TurnId,
+    AskEntry, Body, BranchEntry, CallEntry, Clock, CompactReason, CompactionEvent, Delta, EditorEvent, Entry, Event,
+    ExtensionEvent, Fault, ItemId, Later, Lease, PeerId, QueueEntry, QueueEvent, SessionId, Store, SyncLevel, Tag,
+    Told, TurnEntry, TurnId,
 };
 
 use crate::flow;
@@ -187,7 +188,7 @@ impl Ledger {
     /// `None`: now.
     pub(crate) fn log_at(&mut self, at_ms: Option<i64>, body: Body) -> Arc<Entry> {
         let parent = match body {
-            Body::Moved { to } => to,
+            Body::Branch(BranchEntry::Moved { to }) => to,
             _ => self.leaf,
         };
         self.last_seq += 1;
@@ -216,21 +217,14 @@ impl Ledger {
             SyncLevel::Turn => matches!(
                 body,
                 Body::User { .. }
-                    | Body::AskClosed { .. }
-                    | Body::CallEnded { .. }
-                    | Body::TurnEnded(_)
-                    | Body::Queued(_)
-                    | Body::Settled { .. }
-                    | Body::Compacted(_)
-                    | Body::Moved { .. }
-                    | Body::Model { .. }
-                    | Body::Mode { .. }
-                    | Body::Thinking { .. }
-                    | Body::Gadgets { .. }
-                    | Body::Title { .. }
-                    | Body::ShellStarted { .. }
+                    | Body::Ask(AskEntry::Closed { .. })
+                    | Body::Call(CallEntry::Ended { .. })
+                    | Body::Turn(TurnEntry::Ended(_))
+                    | Body::Queue(_)
+                    | Body::Branch(BranchEntry::Compacted(_))
+                    | Body::Branch(BranchEntry::Moved { .. })
+                    | Body::Setting(_)
                     | Body::Shell(_)
-                    | Body::Todos { .. }
             ),
         }
     }
@@ -309,18 +303,18 @@ impl Ledger {
     /// What would be left open for whoever hears it, should the next commit fail.
     fn remember(&mut self, event: &Event) {
         match event {
-            Event::CompactionStarted { reason } => self.told_compaction = Some(*reason),
-            Event::CompactionFailed { .. } => self.told_compaction = None,
+            Event::Compaction(CompactionEvent::Started { reason }) => self.told_compaction = Some(*reason),
+            Event::Compaction(CompactionEvent::Failed { .. }) => self.told_compaction = None,
             Event::Settled => self.unsettled = false,
             Event::Logged(entry) => {
                 self.told.take(&entry.body);
                 match &entry.body {
-                    Body::TurnStarted { turn } => {
+                    Body::Turn(TurnEntry::Started { turn }) => {
                         self.told_turn = Some(turn.clone());
                         self.unsettled = true;
                     }
-                    Body::TurnEnded(_) => self.told_turn = None,
-                    Body::Compacted(_) => self.told_compaction = None,
+                    Body::Turn(TurnEntry::Ended(_)) => self.told_turn = None,
+                    Body::Branch(BranchEntry::Compacted(_)) => self.told_compaction = None,
                     _ => {}
                 }
             }
@@ -344,12 +338,16 @@ impl Ledger {
                     let event = Event::Reply { tag, result: Err(fault.clone()) };
                     to.push(Told { session: self.session.clone(), event });
                 }
-                Outgoing::One(to, Event::ItemEnded { tag, item, .. }) => senders.push((item, (to.peer, tag))),
+                Outgoing::One(to, Event::Queue(QueueEvent::Ended { tag, item, .. })) => {
+                    senders.push((item, (to.peer, tag)))
+                }
                 // Whoever was told of the editor_request would work on for nobody.
-                Outgoing::One(to, event @ Event::EditorRequestDropped { .. }) => {
+                Outgoing::One(to, event @ Event::Editor(EditorEvent::Dropped { .. })) => {
                     to.push(Told { session: self.session.clone(), event });
                 }
-                Outgoing::All(Event::Logged(entry)) => reopened |= matches!(entry.body, Body::Settled { .. }),
+                Outgoing::All(Event::Logged(entry)) => {
+                    reopened |= matches!(entry.body, Body::Queue(QueueEntry::Settled { .. }))
+                }
                 Outgoing::One(..) | Outgoing::All(_) => {}
             }
         }
@@ -366,21 +364,25 @@ impl Ledger {
 /// What is shown to people does not concern extensions, and the flow only those who asked for it.
 fn concerns_extensions(event: &Event, deltas: bool) -> bool {
     match event {
-        Event::Text { .. }
-        | Event::Thinking { .. }
-        | Event::Sealed { .. }
-        | Event::CallInput { .. }
-        | Event::CallProgress { .. } => deltas,
-        Event::Notice(_) | Event::Trouble { .. } | Event::Queue(_) => false,
+        Event::Delta(Delta::Text { .. })
+        | Event::Delta(Delta::Thinking { .. })
+        | Event::Delta(Delta::Sealed { .. })
+        | Event::Delta(Delta::CallInput { .. })
+        | Event::Delta(Delta::CallProgress { .. }) => deltas,
+        Event::Extension(ExtensionEvent::Notice(_))
+        | Event::Extension(ExtensionEvent::Trouble { .. })
+        | Event::Queue(QueueEvent::Waiting(_)) => false,
         _ => true,
     }
 }
 
 fn flow_bytes(what: &Outgoing) -> usize {
     match what {
-        Outgoing::All(Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. }) => {
-            delta.len()
-        }
+        Outgoing::All(
+            Event::Delta(Delta::Text { delta, .. })
+            | Event::Delta(Delta::Thinking { delta, .. })
+            | Event::Delta(Delta::CallInput { delta, .. }),
+        ) => delta.len(),
         _ => 0,
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Mode, TodoPhase};
+use vocab::{Body, Mode, SettingEntry, TodoPhase};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Logged {
@@ -28,11 +28,11 @@ impl Logged {
                 self.mode = *mode;
                 self.thinking = None;
             }
-            Body::Model { model } => self.model = model.clone(),
-            Body::Mode { mode } => self.mode = *mode,
-            Body::Thinking { level } => self.thinking = level.clone(),
-            Body::Title { title } => self.title = Some(title.clone()),
-            Body::Todos { phases } => self.todos = phases.as_slice().into(),
+            Body::Setting(SettingEntry::Model { model }) => self.model = model.clone(),
+            Body::Setting(SettingEntry::Mode { mode }) => self.mode = *mode,
+            Body::Setting(SettingEntry::Thinking { level }) => self.thinking = level.clone(),
+            Body::Setting(SettingEntry::Title { title }) => self.title = Some(title.clone()),
+            Body::Setting(SettingEntry::Todos { phases }) => self.todos = phases.as_slice().into(),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use vocab::{Event, Fault, FaultKind, Notice, PeerId, SessionId, Tag, Told};
+use vocab::{Delta, Event, ExtensionEvent, Fault, FaultKind, Notice, PeerId, QueueEvent, SessionId, Tag, Told};
 
 use crate::cost::{self, EVENT_BYTES};
 
@@ -71,7 +71,7 @@ impl Outbox {
             return;
         }
         inner.settle(&told.event);
-        if matches!(told.event, Event::Queue(_)) && inner.bytes >= OUTBOX_BYTES_MAX {
+        if matches!(told.event, Event::Queue(QueueEvent::Waiting(_))) && inner.bytes >= OUTBOX_BYTES_MAX {
             inner.replace_queue(&told.session);
         }
         let cost = cost::event(&told.event);
@@ -147,7 +147,11 @@ impl Outbox {
         inner.bytes = 0;
         if let Some((session, count)) = inner.unshown.take() {
             let text = format!("{count} of what was to be shown was left out: nobody read").into();
-            let event = Event::Trouble { source: "tillerman".into(), during: "notices".into(), text };
+            let event = Event::Extension(ExtensionEvent::Trouble {
+                source: "tillerman".into(),
+                during: "notices".into(),
+                text,
+            });
             into.push(Told { session, event });
         }
         inner.waiting_for_room.drain(..).for_each(Waker::wake);
@@ -204,7 +208,8 @@ impl Inner {
 
     /// Each list of what waits is whole: to a reader that lags the older one says nothing.
     fn replace_queue(&mut self, session: &SessionId) {
-        let is_old = |told: &Told| told.session == *session && matches!(told.event, Event::Queue(_));
+        let is_old =
+            |told: &Told| told.session == *session && matches!(told.event, Event::Queue(QueueEvent::Waiting(_)));
         if let Some(at) = self.queue.iter().rposition(is_old)
             && let Some(old) = self.queue.remove(at)
         {
@@ -219,10 +224,11 @@ impl Inner {
         }
         let Some(last) = self.queue.back_mut().filter(|last| last.session == told.session) else { return Some(told) };
         match (&mut last.event, &told.event) {
-            (Event::Text { turn, delta }, Event::Text { turn: same, delta: more })
-            | (Event::Thinking { turn, delta }, Event::Thinking { turn: same, delta: more })
-                if turn == same && delta.len() + more.len() <= MERGED_BYTES_MAX =>
-            {
+            (Event::Delta(Delta::Text { turn, delta }), Event::Delta(Delta::Text { turn: same, delta: more }))
+            | (
+                Event::Delta(Delta::Thinking { turn, delta }),
+                Event::Delta(Delta::Thinking { turn: same, delta: more }),
+            ) if turn == same && delta.len() + more.len() <= MERGED_BYTES_MAX => {
                 delta.push_str(more);
                 None
             }
@@ -234,8 +240,8 @@ impl Inner {
 /// Nothing depends on it.
 fn is_only_shown(event: &Event) -> bool {
     match event {
-        Event::Notice(notice) => !matches!(notice, Notice::Exit),
-        Event::Trouble { .. } => true,
+        Event::Extension(ExtensionEvent::Notice(notice)) => !matches!(notice, Notice::Exit),
+        Event::Extension(ExtensionEvent::Trouble { .. }) => true,
         _ => false,
     }
 }

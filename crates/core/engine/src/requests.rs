@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Chat, Entry, Requested, Sent};
+use vocab::{Body, Chat, Entry, ModelEntry, Requested, Sent};
 
 use crate::compaction::push_summary_of;
 use crate::history::{Branch, History};
@@ -51,7 +51,7 @@ pub fn replay<'a>(
 ) -> impl Iterator<Item = Request> + 'a {
     let mut last: Option<Arc<Sent>> = None;
     entries.iter().enumerate().filter_map(move |(at, entry)| {
-        let Body::Requested(requested) = &entry.body else { return None };
+        let Body::Model(ModelEntry::Requested(requested)) = &entry.body else { return None };
         if requested.sent.is_some() {
             last.clone_from(&requested.sent);
         }

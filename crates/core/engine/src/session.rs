@@ -34,8 +34,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Briefing, CallId, Editor, Event, Fault, FaultKind, Gadget, HostTool, ItemId, McpServer, Message,
-    ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, State, Tag, Tool, TurnId, Verb,
+    AskId, Body, Briefing, CallEntry, CallId, Editor, Event, Fault, FaultKind, Gadget, HostTool, ItemId, McpServer,
+    Message, ModelEntry, ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, ShellEntry, State,
+    Tag, Tool, TurnId, Verb,
 };
 
 use crate::Shared;
@@ -492,7 +493,7 @@ impl Session {
         if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        if let Body::Requested(requested) = &mut body {
+        if let Body::Model(ModelEntry::Requested(requested)) = &mut body {
             if requested.sent == self.last_sent {
                 requested.sent = None;
             } else {
@@ -503,8 +504,8 @@ impl Session {
         let message = match &entry.body {
             Body::User { parts, .. } => Message::User(parts.clone()),
             Body::Assistant { message, .. } => Message::Assistant(message.clone()),
-            Body::CallEnded { result, .. } => Message::Result(result.clone()),
-            Body::Shell(shell) if !shell.aside => {
+            Body::Call(CallEntry::Ended { result, .. }) => Message::Result(result.clone()),
+            Body::Shell(ShellEntry::Ended(shell)) if !shell.aside => {
                 self.say_beside(entry.seq, history::shell_message(shell));
                 return entry.seq;
             }

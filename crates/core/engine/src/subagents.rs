@@ -11,9 +11,9 @@ use std::task::Poll;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::{Duration, timeout};
 use vocab::{
-    Answer, AskKind, Body, CallId, Change, Delivery, Editor, Entry, Event, Fault, FaultKind, FileEdit, Gate, Later,
-    Mode, Part, Progress, Required, SessionId, Settings, SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd,
-    Usage, Verb,
+    Answer, AskEntry, AskKind, Body, BranchEntry, CallEntry, CallId, Change, Delivery, Delta, Editor, Entry, Event,
+    Fault, FaultKind, FileEdit, Gate, Later, Mode, ModelEntry, Part, Progress, Required, SessionId, Settings,
+    SubagentEnd, SubagentTask, Subagents, Tag, Tool, TurnEnd, TurnEntry, Usage, Verb,
 };
 
 use crate::Shared;
@@ -298,8 +298,8 @@ impl Keeper {
     fn hear(&mut self, event: Event) {
         match event {
             Event::Logged(entry) => self.hear_entry(&entry),
-            Event::ModelCalled { .. } => self.saying.clear(),
-            Event::Text { delta, .. } => {
+            Event::Delta(Delta::ModelCalled { .. }) => self.saying.clear(),
+            Event::Delta(Delta::Text { delta, .. }) => {
                 self.saying.push_str(&delta);
                 let from = self.saying.ceil_char_boundary(self.saying.len().saturating_sub(PROGRESS_BYTES_MAX));
                 self.saying.drain(..from);
@@ -322,26 +322,26 @@ impl Keeper {
                     self.said = text.into();
                 }
             }
-            Body::Spent { model, usage, .. } => self.spend(model, usage),
-            Body::Compacted(compaction) => self.spend(&compaction.model, &compaction.usage),
-            Body::CallStarted { tool, .. } => {
+            Body::Model(ModelEntry::Spent { model, usage, .. }) => self.spend(model, usage),
+            Body::Branch(BranchEntry::Compacted(compaction)) => self.spend(&compaction.model, &compaction.usage),
+            Body::Call(CallEntry::Started { tool, .. }) => {
                 self.doing = Some(tool.clone());
                 self.show();
             }
-            Body::CallEnded { result, .. } => {
+            Body::Call(CallEntry::Ended { result, .. }) => {
                 self.doing = None;
                 for edit in &result.edits {
                     self.own.change(edit);
                     self.tally.left().change(edit);
                 }
             }
-            Body::AskOpened(ask) => match ask.kind {
+            Body::Ask(AskEntry::Opened(ask)) => match ask.kind {
                 AskKind::Permission(_) | AskKind::HostCall { .. } => {}
                 AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {
                     self.asked.push_back(ask.id.clone());
                 }
             },
-            Body::TurnEnded(end) => self.over(Ok(end.clone())),
+            Body::Turn(TurnEntry::Ended(end)) => self.over(Ok(end.clone())),
             _ => {}
         }
     }

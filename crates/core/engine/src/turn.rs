@@ -10,9 +10,9 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use vocab::{
-    Answer, AssistantMessage, Body, Call, CallEnd, CallId, CallResult, CompactReason, Fault, FaultKind, FellBack,
-    FileEdit, Finish, MessageEnd, ModelEvent, ModelFault, Outcome, Part, PermissionAsk, Requested, RetryPolicy, Sealed,
-    Stop, TurnEnd, TurnId, Usage,
+    Answer, AssistantMessage, Body, Call, CallEnd, CallEntry, CallId, CallResult, CompactReason, Fault, FaultKind,
+    FellBack, FileEdit, Finish, MessageEnd, ModelEntry, ModelEvent, ModelFault, Outcome, Part, PermissionAsk,
+    Requested, RetryPolicy, Sealed, SettingEntry, Stop, TurnEnd, TurnId, Usage,
 };
 
 use crate::flow::Held;
@@ -200,13 +200,13 @@ impl Turn {
                 fx.append(&mut self.untold);
                 fx.push(Effect::Thinking(delta));
             }
-            ModelEvent::Sent { sent, bytes } => fx.push(Effect::Log(Body::Requested(Requested {
+            ModelEvent::Sent { sent, bytes } => fx.push(Effect::Log(Body::Model(ModelEntry::Requested(Requested {
                 turn: Some(self.id.clone()),
                 model: self.model.clone(),
                 summary: None,
                 sent: Some(sent),
                 bytes,
-            }))),
+            })))),
             ModelEvent::Seal(seal) => {
                 let what = self.reply.seal(seal);
                 self.untold.extend(what.map(Effect::Sealed));
@@ -292,12 +292,12 @@ impl Turn {
         self.untold.clear();
         if let Some(usage) = std::mem::take(&mut self.reply).reported() {
             self.usage.add(&usage);
-            fx.push(Effect::Log(Body::Spent {
+            fx.push(Effect::Log(Body::Model(ModelEntry::Spent {
                 turn: Some(self.id.clone()),
                 call: None,
                 model: self.model.clone(),
                 usage,
-            }));
+            })));
         }
     }
 
@@ -312,13 +312,13 @@ impl Turn {
                 retry::Plan::Wait(wait_ms) => {
                     self.drop_reply(fx);
                     self.retried = attempt + 1;
-                    fx.push(Effect::Log(Body::Retrying {
+                    fx.push(Effect::Log(Body::Model(ModelEntry::Retrying {
                         turn: self.id.clone(),
                         attempt: attempt + 1,
                         attempts_max: self.rules.retry.retries_max,
                         wait_ms,
                         fault: fault.fault.clone(),
-                    }));
+                    })));
                     fx.push(Effect::WaitRetry { ms: wait_ms });
                     self.phase = Phase::RetryWait { attempt: attempt + 1, fault };
                     return;
@@ -340,7 +340,7 @@ impl Turn {
             Ok(fell) => {
                 self.drop_reply(fx);
                 self.end_retries(false, fx);
-                fx.push(Effect::Log(Body::FellBack(fell)));
+                fx.push(Effect::Log(Body::Model(ModelEntry::FellBack(fell))));
                 self.call_model(fx);
             }
             Err(fault) => self.fail(fault, fx),
@@ -552,7 +552,7 @@ impl Turn {
         }
         let said = said.unwrap_or(Said { parts: outcome.parts, is_error: outcome.is_error });
         let todos = outcome.todos.filter(|_| !outcome.is_error);
-        fx.push(Effect::Log(Body::CallEnded {
+        fx.push(Effect::Log(Body::Call(CallEntry::Ended {
             turn: self.id.clone(),
             result: CallResult {
                 call: call.id,
@@ -565,9 +565,9 @@ impl Turn {
                 edits: outcome.edits,
                 details: outcome.details,
             },
-        }));
+        })));
         if let Some(phases) = todos {
-            fx.push(Effect::Log(Body::Todos { phases }));
+            fx.push(Effect::Log(Body::Setting(SettingEntry::Todos { phases })));
         }
         true
     }
@@ -582,7 +582,7 @@ impl Turn {
         if let Phase::Running { call, .. } = &self.phase {
             self.usage.add(&usage);
             let call = Some(call.id.clone());
-            fx.push(Effect::Log(Body::Spent { turn: Some(self.id.clone()), call, model, usage }));
+            fx.push(Effect::Log(Body::Model(ModelEntry::Spent { turn: Some(self.id.clone()), call, model, usage })));
         }
     }
 
@@ -611,7 +611,7 @@ impl Turn {
                 result.edits = std::mem::take(&mut self.left);
                 result.mutation = mutation.filter(|_| !result.edits.is_empty());
                 self.mutations.extend(result.mutation.clone().map(|target| (tool, target)));
-                fx.push(Effect::Log(Body::CallEnded { turn: self.id.clone(), result }));
+                fx.push(Effect::Log(Body::Call(CallEntry::Ended { turn: self.id.clone(), result })));
             }
             Phase::Judging(call) => self.log_end(call.id, call.name, CallEnd::Interrupted, INTERRUPTED, fx),
             Phase::Model { .. } | Phase::FallingBack if !self.reply.is_empty() => {
@@ -652,11 +652,14 @@ impl Turn {
     }
 
     fn log_start_as(&mut self, call: &Call, tool: Arc<str>, fx: &mut Vec<Effect>) {
-        fx.push(Effect::Log(Body::CallStarted { turn: self.id.clone(), call: call.clone(), tool }));
+        fx.push(Effect::Log(Body::Call(CallEntry::Started { turn: self.id.clone(), call: call.clone(), tool })));
     }
 
     fn log_end(&mut self, call: CallId, tool: Arc<str>, end: CallEnd, text: &str, fx: &mut Vec<Effect>) {
-        fx.push(Effect::Log(Body::CallEnded { turn: self.id.clone(), result: synthetic(call, tool, end, text) }));
+        fx.push(Effect::Log(Body::Call(CallEntry::Ended {
+            turn: self.id.clone(),
+            result: synthetic(call, tool, end, text),
+        })));
     }
 }
 

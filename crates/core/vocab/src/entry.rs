@@ -18,6 +18,8 @@ pub struct Entry {
     pub body: Body,
 }
 
+/// What an entry says. Grouped by what it is about, so that whoever does not care for a subject passes it over whole,
+/// and a new fact of one is answered where that one matters.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Body {
     /// Always the first entry.
@@ -29,9 +31,6 @@ pub enum Body {
         /// The call that this session works for. It ends before that call does.
         child_of: Option<(SessionId, CallId)>,
     },
-    TurnStarted {
-        turn: TurnId,
-    },
     User {
         turn: Option<TurnId>,
         parts: Vec<Part>,
@@ -41,37 +40,60 @@ pub enum Body {
         turn: Option<TurnId>,
         message: AssistantMessage,
     },
+    Turn(TurnEntry),
+    Call(CallEntry),
+    Ask(AskEntry),
+    Queue(QueueEntry),
+    Model(ModelEntry),
+    Branch(BranchEntry),
+    Setting(SettingEntry),
+    Shell(ShellEntry),
+    Note(NoteEntry),
+}
+
+/// The borders of a turn.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TurnEntry {
+    Started { turn: TurnId },
+    Ended(TurnEnd),
+}
+
+/// A tool call and its result.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CallEntry {
     /// A call is about to be judged and run.
-    CallStarted {
+    Started {
         turn: TurnId,
         call: Call,
         tool: Arc<str>,
     },
-    CallEnded {
+    Ended {
         turn: TurnId,
         result: CallResult,
     },
-    TurnEnded(TurnEnd),
-    AskOpened(Ask),
-    AskClosed {
-        ask: AskId,
-        end: AskEnd,
-    },
+}
+
+/// A question and how it was closed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum AskEntry {
+    Opened(Ask),
+    Closed { ask: AskId, end: AskEnd },
+}
+
+/// What waits in the queue, and what became of it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum QueueEntry {
     Queued(Item),
-    Settled {
-        item: ItemId,
-        end: ItemEnd,
-    },
+    Settled { item: ItemId, end: ItemEnd },
+}
+
+/// What went on between the session and its models.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ModelEntry {
     /// A request went to a model's server. What was said before it in the log is what it carried.
     Requested(Requested),
     /// A model call failed and will be tried again.
-    Retrying {
-        turn: TurnId,
-        attempt: u32,
-        attempts_max: u32,
-        wait_ms: u64,
-        fault: Fault,
-    },
+    Retrying { turn: TurnId, attempt: u32, attempts_max: u32, wait_ms: u64, fault: Fault },
     /// A model could not answer; another one is asked for the rest of the turn.
     FellBack(FellBack),
     /// What model calls cost of which nothing else is in this log. Within a turn it is part of what the turn used.
@@ -82,42 +104,47 @@ pub enum Body {
         model: Arc<str>,
         usage: Usage,
     },
+}
+
+/// Which entries the model sees, and where the active branch goes on.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BranchEntry {
     /// Everything before `first_kept` is replaced by the summary in what the model sees.
     Compacted(Compaction),
     /// The active branch goes on from `to` (0 = from the beginning).
-    Moved {
-        to: u64,
-    },
+    Moved { to: u64 },
     /// The files that the branch left behind had changed are as they were before it. Follows its `Moved`; a move without
     /// it was cut short, and the files may be as that branch left them.
-    Restored {
-        files: Vec<Arc<str>>,
-    },
-    Model {
-        model: Arc<str>,
-    },
-    Mode {
-        mode: Mode,
-    },
-    Thinking {
-        level: Option<Arc<str>>,
-    },
-    Gadgets {
-        off: Vec<Arc<str>>,
-    },
-    Title {
-        title: Arc<str>,
-    },
-    /// A command of the user's is about to be run; `Shell` with the same words says what came of it.
-    ShellStarted {
+    Restored { files: Vec<Arc<str>> },
+    /// What was left behind on another branch, in words; the model reads it here.
+    Summary { from: Option<u64>, summary: Arc<str> },
+}
+
+/// A setting of the session, from here on.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SettingEntry {
+    Model { model: Arc<str> },
+    Mode { mode: Mode },
+    Thinking { level: Option<Arc<str>> },
+    Gadgets { off: Vec<Arc<str>> },
+    Title { title: Arc<str> },
+    Todos { phases: Vec<TodoPhase> },
+}
+
+/// A command that the user ran beside the conversation.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ShellEntry {
+    /// It is about to be run; `Ended` with the same words says what came of it.
+    Started {
         command: Arc<str>,
         aside: bool,
     },
-    /// A command that the user ran beside the conversation.
-    Shell(Shell),
-    Todos {
-        phases: Vec<TodoPhase>,
-    },
+    Ended(Shell),
+}
+
+/// What is said about the log itself.
+#[derive(Clone, PartialEq, Debug)]
+pub enum NoteEntry {
     /// Entries from here on were read from another program's file, where they have these names, `(seq, name)`. `raws` are
     /// messages as they stood there, for whoever reads that format: our words may not say everything.
     Imported {
@@ -127,19 +154,9 @@ pub enum Body {
         raws: Vec<(u64, Json)>,
     },
     /// A word about an entry, for people; `None` takes it away.
-    Label {
-        target: u64,
-        label: Option<Arc<str>>,
-    },
-    /// What was left behind on another branch, in words; the model reads it here.
-    BranchSummary {
-        from: Option<u64>,
-        summary: Arc<str>,
-    },
+    Label { target: u64, label: Option<Arc<str>> },
     /// The log was found damaged and cut back, or a call was found open; said once, in words.
-    Recovered {
-        text: Arc<str>,
-    },
+    Recovered { text: Arc<str> },
 }
 
 /// A request to a model, as it was sent.

@@ -17,10 +17,56 @@ pub struct Told {
     pub event: Event,
 }
 
+/// What a peer is told. Grouped by subject, as entries are.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// A log entry, in `seq` order, without gap or repeat from the attach point on.
     Logged(Arc<Entry>),
+    /// More of what is just being made.
+    Delta(Delta),
+    /// The session's state, whole. Sent whenever something in it may have changed; dialects tell the difference.
+    State(Arc<State>),
+    Compaction(CompactionEvent),
+    Retry(RetryEvent),
+    /// A turn ended and nothing else starts by itself.
+    Settled,
+    /// Output so far of a command that this peer started (the tail of it).
+    ShellProgress {
+        tag: Tag,
+        text: String,
+    },
+    Extension(ExtensionEvent),
+    Editor(EditorEvent),
+    /// A step of a sign-in that this peer started.
+    SignIn {
+        tag: Tag,
+        account: Account,
+        step: SignInStep,
+    },
+    Queue(QueueEvent),
+    /// The replay asked for with `after` is complete; from here on it is live.
+    Live {
+        seq: u64,
+    },
+    Reply {
+        tag: Tag,
+        result: Result<Reply, Fault>,
+    },
+    /// A turn ended and its end could not be written (disk full). It is told, but it is not in the log.
+    TurnLost(TurnEnd),
+    /// The session is gone (deleted, or its lease was lost); nothing follows.
+    Gone {
+        fault: Fault,
+    },
+}
+
+/// More of what a running turn is making. Not in the log: the entry that follows has all of it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Delta {
+    /// The model is called: what it says comes next. Once per try; everything that precedes a round is told before.
+    ModelCalled {
+        turn: TurnId,
+    },
     /// Text of the running model call. Unsent neighbours may be merged; concatenation loses nothing.
     Text {
         turn: TurnId,
@@ -49,36 +95,33 @@ pub enum Event {
         call: CallId,
         parts: Vec<Part>,
     },
-    /// The model is called: what it says comes next. Once per try; everything that precedes a round is told before.
-    ModelCalled {
-        turn: TurnId,
-    },
-    /// The session's state, whole. Sent whenever something in it may have changed; dialects tell the difference.
-    State(Arc<State>),
-    CompactionStarted {
-        reason: CompactReason,
-    },
-    CompactionFailed {
-        reason: CompactReason,
-        fault: Fault,
-    },
+}
+
+/// How a compaction goes; one that came about is a log entry.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CompactionEvent {
+    Started { reason: CompactReason },
+    Failed { reason: CompactReason, fault: Fault },
+}
+
+/// How the next try of a model call goes; that there will be one is a log entry.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RetryEvent {
     /// The wait is over; the model is called again.
-    RetryStarted {
+    Started {
         turn: TurnId,
         attempt: u32,
     },
-    RetryEnded {
+    Ended {
         turn: TurnId,
         attempt: u32,
         ok: bool,
     },
-    /// A turn ended and nothing else starts by itself.
-    Settled,
-    /// Output so far of a command that this peer started (the tail of it).
-    ShellProgress {
-        tag: Tag,
-        text: String,
-    },
+}
+
+/// Of and for extensions.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExtensionEvent {
     /// An extension shows something.
     Notice(Notice),
     /// An extension made trouble; the session goes on without its verdict.
@@ -90,40 +133,24 @@ pub enum Event {
     },
     /// For an extension: its verdict is wanted.
     Hook(HookCall),
-    /// For a peer that offers services: do this.
-    EditorRequest(EditorRequest),
-    /// Nobody waits for it any more.
-    EditorRequestDropped {
-        editor_request: u64,
-    },
-    /// A step of a sign-in that this peer started.
-    SignIn {
-        tag: Tag,
-        account: Account,
-        step: SignInStep,
-    },
-    /// The lane's waiting items, whole.
-    Queue(Vec<Item>),
+}
+
+/// For a peer that offers an editor's services.
+#[derive(Clone, PartialEq, Debug)]
+pub enum EditorEvent {
+    /// Do this.
+    Request(EditorRequest),
+    /// The session does not wait for it any more.
+    Dropped { editor_request: u64 },
+}
+
+/// What waits.
+#[derive(Clone, PartialEq, Debug)]
+pub enum QueueEvent {
+    /// All items, in order.
+    Waiting(Vec<Item>),
     /// An item of this peer ended.
-    ItemEnded {
-        tag: Tag,
-        item: ItemId,
-        end: ItemEnd,
-    },
-    /// The replay asked for with `after` is complete; from here on it is live.
-    Live {
-        seq: u64,
-    },
-    Reply {
-        tag: Tag,
-        result: Result<Reply, Fault>,
-    },
-    /// A turn ended and its end could not be written (disk full). It is told, but it is not in the log.
-    TurnLost(TurnEnd),
-    /// The session is gone (deleted, or its lease was lost); nothing follows.
-    Gone {
-        fault: Fault,
-    },
+    Ended { tag: Tag, item: ItemId, end: ItemEnd },
 }
 
 #[derive(Clone, PartialEq, Debug)]

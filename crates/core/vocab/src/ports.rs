@@ -8,8 +8,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use crate::{
-    Body, CallId, Editor, Entry, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, Part, Prices, Required,
-    SessionId, Shell, Subagents, TodoPhase, Usage,
+    Body, CallId, Editor, Entry, Fact, Fault, FaultKind, FileEdit, Finish, Json, Message, Mode, NoteEntry, Part,
+    Prices, Required, SessionId, Shell, Subagents, TodoPhase, Usage,
 };
 
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -354,7 +354,7 @@ pub struct Acquired {
 impl Acquired {
     /// The entry that says what was repaired; the first one under this lease.
     pub fn notice(&self, at_ms: i64) -> Option<Arc<Entry>> {
-        let body = Body::Recovered { text: self.recovered.as_deref()?.into() };
+        let body = Body::Note(NoteEntry::Recovered { text: self.recovered.as_deref()?.into() });
         let last = self.summary.last_seq;
         Some(Arc::new(Entry { seq: last + 1, parent: last, at_ms, body }))
     }

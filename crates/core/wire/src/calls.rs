@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, CallEnd, CallId, CallResult, Entry, Event, Part, TurnId};
+use vocab::{Body, CallEnd, CallEntry, CallId, CallResult, Entry, Event, Part, TurnEntry, TurnId};
 
 /// What a call gets whose result is nowhere. It may have done all of its work.
 pub const UNTOLD: &str =
@@ -30,15 +30,15 @@ impl OpenCalls {
     /// Takes note of what is told.
     pub fn logged(&mut self, entry: &Entry) {
         match &entry.body {
-            Body::CallStarted { turn, call, tool } => {
+            Body::Call(CallEntry::Started { turn, call, tool }) => {
                 let (turn, call, tool) = (turn.clone(), call.id.clone(), tool.clone());
                 self.open.push(Open { turn, call, tool, started_ms: entry.at_ms });
             }
-            Body::CallEnded { turn, result } => {
+            Body::Call(CallEntry::Ended { turn, result }) => {
                 self.open.retain(|open| open.turn != *turn || open.call != result.call);
             }
             // A session has one turn at a time.
-            Body::TurnStarted { .. } => self.open.clear(),
+            Body::Turn(TurnEntry::Started { .. }) => self.open.clear(),
             _ => {}
         }
     }
@@ -66,7 +66,7 @@ impl Open {
             edits: Vec::new(),
             details: None,
         };
-        let body = Body::CallEnded { turn: self.turn.clone(), result };
+        let body = Body::Call(CallEntry::Ended { turn: self.turn.clone(), result });
         Event::Logged(Arc::new(Entry { seq: 0, parent: 0, at_ms: self.started_ms, body }))
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Body, Entry, Event, ItemEnd, ItemId, Notice, NoticeLevel, QueueVerb, SignInStep, TodoPhase, TodoStatus, TurnEnd,
-    UserFrom, Verb,
+    AskEntry, Body, BranchEntry, CallEntry, CompactionEvent, Delta, EditorEvent, Entry, Event, ExtensionEvent, ItemEnd,
+    ItemId, ModelEntry, NoteEntry, Notice, NoticeLevel, QueueEntry, QueueVerb, SettingEntry, SignInStep, TodoPhase,
+    TodoStatus, TurnEnd, TurnEntry, UserFrom, Verb,
 };
 use wire::Out;
 
@@ -22,10 +23,10 @@ impl Acp {
         let mut pen = Pen { frames: &mut out.frames };
         let seat = &mut self.seats[at];
         match event {
-            Event::Text { delta, .. } => seat.said(&mut pen, &*self.options.ids, delta),
-            Event::Thinking { delta, .. } => seat.thought(&mut pen, &*self.options.ids, delta),
+            Event::Delta(Delta::Text { delta, .. }) => seat.said(&mut pen, &*self.options.ids, delta),
+            Event::Delta(Delta::Thinking { delta, .. }) => seat.thought(&mut pen, &*self.options.ids, delta),
             Event::Logged(entry) => self.logged(at, entry, out),
-            Event::CallProgress { turn, call, parts } => {
+            Event::Delta(Delta::CallProgress { turn, call, parts }) => {
                 let update = json!({
                     "sessionUpdate": "tool_call_update",
                     "toolCallId": call_id(turn, call),
@@ -44,28 +45,30 @@ impl Acp {
                 }
             }
             Event::TurnLost(end) => self.lost(at, end, out),
-            Event::Notice(Notice::Say { text, level }) => self.notice(at, *level, text, out),
-            Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
-            Event::CompactionStarted { .. } => self.compaction(at, "in_progress", None, out),
-            Event::CompactionFailed { fault, .. } => {
+            Event::Extension(ExtensionEvent::Notice(Notice::Say { text, level })) => self.notice(at, *level, text, out),
+            Event::Extension(ExtensionEvent::Trouble { source, during, text }) => {
+                out.notes.push(format!("{source}: {during}: {text}"))
+            }
+            Event::Compaction(CompactionEvent::Started { .. }) => self.compaction(at, "in_progress", None, out),
+            Event::Compaction(CompactionEvent::Failed { fault, .. }) => {
                 self.compaction(at, "failed", Some(("error", json!(fault.message))), out);
             }
-            Event::EditorRequest(editor_request) => self.editor_request(at, editor_request, out),
-            Event::EditorRequestDropped { editor_request } => self.editor_request_dropped(at, *editor_request, out),
+            Event::Editor(EditorEvent::Request(editor_request)) => self.editor_request(at, editor_request, out),
+            Event::Editor(EditorEvent::Dropped { editor_request }) => {
+                self.editor_request_dropped(at, *editor_request, out)
+            }
             Event::Gone { fault } => self.gone(at, fault, out),
             // A client sees these in the answers and updates that follow.
-            Event::Notice(_)
-            | Event::CallInput { .. }
-            | Event::Sealed { .. }
-            | Event::ModelCalled { .. }
-            | Event::RetryStarted { .. }
-            | Event::RetryEnded { .. }
+            Event::Extension(ExtensionEvent::Notice(_))
+            | Event::Delta(Delta::CallInput { .. })
+            | Event::Delta(Delta::Sealed { .. })
+            | Event::Delta(Delta::ModelCalled { .. })
+            | Event::Retry(_)
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Hook(_)
+            | Event::Extension(ExtensionEvent::Hook(_))
             | Event::SignIn { .. }
             | Event::Queue(_)
-            | Event::ItemEnded { .. }
             | Event::Live { .. }
             | Event::Reply { .. } => {}
         }
@@ -76,9 +79,11 @@ impl Acp {
         seat.open_calls.logged(entry);
         let mut pen = Pen { frames: &mut out.frames };
         match &entry.body {
-            Body::TurnStarted { turn } => seat.turn = Some(Turn::new(turn.clone())),
-            Body::Settled { item, .. } if seat.lost.contains(item) => self.found_again(at, item, out),
-            Body::Settled { item, end } => {
+            Body::Turn(TurnEntry::Started { turn }) => seat.turn = Some(Turn::new(turn.clone())),
+            Body::Queue(QueueEntry::Settled { item, .. }) if seat.lost.contains(item) => {
+                self.found_again(at, item, out)
+            }
+            Body::Queue(QueueEntry::Settled { item, end }) => {
                 let Some(place) = seat.waiting.iter().position(|(waiting, _)| waiting == item) else { return };
                 let (_, call) = seat.waiting.remove(place);
                 match (end, &seat.turn) {
@@ -92,42 +97,43 @@ impl Acp {
                     turn.next_message();
                 }
             }
-            Body::CallStarted { turn, call, .. } => {
+            Body::Call(CallEntry::Started { turn, call, .. }) => {
                 let update = self.cards(at).announced(turn, call, "pending");
                 pen.update(&self.seats[at].session, update);
             }
             // The log of a turn that was lost is completed later; its end was told.
-            Body::CallEnded { turn, .. } if seat.turn.as_ref().is_none_or(|running| running.id != *turn) => {}
-            Body::CallEnded { turn, result } => {
+            Body::Call(CallEntry::Ended { turn, .. })
+                if seat.turn.as_ref().is_none_or(|running| running.id != *turn) => {}
+            Body::Call(CallEntry::Ended { turn, result }) => {
                 let update = self.cards(at).finished(turn, result);
                 pen.update(&self.seats[at].session, update);
             }
-            Body::AskOpened(ask) => self.asked_by_engine(at, ask, out),
-            Body::AskClosed { ask, .. } => self.ask_closed(ask, out),
-            Body::Todos { phases } => pen.update(&seat.session, plan(phases)),
-            Body::Title { title } => seat.named(&mut pen, content::one_line(title), entry.at_ms),
+            Body::Ask(AskEntry::Opened(ask)) => self.asked_by_engine(at, ask, out),
+            Body::Ask(AskEntry::Closed { ask, .. }) => self.ask_closed(ask, out),
+            Body::Setting(SettingEntry::Todos { phases }) => pen.update(&seat.session, plan(phases)),
+            Body::Setting(SettingEntry::Title { title }) => seat.named(&mut pen, content::one_line(title), entry.at_ms),
             // The first thing that is said is what it is called until it gets a name.
             Body::User { parts, from: UserFrom::Prompt, .. } if seat.title.is_none() => {
                 if let Some(title) = content::title_of_prompt(&vocab::parts_text(parts)) {
                     seat.named(&mut pen, title, entry.at_ms);
                 }
             }
-            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
                 let words = format!("trying again ({attempt} of {attempts_max}) in {wait_ms} ms: {}", text(fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
-            Body::FellBack(it) => {
+            Body::Model(ModelEntry::FellBack(it)) => {
                 // Its prices are not told to us.
                 seat.cost = None;
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
-            Body::Spent { call: Some(_), model, usage, .. } => {
+            Body::Model(ModelEntry::Spent { call: Some(_), model, usage, .. }) => {
                 let known = std::iter::once(&seat.chosen.model).chain(&self.models).find(|info| info.slug == *model);
                 let prices = known.and_then(|info| info.prices);
                 seat.charge_child(prices, usage);
             }
-            Body::Compacted(done) => {
+            Body::Branch(BranchEntry::Compacted(done)) => {
                 seat.charge(&done.usage);
                 seat.state.context_tokens = done.tokens_after;
                 let (session, usage) = (seat.session.clone(), seat.usage_update());
@@ -137,28 +143,27 @@ impl Acp {
             }
             // Its answer waits for the state that follows: how full the context is now is told before it. A turn that died
             // with another process ends here, too, just before the new one starts: nobody waits for that.
-            Body::TurnEnded(end) if seat.is_running(&end.turn) => {
+            Body::Turn(TurnEntry::Ended(end)) if seat.is_running(&end.turn) => {
                 seat.charge_turn(&end.usage);
                 seat.over = Some(end.clone());
             }
-            Body::TurnEnded(_) => {}
+            Body::Turn(TurnEntry::Ended(_)) => {}
             Body::User { .. }
             | Body::Opened { .. }
-            | Body::Queued(_)
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
+            | Body::Queue(QueueEntry::Queued(_))
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(SettingEntry::Model { .. })
+            | Body::Setting(SettingEntry::Mode { .. })
+            | Body::Setting(SettingEntry::Thinking { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. })
             | Body::Shell(_)
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::Spent { .. }
-            | Body::Label { .. }
-            | Body::BranchSummary { .. } => {}
-            Body::Recovered { text } => self.notice(at, NoticeLevel::Warning, text, out),
+            | Body::Note(NoteEntry::Imported { .. })
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Model(ModelEntry::Spent { .. })
+            | Body::Note(NoteEntry::Label { .. })
+            | Body::Branch(BranchEntry::Summary { .. }) => {}
+            Body::Note(NoteEntry::Recovered { text }) => self.notice(at, NoticeLevel::Warning, text, out),
         }
     }
 

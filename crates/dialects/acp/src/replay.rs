@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{Block, Body, Entry, MessageEnd, TurnId, UserFrom};
+use vocab::{Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, SettingEntry, TurnId, UserFrom};
 
 use crate::content;
 use crate::events::plan;
@@ -23,7 +23,7 @@ pub(crate) fn context_tokens(entries: &[Arc<Entry>]) -> u64 {
         Body::Assistant { message, .. } if matches!(message.end, MessageEnd::Finished(_)) => {
             Some(message.usage.context()).filter(|tokens| *tokens > 0)
         }
-        Body::Compacted(done) => Some(done.tokens_after),
+        Body::Branch(BranchEntry::Compacted(done)) => Some(done.tokens_after),
         _ => None,
     };
     entries.iter().rev().find_map(count).unwrap_or_default()
@@ -52,8 +52,8 @@ fn updates(seat: &Seat, manner: Manner, entry: &Entry) -> Vec<Value> {
             };
             said.blocks.iter().filter_map(block).collect()
         }
-        Body::CallEnded { turn, result } => vec![cards.finished(turn, result)],
-        Body::Todos { phases } => vec![plan(phases)],
+        Body::Call(CallEntry::Ended { turn, result }) => vec![cards.finished(turn, result)],
+        Body::Setting(SettingEntry::Todos { phases }) => vec![plan(phases)],
         _ => Vec::new(),
     }
 }

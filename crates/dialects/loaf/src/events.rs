@@ -1,6 +1,9 @@
 //! What the engine tells unasked, in the order this wire promises.
 
-use vocab::{Body, CompactReason, Entry, Event, IdKind, ItemEnd, Notice, Tag, Verb, parts_text};
+use vocab::{
+    Body, BranchEntry, CallEntry, CompactReason, CompactionEvent, Delta, Entry, Event, ExtensionEvent, IdKind, ItemEnd,
+    ModelEntry, NoteEntry, Notice, QueueEntry, QueueEvent, Tag, TurnEntry, Verb, parts_text,
+};
 use wire::Out;
 
 use crate::Loaf;
@@ -18,12 +21,12 @@ impl Loaf {
         let mut pen = self.pen(out);
         let (seat, mut scene) = self.scene(at);
         match event {
-            Event::Text { delta, .. } => seat.answering(&mut pen, delta),
-            Event::Thinking { delta, .. } => seat.thinking(&mut pen, delta),
+            Event::Delta(Delta::Text { delta, .. }) => seat.answering(&mut pen, delta),
+            Event::Delta(Delta::Thinking { delta, .. }) => seat.thinking(&mut pen, delta),
             Event::Logged(entry) => self.logged(at, entry, out),
             Event::State(state) => seat.state = state.clone(),
-            Event::ModelCalled { .. } => seat.called(&mut pen, &mut scene),
-            Event::CompactionStarted { reason } => {
+            Event::Delta(Delta::ModelCalled { .. }) => seat.called(&mut pen, &mut scene),
+            Event::Compaction(CompactionEvent::Started { reason }) => {
                 if *reason == CompactReason::Overflow {
                     self.begin_anew(at, out);
                 }
@@ -34,19 +37,25 @@ impl Loaf {
                     self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
                 }
             }
-            Event::CompactionFailed { reason, fault } => seat.compaction_failed(&mut pen, *reason, fault),
+            Event::Compaction(CompactionEvent::Failed { reason, fault }) => {
+                seat.compaction_failed(&mut pen, *reason, fault)
+            }
             Event::TurnLost(end) => {
                 seat.finish(&mut pen, &mut scene, 0, end);
                 self.swap_if_due(at, out);
             }
-            Event::ItemEnded { item, end, .. } => {
+            Event::Queue(QueueEvent::Ended { item, end, .. }) => {
                 // What was dropped came too late, and the end of the turn says so.
                 if *end != ItemEnd::Dropped {
                     seat.steers.retain(|steer| steer != item);
                 }
             }
-            Event::Notice(Notice::Say { text, .. }) => seat.remark(&mut pen, scene.numbers, text),
-            Event::Trouble { source, during, text } => out.notes.push(format!("{source}: {during}: {text}")),
+            Event::Extension(ExtensionEvent::Notice(Notice::Say { text, .. })) => {
+                seat.remark(&mut pen, scene.numbers, text)
+            }
+            Event::Extension(ExtensionEvent::Trouble { source, during, text }) => {
+                out.notes.push(format!("{source}: {during}: {text}"))
+            }
             Event::Gone { fault } => {
                 let message = problem::text(fault);
                 seat.vanish(&mut pen, &mut scene, &message);
@@ -54,19 +63,17 @@ impl Loaf {
                 self.gone(at, out);
             }
             // Nobody is there to be shown these.
-            Event::Notice(_)
-            | Event::Sealed { .. }
-            | Event::CallInput { .. }
-            | Event::CallProgress { .. }
-            | Event::RetryStarted { .. }
-            | Event::RetryEnded { .. }
+            Event::Extension(ExtensionEvent::Notice(_))
+            | Event::Delta(Delta::Sealed { .. })
+            | Event::Delta(Delta::CallInput { .. })
+            | Event::Delta(Delta::CallProgress { .. })
+            | Event::Retry(_)
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Hook(_)
+            | Event::Extension(ExtensionEvent::Hook(_))
             | Event::SignIn { .. }
-            | Event::EditorRequest(_)
-            | Event::EditorRequestDropped { .. }
-            | Event::Queue(_)
+            | Event::Editor(_)
+            | Event::Queue(QueueEvent::Waiting(_))
             | Event::Live { .. }
             | Event::Reply { .. } => {}
         }
@@ -86,8 +93,8 @@ impl Loaf {
         let (seat, mut scene) = self.scene(at);
         seat.calls.logged(entry);
         match &entry.body {
-            Body::TurnStarted { turn } => seat.coming = Some(turn.clone()),
-            Body::Settled { item, .. } => {
+            Body::Turn(TurnEntry::Started { turn }) => seat.coming = Some(turn.clone()),
+            Body::Queue(QueueEntry::Settled { item, .. }) => {
                 // A prompt that waited is a turn now, or was taken back.
                 let Some(place) = seat.queued.iter().position(|queued| queued.item == *item) else { return };
                 let queued = seat.queued.remove(place);
@@ -112,39 +119,32 @@ impl Loaf {
                 seat.heard(&mut pen, &mut scene, (entry.seq, steers), parts_text(parts), images);
             }
             Body::Assistant { message, .. } => seat.replied(message),
-            Body::CallStarted { call, .. } => seat.call_started(&mut pen, &call.id),
-            Body::CallEnded { result, .. } => seat.call_ended(&mut pen, result),
-            Body::Retrying { attempt, attempts_max, fault, .. } => {
+            Body::Call(CallEntry::Started { call, .. }) => seat.call_started(&mut pen, &call.id),
+            Body::Call(CallEntry::Ended { result, .. }) => seat.call_ended(&mut pen, result),
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, fault, .. }) => {
                 seat.retrying(&mut pen, *attempt, *attempts_max, fault);
             }
-            Body::Compacted(done) => seat.compaction_done(&mut pen, &mut scene, done),
-            Body::TurnEnded(end) => {
+            Body::Branch(BranchEntry::Compacted(done)) => seat.compaction_done(&mut pen, &mut scene, done),
+            Body::Turn(TurnEntry::Ended(end)) => {
                 seat.finish(&mut pen, &mut scene, entry.seq, end);
                 self.swap_if_due(at, out);
             }
             Body::User { .. }
             | Body::Opened { .. }
             // For somebody else's eyes: this wire has no questions.
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
-            | Body::Title { .. }
+            | Body::Ask(_)
+            | Body::Queue(QueueEntry::Queued(_))
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(_)
             | Body::Shell(_)
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::FellBack(_)
-            | Body::Spent { .. }
-            | Body::Label { .. }
-            | Body::BranchSummary { .. } => {}
-            Body::Recovered { text } => out.notes.push(text.to_string()),
+            | Body::Note(NoteEntry::Imported { .. })
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Model(ModelEntry::FellBack(_))
+            | Body::Model(ModelEntry::Spent { .. })
+            | Body::Note(NoteEntry::Label { .. })
+            | Body::Branch(BranchEntry::Summary { .. }) => {}
+            Body::Note(NoteEntry::Recovered { text }) => out.notes.push(text.to_string()),
         }
     }
 

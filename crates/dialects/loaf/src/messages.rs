@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use vocab::{Body, Entry, Part, Stop, UserFrom, parts_text};
+use vocab::{Body, BranchEntry, Entry, Part, Stop, TurnEntry, UserFrom, parts_text};
 
 use crate::images::{self, Loaded, Shown};
 
@@ -52,7 +52,7 @@ impl Fold {
     fn take(&mut self, entry: &Arc<Entry>) {
         let (seq, at_ms) = (entry.seq, entry.at_ms);
         match &entry.body {
-            Body::TurnStarted { .. } => {
+            Body::Turn(TurnEntry::Started { .. }) => {
                 self.close(seq);
                 self.turn_from = self.list.len();
             }
@@ -70,7 +70,7 @@ impl Fold {
                     self.close(seq);
                 }
             }
-            Body::TurnEnded(end) => {
+            Body::Turn(TurnEntry::Ended(end)) => {
                 let failed = end.stop == Stop::Error && self.answer.trim().is_empty();
                 if self.answer.trim().is_empty() && completed(end.stop) {
                     self.answer = NO_TEXT.to_owned();
@@ -155,7 +155,9 @@ pub(crate) struct Gist {
 
 pub(crate) fn gist(entries: &[Arc<Entry>]) -> Option<Gist> {
     entries.iter().rev().find_map(|entry| match &entry.body {
-        Body::Compacted(done) => Some(Gist { text: done.summary.clone(), first_kept: done.first_kept }),
+        Body::Branch(BranchEntry::Compacted(done)) => {
+            Some(Gist { text: done.summary.clone(), first_kept: done.first_kept })
+        }
         _ => None,
     })
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use vocab::{
-    Body, CommandInfo, Compaction, Delivery, Drain, Entry, Inspection, Item, ModelInfo, Opened, Shell, State,
-    SteerPoint, parts_text,
+    Body, CallEntry, CommandInfo, Compaction, Delivery, Drain, Entry, Inspection, Item, ModelInfo, Opened, Shell,
+    State, SteerPoint, parts_text,
 };
 
 use crate::frames::{self, Writer};
@@ -126,10 +126,10 @@ impl Files {
         let mut files = Files::default();
         for entry in entries.iter().filter(|entry| entry.seq < seq) {
             match &entry.body {
-                Body::CallEnded { result, .. } => {
+                Body::Call(CallEntry::Ended { result, .. }) => {
                     files.modified.extend(result.edits.iter().map(|edit| edit.path.to_string()));
                 }
-                Body::CallStarted { call, tool, .. } if &**tool == "read_file" => {
+                Body::Call(CallEntry::Started { call, tool, .. }) if &**tool == "read_file" => {
                     let read: Option<ReadArgs> = serde_json::from_str(call.input.json().as_str()).ok();
                     files.read.extend(read.map(|args| args.path));
                 }

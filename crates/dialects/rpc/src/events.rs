@@ -1,6 +1,9 @@
 //! What the engine tells that is not the answer to a command: runs, questions, compactions, queues, notices.
 
-use vocab::{AskEnd, Body, CompactReason, Event, Fault, FaultKind, Tag, Verb};
+use vocab::{
+    AskEnd, AskEntry, Body, BranchEntry, CompactReason, CompactionEvent, Event, ExtensionEvent, Fault, FaultKind,
+    NoteEntry, QueueEvent, Tag, TurnEntry, Verb,
+};
 use wire::Out;
 
 use crate::frames::Writer;
@@ -27,16 +30,16 @@ impl Rpc {
         }
         match event {
             Event::Logged(entry) => {
-                if let Body::Recovered { text } = &entry.body {
+                if let Body::Note(NoteEntry::Recovered { text }) = &entry.body {
                     // Hosts of this family have no word for it; people find it on stderr.
                     out.notes.push(text.to_string());
                 }
                 self.compaction_logged(&entry.body, out);
             }
-            Event::CompactionStarted { reason } => self.compaction_started(*reason, out),
-            Event::CompactionFailed { reason, fault } => compaction_failed(*reason, fault, out),
+            Event::Compaction(CompactionEvent::Started { reason }) => self.compaction_started(*reason, out),
+            Event::Compaction(CompactionEvent::Failed { reason, fault }) => compaction_failed(*reason, fault, out),
             Event::ShellProgress { tag, text } => self.shell_grew(*tag, text, out),
-            Event::Queue(items) => {
+            Event::Queue(QueueEvent::Waiting(items)) => {
                 self.waiting = items.len();
                 let (steering, follow_up) = answers::queued(items);
                 Writer::event(&mut out.frames, "queue_update", |w| {
@@ -44,41 +47,36 @@ impl Rpc {
                     w.list("followUp", follow_up.iter(), |text, out| wire::escape_into(text, out));
                 });
             }
-            Event::ItemEnded { item, end, .. } => {
+            Event::Queue(QueueEvent::Ended { item, end, .. }) => {
                 // The list without it is told next.
                 self.waiting = self.waiting.saturating_sub(1);
                 self.prompts.item_ended(item, *end, self.is_settled(), &mut out.frames);
             }
             // After the command that is being carried out: the engine answers in order.
-            Event::Notice(vocab::Notice::Exit) => {
+            Event::Extension(ExtensionEvent::Notice(vocab::Notice::Exit)) => {
                 out.ending = true;
                 self.end(out);
             }
-            Event::Notice(notice) => {
+            Event::Extension(ExtensionEvent::Notice(notice)) => {
                 if !matches!(notice, vocab::Notice::Title { .. }) || self.options.emit_title {
                     let id = self.fresh_id();
                     ui::notice(&mut out.frames, &id, notice);
                 }
             }
-            Event::Trouble { source, during, text } => Writer::event(&mut out.frames, "extension_error", |w| {
-                w.text("extensionPath", source).text("event", during).text("error", text);
-            }),
+            Event::Extension(ExtensionEvent::Trouble { source, during, text }) => {
+                Writer::event(&mut out.frames, "extension_error", |w| {
+                    w.text("extensionPath", source).text("event", during).text("error", text);
+                })
+            }
             // A compaction that was asked to stop ends without a turn.
             Event::Settled => self.stopped(out),
             Event::Gone { fault } => self.lost(fault, out),
             Event::State(_)
-            | Event::Sealed { .. }
-            | Event::ModelCalled { .. }
+            | Event::Delta(_)
             | Event::SignIn { .. }
-            | Event::EditorRequest(_)
-            | Event::EditorRequestDropped { .. }
-            | Event::Text { .. }
-            | Event::Thinking { .. }
-            | Event::CallInput { .. }
-            | Event::CallProgress { .. }
-            | Event::RetryStarted { .. }
-            | Event::RetryEnded { .. }
-            | Event::Hook(_)
+            | Event::Editor(_)
+            | Event::Retry(_)
+            | Event::Extension(ExtensionEvent::Hook(_))
             | Event::Live { .. }
             | Event::Reply { .. }
             | Event::TurnLost(_) => {}
@@ -103,7 +101,7 @@ impl Rpc {
     fn turn_over(&mut self, event: &Event, out: &mut Out) {
         let end = match event {
             Event::Logged(entry) => match &entry.body {
-                Body::TurnEnded(end) => Some(end),
+                Body::Turn(TurnEntry::Ended(end)) => Some(end),
                 _ => None,
             },
             Event::TurnLost(end) => Some(end),
@@ -121,7 +119,7 @@ impl Rpc {
 
     fn ask_logged(&mut self, body: &Body, out: &mut Out) {
         match body {
-            Body::AskOpened(ask) => {
+            Body::Ask(AskEntry::Opened(ask)) => {
                 if let vocab::AskKind::HostCall { call, tool, input } = &ask.kind {
                     // Other tools that are no built-in belong to somebody else.
                     if self.host_tools.names.iter().any(|name| **name == **tool) {
@@ -136,7 +134,7 @@ impl Rpc {
                     self.dialogs.push((ask.id.clone(), dialog));
                 }
             }
-            Body::AskClosed { ask, end } => {
+            Body::Ask(AskEntry::Closed { ask, end }) => {
                 let withdrawn = matches!(end, AskEnd::Withdrawn);
                 let calls = self.host_calls.len();
                 self.host_calls.retain(|open| open != ask);
@@ -195,7 +193,7 @@ impl Rpc {
     }
 
     fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
-        let Body::Compacted(compaction) = body else { return };
+        let Body::Branch(BranchEntry::Compacted(compaction)) = body else { return };
         // Whoever asked for it is answered when the log was read, and told the same then.
         if self.pending.values().any(|why| matches!(why, Why::Compact(_) | Why::Handoff(_))) {
             return;

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    AssistantMessage, Body, CallId, CallResult, Entry, Event, Fault, FaultKind, MessageEnd, Part, Stop, TurnEnd,
-    TurnId, UserFrom,
+    AssistantMessage, Body, CallEntry, CallId, CallResult, Delta, Entry, Event, Fault, FaultKind, MessageEnd,
+    ModelEntry, Part, RetryEvent, Stop, TurnEnd, TurnEntry, TurnId, UserFrom,
 };
 use wire::{FrameBuf, OpenCalls};
 
@@ -142,40 +142,39 @@ impl Run {
             self.tell(&lost, known, frames);
         }
         match event {
-            Event::Text { delta, .. } => self.stream(known, frames).text(delta, frames),
-            Event::Thinking { delta, .. } => self.stream(known, frames).thinking(delta, frames),
-            Event::Sealed { what, .. } => self.stream(known, frames).sealed(*what, frames),
-            Event::CallInput { index, id, name, delta, .. } => {
+            Event::Delta(Delta::Text { delta, .. }) => self.stream(known, frames).text(delta, frames),
+            Event::Delta(Delta::Thinking { delta, .. }) => self.stream(known, frames).thinking(delta, frames),
+            Event::Delta(Delta::Sealed { what, .. }) => self.stream(known, frames).sealed(*what, frames),
+            Event::Delta(Delta::CallInput { index, id, name, delta, .. }) => {
                 let id = id.as_ref().map(CallId::as_str);
                 self.stream(known, frames).call(*index, id, name.as_deref(), delta, frames);
             }
-            Event::CallProgress { call, parts, .. } => self.progress(call, parts, frames),
-            Event::RetryStarted { .. } => {
+            Event::Delta(Delta::CallProgress { call, parts, .. }) => self.progress(call, parts, frames),
+            Event::Retry(RetryEvent::Started { .. }) => {
                 self.start_run(frames);
                 self.start_turn(frames);
             }
-            Event::RetryEnded { attempt, ok, .. } => self.retried = Some((*attempt, *ok)),
+            Event::Retry(RetryEvent::Ended { attempt, ok, .. }) => self.retried = Some((*attempt, *ok)),
             Event::Logged(entry) => return self.logged(entry, known, frames),
             Event::TurnLost(end) => {
-                let entry =
-                    Entry { seq: 0, parent: 0, at_ms: self.projector.now_ms(), body: Body::TurnEnded(end.clone()) };
+                let entry = Entry {
+                    seq: 0,
+                    parent: 0,
+                    at_ms: self.projector.now_ms(),
+                    body: Body::Turn(TurnEntry::Ended(end.clone())),
+                };
                 return self.logged(&entry, known, frames);
             }
             Event::Settled => self.settled(frames),
             // Answers, questions, notices and the state of the session are not part of a run.
             Event::State(_)
-            | Event::ModelCalled { .. }
+            | Event::Delta(Delta::ModelCalled { .. })
             | Event::SignIn { .. }
-            | Event::EditorRequest(_)
-            | Event::EditorRequestDropped { .. }
-            | Event::CompactionStarted { .. }
-            | Event::CompactionFailed { .. }
+            | Event::Editor(_)
+            | Event::Compaction(_)
             | Event::ShellProgress { .. }
-            | Event::Notice(_)
-            | Event::Trouble { .. }
-            | Event::Hook(_)
+            | Event::Extension(_)
             | Event::Queue(_)
-            | Event::ItemEnded { .. }
             | Event::Live { .. }
             | Event::Reply { .. }
             | Event::Gone { .. } => {}
@@ -191,7 +190,7 @@ impl Run {
             _ => None,
         });
         match &entry.body {
-            Body::TurnStarted { turn } => {
+            Body::Turn(TurnEntry::Started { turn }) => {
                 self.turn = Some(turn.clone());
                 self.stop = None;
                 self.fallback = None;
@@ -216,21 +215,21 @@ impl Run {
                 }
                 self.tell_fallback(message, known, frames);
             }
-            Body::CallStarted { call, .. } => self.call_started(&call.id, frames),
-            Body::CallEnded { result, .. } => {
+            Body::Call(CallEntry::Started { call, .. }) => self.call_started(&call.id, frames),
+            Body::Call(CallEntry::Ended { result, .. }) => {
                 if let Some(said) = said {
                     let result = self.projector.worded(result);
                     self.call_ended(&result, said.json, frames);
                 }
             }
-            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
                 if let Some(said) = said {
                     self.extra_turn(said.json, frames);
                 }
                 self.end_run(true, frames);
                 frames::auto_retry_start(frames, *attempt, *attempts_max, *wait_ms, &fault.message);
             }
-            Body::FellBack(it) => {
+            Body::Model(ModelEntry::FellBack(it)) => {
                 self.tell_retry(Some(&it.fault.message), frames);
                 self.stream = None;
                 self.fallback = Some(Fallback { slug: it.to.clone(), answered: false });
@@ -238,35 +237,22 @@ impl Run {
             }
             // One that died with another process has its line in the log; its end is told just before the new one starts, and
             // is the end of no run.
-            Body::TurnEnded(end) if !self.is_running(&end.turn, known) => {}
-            Body::TurnEnded(end) => {
+            Body::Turn(TurnEntry::Ended(end)) if !self.is_running(&end.turn, known) => {}
+            Body::Turn(TurnEntry::Ended(end)) => {
                 self.turn = None;
                 let said = said.filter(|said| said.role == Role::Assistant).map(|said| said.json);
                 self.turn_over(end, said, frames);
                 return Came::ToItsEnd;
             }
             Body::Opened { .. }
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::Compacted(_)
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
-            | Body::Title { .. }
+            | Body::Ask(_)
+            | Body::Queue(_)
+            | Body::Branch(_)
+            | Body::Setting(_)
             | Body::Shell(_)
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::Spent { .. }
-            | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Recovered { .. } => {}
+            | Body::Note(_)
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Model(ModelEntry::Spent { .. }) => {}
         }
         Came::On
     }

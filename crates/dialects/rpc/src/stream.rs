@@ -91,7 +91,7 @@ impl Stream {
         self.grow(Kind::Thinking, None, None, delta, frames);
     }
 
-    /// See [`vocab::Event::Sealed`]. A block without words has its place in the count like any other; what a text is
+    /// See [`vocab::Event::Delta(vocab::Delta::Sealed)`]. A block without words has its place in the count like any other; what a text is
     /// signed with is none, as in [`messages::shown`].
     pub(crate) fn sealed(&mut self, what: Sealed, frames: &mut FrameBuf) {
         let behind_text = self.growing.as_ref().is_some_and(|growing| growing.kind == Kind::Text);

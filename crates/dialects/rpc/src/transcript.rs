@@ -12,8 +12,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use vocab::{
-    AskKind, AssistantMessage, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry, Fault, Json, MessageEnd,
-    Part, Stop, TurnEnd, Usage, UserFrom, parts_text,
+    AskEntry, AskKind, AssistantMessage, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallInput, CallResult,
+    Entry, Fault, Json, MessageEnd, ModelEntry, NoteEntry, Part, SettingEntry, ShellEntry, Stop, TurnEnd, TurnEntry,
+    Usage, UserFrom, parts_text,
 };
 
 use crate::messages::{self, Cost, Faces};
@@ -193,13 +194,13 @@ impl Projector {
     /// The result of their call stands for them: they have no messages here.
     fn count_children(&mut self, entry: &Entry, faces: &dyn Faces) {
         match &entry.body {
-            Body::Spent { call: Some(_), model, usage, .. } => {
+            Body::Model(ModelEntry::Spent { call: Some(_), model, usage, .. }) => {
                 let more = Cost::of(usage, faces.face(model).prices.as_ref()).total();
                 let (sum, cost) = self.by_children.get_or_insert_default();
                 sum.add(usage);
                 *cost += more;
             }
-            Body::CallEnded { .. } => self.by_children = None,
+            Body::Call(CallEntry::Ended { .. }) => self.by_children = None,
             _ => {}
         }
     }
@@ -207,7 +208,7 @@ impl Projector {
     /// The line that the first entry has when the second one shows that the session began here.
     fn open(&mut self, entry: &Entry, faces: &dyn Faces, lines: &mut Vec<Line>) {
         let Some(model) = self.opened.take() else { return };
-        if matches!(entry.body, Body::Imported { .. }) {
+        if matches!(entry.body, Body::Note(NoteEntry::Imported { .. })) {
             return;
         }
         let mut print = Print::new(self.opened_ms, "opened");
@@ -222,50 +223,53 @@ impl Projector {
     fn kind(&mut self, entry: &Entry, faces: &dyn Faces) -> Option<LineKind> {
         let named = self.foreign.contains_key(&entry.seq);
         match &entry.body {
-            Body::User { .. } | Body::Assistant { .. } | Body::CallEnded { .. } | Body::Shell(_) => {
+            Body::User { .. }
+            | Body::Assistant { .. }
+            | Body::Call(CallEntry::Ended { .. })
+            | Body::Shell(ShellEntry::Ended(_)) => {
                 let said = self.said(entry, faces);
                 let raw = self.raws.remove(&entry.seq);
                 said.map(|said| raw.map_or(said.clone(), |raw| said.standing(&raw))).map(LineKind::Message)
             }
-            Body::Retrying { fault, .. } => {
+            Body::Model(ModelEntry::Retrying { fault, .. }) => {
                 let said = self.error(fault, faces, true);
                 Some(LineKind::Message(said))
             }
-            Body::TurnEnded(end) => self.ending(end, faces).map(LineKind::Message),
-            Body::Model { model } => (named || *model != self.model).then(|| model_change(model, faces)),
-            Body::Thinking { level } => Some(LineKind::ThinkingChange { level: level.clone() }),
-            Body::Compacted(compaction) => Some(LineKind::Compaction {
+            Body::Turn(TurnEntry::Ended(end)) => self.ending(end, faces).map(LineKind::Message),
+            Body::Setting(SettingEntry::Model { model }) => {
+                (named || *model != self.model).then(|| model_change(model, faces))
+            }
+            Body::Setting(SettingEntry::Thinking { level }) => Some(LineKind::ThinkingChange { level: level.clone() }),
+            Body::Branch(BranchEntry::Compacted(compaction)) => Some(LineKind::Compaction {
                 summary: compaction.summary.clone(),
                 first_kept: self.name_from(compaction.first_kept).unwrap_or_default(),
                 tokens_before: compaction.tokens_before,
             }),
-            Body::BranchSummary { from, summary } => {
+            Body::Branch(BranchEntry::Summary { from, summary }) => {
                 let from = from.and_then(|seq| self.tail_of(seq)).cloned();
                 Some(LineKind::BranchSummary { from, summary: summary.clone() })
             }
-            Body::Label { target, label } => {
+            Body::Note(NoteEntry::Label { target, label }) => {
                 let target = self.tail_of(*target)?.clone();
                 Some(LineKind::Label { target, label: label.clone() })
             }
-            Body::Title { title } => Some(LineKind::Title { name: title.clone() }),
+            Body::Setting(SettingEntry::Title { title }) => Some(LineKind::Title { name: title.clone() }),
             Body::Opened { .. }
-            | Body::TurnStarted { .. }
-            | Body::CallStarted { .. }
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::Moved { .. }
-            | Body::Mode { .. }
-            | Body::Gadgets { .. }
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::FellBack(_)
-            | Body::Spent { .. }
-            | Body::Recovered { .. } => None,
+            | Body::Turn(TurnEntry::Started { .. })
+            | Body::Call(CallEntry::Started { .. })
+            | Body::Ask(_)
+            | Body::Queue(_)
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(SettingEntry::Mode { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. })
+            | Body::Setting(SettingEntry::Todos { .. })
+            | Body::Note(NoteEntry::Imported { .. })
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Shell(ShellEntry::Started { .. })
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Model(ModelEntry::FellBack(_))
+            | Body::Model(ModelEntry::Spent { .. })
+            | Body::Note(NoteEntry::Recovered { .. }) => None,
         }
     }
 
@@ -291,13 +295,13 @@ impl Projector {
                 Said { text: parts_text(parts).into(), ..Said::new(role, out) }
             }
             Body::Assistant { message, .. } => self.assistant(message, faces),
-            Body::CallEnded { result, .. } => {
+            Body::Call(CallEntry::Ended { result, .. }) => {
                 let result = self.worded(result);
                 messages::tool_result(&mut out, &result, at_ms);
                 let (text, usage) = (result.text().into(), self.by_children);
                 Said { text, usage, ..Said::new(Role::ToolResult, out) }
             }
-            Body::Shell(shell) => {
+            Body::Shell(ShellEntry::Ended(shell)) => {
                 messages::bash_execution(&mut out, shell, at_ms);
                 Said::new(Role::BashExecution, out)
             }
@@ -380,18 +384,20 @@ impl Projector {
                     self.opened_ms = entry.at_ms;
                 }
             }
-            Body::Model { model } => self.model = model.clone(),
-            Body::Imported { names, raws, .. } => {
+            Body::Setting(SettingEntry::Model { model }) => self.model = model.clone(),
+            Body::Note(NoteEntry::Imported { names, raws, .. }) => {
                 self.raws.extend(raws.iter().cloned());
                 self.taken.extend(names.iter().map(|(_, name)| name.clone()));
                 self.foreign.extend(names.iter().cloned());
             }
-            Body::TurnStarted { .. } | Body::User { .. } | Body::FellBack(_) => self.newest = Newest::None,
-            Body::TurnEnded(_) => {
+            Body::Turn(TurnEntry::Started { .. }) | Body::User { .. } | Body::Model(ModelEntry::FellBack(_)) => {
+                self.newest = Newest::None
+            }
+            Body::Turn(TurnEntry::Ended(_)) => {
                 self.newest = Newest::None;
                 self.hosted.clear();
             }
-            Body::AskOpened(ask) => {
+            Body::Ask(AskEntry::Opened(ask)) => {
                 if let AskKind::HostCall { call, .. } = &ask.kind {
                     self.hosted.push(call.clone());
                 }
@@ -404,7 +410,7 @@ impl Projector {
                     MessageEnd::Failed(_) => Newest::Failed,
                 }
             }
-            Body::Retrying { attempt, attempts_max, fault, .. } => {
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, fault, .. }) => {
                 self.newest = match attempt < attempts_max {
                     true => Newest::Waiting(fault.message.clone()),
                     // The log does not tell a last try that failed from a last wait that was cut short.
@@ -449,35 +455,25 @@ fn model_change(slug: &str, faces: &dyn Faces) -> LineKind {
 fn moves_time(body: &Body) -> bool {
     match body {
         Body::Opened { .. }
-        | Body::TurnStarted { .. }
+        | Body::Turn(_)
         | Body::User { .. }
         | Body::Assistant { .. }
-        | Body::CallStarted { .. }
-        | Body::CallEnded { .. }
-        | Body::TurnEnded(_)
-        | Body::Retrying { .. }
-        | Body::Compacted(_)
-        | Body::Moved { .. }
-        | Body::BranchSummary { .. }
-        | Body::Imported { .. } => true,
-        Body::AskOpened(_)
-        | Body::AskClosed { .. }
-        | Body::Queued(_)
-        | Body::Settled { .. }
-        | Body::Model { .. }
-        | Body::Mode { .. }
-        | Body::Thinking { .. }
-        | Body::Gadgets { .. }
-        | Body::Title { .. }
+        | Body::Call(_)
+        | Body::Model(ModelEntry::Retrying { .. })
+        | Body::Branch(BranchEntry::Compacted(_))
+        | Body::Branch(BranchEntry::Moved { .. })
+        | Body::Branch(BranchEntry::Summary { .. })
+        | Body::Note(NoteEntry::Imported { .. }) => true,
+        Body::Ask(_)
+        | Body::Queue(_)
+        | Body::Setting(_)
         | Body::Shell(_)
-        | Body::Todos { .. }
-        | Body::Requested(_)
-        | Body::ShellStarted { .. }
-        | Body::Restored { .. }
-        | Body::FellBack(_)
-        | Body::Spent { .. }
-        | Body::Label { .. }
-        | Body::Recovered { .. } => false,
+        | Body::Model(ModelEntry::Requested(_))
+        | Body::Branch(BranchEntry::Restored { .. })
+        | Body::Model(ModelEntry::FellBack(_))
+        | Body::Model(ModelEntry::Spent { .. })
+        | Body::Note(NoteEntry::Label { .. })
+        | Body::Note(NoteEntry::Recovered { .. }) => false,
     }
 }
 
@@ -486,16 +482,16 @@ fn kind_word(body: &Body) -> &'static str {
     match body {
         Body::User { .. } => "user",
         Body::Assistant { .. } => "assistant",
-        Body::CallEnded { .. } => "result",
-        Body::Shell(_) => "shell",
-        Body::Retrying { .. } => "retrying",
-        Body::TurnEnded(_) => "ended",
-        Body::Model { .. } => "model",
-        Body::Thinking { .. } => "thinking",
-        Body::Compacted(_) => "compacted",
-        Body::BranchSummary { .. } => "branch",
-        Body::Label { .. } => "label",
-        Body::Title { .. } => "title",
+        Body::Call(CallEntry::Ended { .. }) => "result",
+        Body::Shell(ShellEntry::Ended(_)) => "shell",
+        Body::Model(ModelEntry::Retrying { .. }) => "retrying",
+        Body::Turn(TurnEntry::Ended(_)) => "ended",
+        Body::Setting(SettingEntry::Model { .. }) => "model",
+        Body::Setting(SettingEntry::Thinking { .. }) => "thinking",
+        Body::Branch(BranchEntry::Compacted(_)) => "compacted",
+        Body::Branch(BranchEntry::Summary { .. }) => "branch",
+        Body::Note(NoteEntry::Label { .. }) => "label",
+        Body::Setting(SettingEntry::Title { .. }) => "title",
         _ => "other",
     }
 }

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use vocab::names::Family;
 use vocab::{
-    AskKind, Body, CallResult, Data, Event, Fault, FaultKind, Json, Opened, Origin, Part, Stop, TurnEnd, TurnId,
+    AskEntry, AskKind, Body, BranchEntry, CallEntry, CallResult, Data, Delta, Event, Fault, FaultKind, Json,
+    ModelEntry, NoteEntry, Opened, Origin, Part, SettingEntry, Stop, TurnEnd, TurnEntry, TurnId,
 };
 use wire::{FrameBuf, escape_into};
 
@@ -119,7 +120,7 @@ impl Pen<'_> {
 /// Writes the lines an event has in this dialect.
 pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
     match event {
-        Event::Text { turn, delta } => pen.text_delta(turn, delta),
+        Event::Delta(Delta::Text { turn, delta }) => pen.text_delta(turn, delta),
         Event::Logged(entry) if seat.missed_start(&entry.body) => {}
         Event::Logged(entry) => body(&entry.body, pen),
         Event::TurnLost(end) => pen.turn_ended(end),
@@ -132,23 +133,23 @@ pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
         // Answers and the end of a session change what may be said next: `replies.rs` writes their lines.
         Event::Reply { .. } | Event::Gone { .. } => {}
         // Protocol 1 has no member for reasoning, half-written arguments or output of a running tool.
-        Event::Thinking { .. } | Event::CallInput { .. } | Event::CallProgress { .. } => {}
+        Event::Delta(Delta::Thinking { .. })
+        | Event::Delta(Delta::CallInput { .. })
+        | Event::Delta(Delta::CallProgress { .. }) => {}
         // Compaction shows as `state_changed` or as the result of `/compact`.
-        Event::CompactionStarted { .. } | Event::CompactionFailed { .. } => {}
+        Event::Compaction(_) => {}
         // A retry that works is not worth a line; one that fails is the turn's `error`.
-        Event::RetryStarted { .. } | Event::RetryEnded { .. } => {}
+        Event::Retry(_) => {}
         // `turn_complete` is all there is.
         Event::Settled => {}
         // Commands beside the conversation and extensions have no member here.
-        Event::ShellProgress { .. } | Event::Notice(_) | Event::Trouble { .. } | Event::Hook(_) => {}
+        Event::ShellProgress { .. } | Event::Extension(_) => {}
         // Prompts are refused, not queued.
         Event::Queue(_)
-        | Event::ItemEnded { .. }
-        | Event::Sealed { .. }
-        | Event::ModelCalled { .. }
+        | Event::Delta(Delta::Sealed { .. })
+        | Event::Delta(Delta::ModelCalled { .. })
         | Event::SignIn { .. }
-        | Event::EditorRequest(_)
-        | Event::EditorRequestDropped { .. } => {}
+        | Event::Editor(_) => {}
         // No replay is asked for.
         Event::Live { .. } => {}
     }
@@ -156,8 +157,8 @@ pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
 
 fn body(body: &Body, pen: &mut Pen<'_>) {
     match body {
-        Body::TurnStarted { turn } => pen.turn_started(turn),
-        Body::CallStarted { turn, call, tool } => {
+        Body::Turn(TurnEntry::Started { turn }) => pen.turn_started(turn),
+        Body::Call(CallEntry::Started { turn, call, tool }) => {
             let input = call.input.json();
             pen.write(&ToolStart {
                 turn_id: turn.as_str(),
@@ -166,7 +167,7 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
                 input: as_raw(&one_line_object(&input)),
             });
         }
-        Body::AskOpened(ask) => match &ask.kind {
+        Body::Ask(AskEntry::Opened(ask)) => match &ask.kind {
             AskKind::Permission(permission) => pen.write(&PermissionRequest {
                 request_id: ask.id.as_str(),
                 tool: Family::Serve.show(&permission.tool),
@@ -184,39 +185,38 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
             | AskKind::Input { .. }
             | AskKind::Editor { .. } => {}
         },
-        Body::CallEnded { turn, result } => pen.write(&ToolResult {
+        Body::Call(CallEntry::Ended { turn, result }) => pen.write(&ToolResult {
             turn_id: turn.as_str(),
             tool_id: result.call.as_str(),
             output: &output(result),
             is_error: result.is_error,
             duration_s: result.duration_ms as f64 / 1000.0,
         }),
-        Body::TurnEnded(end) => pen.turn_ended(end),
+        Body::Turn(TurnEntry::Ended(end)) => pen.turn_ended(end),
         // Told as `ready` or as the result of `/resume`, `/clear` and their like.
-        Body::Opened { .. } | Body::Moved { .. } | Body::Recovered { .. } => {}
+        Body::Opened { .. } | Body::Branch(BranchEntry::Moved { .. }) | Body::Note(NoteEntry::Recovered { .. }) => {}
         // The controller wrote the prompt itself, and has read the answer as deltas.
         Body::User { .. } | Body::Assistant { .. } => {}
         // The `tool_result` that follows says how it ended.
-        Body::AskClosed { .. } => {}
+        Body::Ask(AskEntry::Closed { .. }) => {}
         // Prompts are refused, not queued.
-        Body::Queued(_) | Body::Settled { .. } => {}
-        Body::Retrying { .. } | Body::FellBack(_) => {}
+        Body::Queue(_) => {}
+        Body::Model(ModelEntry::Retrying { .. }) | Body::Model(ModelEntry::FellBack(_)) => {}
         // Told by `Event::State` as far as there is a member for it.
-        Body::Compacted(_)
-        | Body::Model { .. }
-        | Body::Mode { .. }
-        | Body::Thinking { .. }
-        | Body::Gadgets { .. }
-        | Body::Title { .. } => {}
+        Body::Branch(BranchEntry::Compacted(_))
+        | Body::Setting(SettingEntry::Model { .. })
+        | Body::Setting(SettingEntry::Mode { .. })
+        | Body::Setting(SettingEntry::Thinking { .. })
+        | Body::Setting(SettingEntry::Gadgets { .. })
+        | Body::Setting(SettingEntry::Title { .. }) => {}
         Body::Shell(_)
-        | Body::Todos { .. }
-        | Body::Imported { .. }
-        | Body::Requested(_)
-        | Body::ShellStarted { .. }
-        | Body::Restored { .. }
-        | Body::Spent { .. }
-        | Body::Label { .. }
-        | Body::BranchSummary { .. } => {}
+        | Body::Setting(SettingEntry::Todos { .. })
+        | Body::Note(NoteEntry::Imported { .. })
+        | Body::Model(ModelEntry::Requested(_))
+        | Body::Branch(BranchEntry::Restored { .. })
+        | Body::Model(ModelEntry::Spent { .. })
+        | Body::Note(NoteEntry::Label { .. })
+        | Body::Branch(BranchEntry::Summary { .. }) => {}
     }
 }
 

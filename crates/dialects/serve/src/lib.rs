@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use vocab::names::Family;
 use vocab::{
-    Answer, Ask, AskId, AskKind, Body, Command, Delivery, Event, FaultKind, Gate, Mode, Notice, Open, Part, Scope,
-    SessionId, State, Tag, Told, Verb, Which,
+    Answer, Ask, AskEntry, AskId, AskKind, Body, Command, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode,
+    NoteEntry, Notice, Open, Part, Scope, SessionId, State, Tag, Told, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -347,12 +347,12 @@ impl Serve {
         if let Event::Logged(entry) = event {
             seat.observe(entry);
             match &entry.body {
-                Body::AskOpened(ask) => self.asked(at, ask, out),
+                Body::Ask(AskEntry::Opened(ask)) => self.asked(at, ask, out),
                 // This wire has no word for it; people find it on stderr.
-                Body::Recovered { text } => out.notes.push(text.to_string()),
+                Body::Note(NoteEntry::Recovered { text }) => out.notes.push(text.to_string()),
                 _ => {}
             }
-        } else if let Event::Notice(Notice::Say { text, .. }) = event {
+        } else if let Event::Extension(ExtensionEvent::Notice(Notice::Say { text, .. })) = event {
             out.notes.push(text.to_string());
         } else if let Event::TurnLost(end) = event {
             seat.turns.ended(&end.turn);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{AskId, Body, Entry, Mode, SessionId, State, Target, TurnId};
+use vocab::{AskEntry, AskId, Body, CallEntry, Entry, Mode, SessionId, State, Target, TurnEntry, TurnId};
 use wire::OpenCalls;
 
 use crate::frames::{Say, Session, StateChanged};
@@ -97,8 +97,8 @@ impl Seat {
     /// or what a resumed session closes of a turn that died with another process.
     pub(crate) fn missed_start(&self, body: &Body) -> bool {
         match body {
-            Body::CallEnded { turn, result } => !self.calls.is_open(turn, &result.call),
-            Body::TurnEnded(end) => self.turns.current() != Some(&end.turn),
+            Body::Call(CallEntry::Ended { turn, result }) => !self.calls.is_open(turn, &result.call),
+            Body::Turn(TurnEntry::Ended(end)) => self.turns.current() != Some(&end.turn),
             _ => false,
         }
     }
@@ -106,11 +106,11 @@ impl Seat {
     pub(crate) fn observe(&mut self, entry: &Entry) {
         self.calls.logged(entry);
         let body = &entry.body;
-        if let Body::TurnStarted { turn } = body {
+        if let Body::Turn(TurnEntry::Started { turn }) = body {
             self.turns.started(turn);
-        } else if let Body::TurnEnded(end) = body {
+        } else if let Body::Turn(TurnEntry::Ended(end)) = body {
             self.turns.ended(&end.turn);
-        } else if let Body::AskClosed { ask, .. } = body {
+        } else if let Body::Ask(AskEntry::Closed { ask, .. }) = body {
             self.asks.retain(|open| open != ask);
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dialect_rpc::transcript::{Name, Transcript};
-use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, SessionId};
+use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry, SessionId};
 
 use crate::files::Following;
 use crate::find::{head_of, newest};
@@ -156,7 +156,7 @@ impl Shared {
     async fn imported_from(&self, session: &SessionId) -> Result<Option<Option<PathBuf>>, Fault> {
         let first = self.setup.store.read(session, 0, 2).await?.entries;
         Ok(first.iter().find_map(|entry| match &entry.body {
-            Body::Imported { file, .. } => Some(file.clone()),
+            Body::Note(NoteEntry::Imported { file, .. }) => Some(file.clone()),
             _ => None,
         }))
     }

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dialect_rpc::transcript::Name;
-use vocab::{Body, Border, CompactReason, Compaction, Entry, Json, Mode, Part, TurnId, Usage, UserFrom};
+use vocab::{
+    Body, Border, BranchEntry, CallEntry, CompactReason, Compaction, Entry, Json, Mode, NoteEntry, Part, SettingEntry,
+    ShellEntry, TurnId, Usage, UserFrom,
+};
 
 use crate::Models;
 use crate::content::{self, Said};
@@ -61,12 +64,12 @@ pub fn whole(bytes: &[u8], scan: &Scan, reader: Reader<'_>, defaults: &Defaults)
     let root = importer.push(
         1,
         head.at_ms,
-        Body::Imported { file: defaults.file.clone(), names: Vec::new(), raws: Vec::new() },
+        Body::Note(NoteEntry::Imported { file: defaults.file.clone(), names: Vec::new(), raws: Vec::new() }),
     );
     importer.root = root;
     importer.run_from = root as usize - 1;
     if let Some(title) = &head.title {
-        let title = Body::Title { title: title.as_str().into() };
+        let title = Body::Setting(SettingEntry::Title { title: title.as_str().into() });
         let seq = importer.add(root, head.at_ms, format!("{NAMELESS}title").into(), title);
         importer.root = seq;
     }
@@ -149,7 +152,9 @@ impl<'a> Importer<'a> {
             false => self.announce(parent, at_ms),
         };
         let seq = self.push(parent, at_ms, body);
-        if let Some(Body::Imported { names, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
+        if let Some(Body::Note(NoteEntry::Imported { names, .. })) =
+            self.entries.get_mut(self.run_from).map(|entry| &mut entry.body)
+        {
             names.push((seq, name.clone()));
         }
         self.seq_of.insert(name, seq);
@@ -158,7 +163,7 @@ impl<'a> Importer<'a> {
 
     fn announce(&mut self, parent: u64, at_ms: i64) -> u64 {
         self.run_from = self.entries.len();
-        self.push(parent, at_ms, Body::Imported { file: None, names: Vec::new(), raws: Vec::new() })
+        self.push(parent, at_ms, Body::Note(NoteEntry::Imported { file: None, names: Vec::new(), raws: Vec::new() }))
     }
 
     fn rows(&mut self, bytes: &[u8], scan: &Scan, last: u64) {
@@ -194,23 +199,30 @@ impl<'a> Importer<'a> {
                 self.keep_raw(seq, Some(content::custom(fields, here)));
                 return Some(seq);
             }
-            "model_change" => Body::Model { model: self.reader.admitted(model_change(fields, self.reader.models)?)? },
+            "model_change" => Body::Setting(SettingEntry::Model {
+                model: self.reader.admitted(model_change(fields, self.reader.models)?)?,
+            }),
             "thinking_level_change" => {
                 let level = fields.text("thinkingLevel").filter(|level| level != "off");
-                Body::Thinking { level: level.map(Arc::from) }
+                Body::Setting(SettingEntry::Thinking { level: level.map(Arc::from) })
             }
-            "session_info" => Body::Title { title: fields.text("name").unwrap_or_default().trim().into() },
+            "session_info" => {
+                Body::Setting(SettingEntry::Title { title: fields.text("name").unwrap_or_default().trim().into() })
+            }
             "label" => {
                 let target = *self.seq_of.get(fields.text("targetId")?.as_str())?;
-                Body::Label { target, label: fields.text("label").filter(|it| !it.is_empty()).map(Arc::from) }
+                Body::Note(NoteEntry::Label {
+                    target,
+                    label: fields.text("label").filter(|it| !it.is_empty()).map(Arc::from),
+                })
             }
             "branch_summary" => {
                 let from = fields.text("fromId").and_then(|from| self.seq_of.get(from.as_str()).copied());
-                Body::BranchSummary { from, summary: fields.text("summary")?.into() }
+                Body::Branch(BranchEntry::Summary { from, summary: fields.text("summary")?.into() })
             }
             "compaction" => {
                 let kept = row.first_kept.as_ref().and_then(|name| self.seq_of.get(name).copied());
-                Body::Compacted(Compaction {
+                Body::Branch(BranchEntry::Compacted(Compaction {
                     reason: CompactReason::Manual,
                     summary: fields.text("summary")?.into(),
                     // Its own number, which is greater than that of everything before it: nothing is kept.
@@ -221,12 +233,12 @@ impl<'a> Importer<'a> {
                     messages_after: 0,
                     usage: Usage::default(),
                     model: "".into(),
-                })
+                }))
             }
             _ => return None,
         };
         let seq = self.add(parent, here, row.name.clone(), body);
-        if let Body::Compacted(compaction) = &mut self.entries[(seq - self.base - 1) as usize].body
+        if let Body::Branch(BranchEntry::Compacted(compaction)) = &mut self.entries[(seq - self.base - 1) as usize].body
             && compaction.first_kept == u64::MAX
         {
             compaction.first_kept = seq;
@@ -243,10 +255,10 @@ impl<'a> Importer<'a> {
                 let parts = if parts.is_empty() { vec![Part::text("")] } else { parts };
                 Body::User { turn: None, parts, from }
             }
-            Said::Shell(shell) => Body::Shell(shell),
+            Said::Shell(shell) => Body::Shell(ShellEntry::Ended(shell)),
             Said::Result(result) => {
                 let turn = self.made_by.get(result.call.as_str()).cloned();
-                Body::CallEnded { turn: turn.unwrap_or_else(|| content::turn_of(&name)), result }
+                Body::Call(CallEntry::Ended { turn: turn.unwrap_or_else(|| content::turn_of(&name)), result })
             }
             Said::Assistant(message) => {
                 let turn = content::turn_of(&name);
@@ -271,7 +283,9 @@ impl<'a> Importer<'a> {
     /// Keeps a message as it stands in the file, as long as the run it belongs to does not become a burden.
     fn keep_raw(&mut self, seq: u64, json: Option<Json>) {
         let Some(json) = json else { return };
-        if let Some(Body::Imported { raws, .. }) = self.entries.get_mut(self.run_from).map(|entry| &mut entry.body) {
+        if let Some(Body::Note(NoteEntry::Imported { raws, .. })) =
+            self.entries.get_mut(self.run_from).map(|entry| &mut entry.body)
+        {
             let kept: usize = if raws.is_empty() { 0 } else { self.raw_bytes };
             if kept + json.as_str().len() <= RAW_BYTES_MAX {
                 self.raw_bytes = kept + json.as_str().len();
@@ -285,7 +299,10 @@ impl<'a> Importer<'a> {
         let entry = self.entries.get(usize::try_from(seq.checked_sub(self.base + 1)?).ok()?)?;
         let dates = matches!(
             entry.body,
-            Body::User { .. } | Body::Assistant { .. } | Body::CallEnded { .. } | Body::Compacted(_)
+            Body::User { .. }
+                | Body::Assistant { .. }
+                | Body::Call(CallEntry::Ended { .. })
+                | Body::Branch(BranchEntry::Compacted(_))
         );
         (dates && seq == self.last_seq()).then_some(entry.at_ms)
     }
@@ -294,7 +311,7 @@ impl<'a> Importer<'a> {
         if bad > 0 {
             let text = format!("{bad} line(s) of the session file could not be read and were left out");
             let at_ms = self.entries.last().map_or(0, |entry| entry.at_ms);
-            self.push(self.last_seq(), at_ms, Body::Recovered { text: text.into() });
+            self.push(self.last_seq(), at_ms, Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
         self.entries.into_iter().map(Arc::new).collect()
     }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use vocab::{
-    Acquired, Archive, Body, Border, Entry, Fault, Ids, Later, Lease, Mode, NewSession, Page, Query, SessionId, Store,
-    Summary,
+    Acquired, Archive, Body, Border, Entry, Fault, Ids, Later, Lease, Mode, NewSession, NoteEntry, Page, Query,
+    SessionId, Store, Summary,
 };
 
 use crate::find;
@@ -365,7 +365,7 @@ impl Store for Mirrored {
         let beginning = shared.setup.store.read(&session, 0, 2);
         Box::pin(async move {
             let entries = beginning.await.map(|page| page.entries).unwrap_or_default();
-            let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Imported { .. }));
+            let is_theirs = entries.iter().any(|entry| matches!(entry.body, Body::Note(NoteEntry::Imported { .. })));
             let deleted = shared.setup.store.delete(&session).await;
             // A delete may have worked and leave something to be said.
             let is_gone = match &deleted {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use vocab::{
-    Archive, Body, Border, CallResult, Entry, Exported, Fault, FaultKind, Later, NewSession, SessionId, Store, Summary,
+    Archive, Body, Border, CallEntry, CallResult, Entry, Exported, Fault, FaultKind, Later, NewSession, NoteEntry,
+    QueueEntry, SessionId, SettingEntry, Store, Summary,
 };
 
 use crate::private::private_dir;
@@ -184,7 +185,7 @@ fn read_jsonl(file: &Path) -> Result<(SessionId, Vec<Arc<Entry>>), Fault> {
 /// word of whoever wrote the file, not of the user who opens it.
 fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Path) -> Vec<Arc<Entry>> {
     let settled = entries.iter().filter_map(|entry| match &entry.body {
-        Body::Settled { item, .. } => Some(item.clone()),
+        Body::Queue(QueueEntry::Settled { item, .. }) => Some(item.clone()),
         _ => None,
     });
     let settled: HashSet<_> = settled.collect();
@@ -204,15 +205,15 @@ fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Path) -> Vec<A
                 forked_from: forked_from.clone(),
                 child_of: child_of.clone(),
             },
-            Body::Model { model } => Body::Model { model: judge(model) },
+            Body::Setting(SettingEntry::Model { model }) => Body::Setting(SettingEntry::Model { model: judge(model) }),
             // What the file says it changed would be put "back" by an undo, wherever it says.
-            Body::CallEnded { turn, result } if !result.edits.is_empty() => {
+            Body::Call(CallEntry::Ended { turn, result }) if !result.edits.is_empty() => {
                 let result = CallResult { edits: Vec::new(), ..result.clone() };
-                Body::CallEnded { turn: turn.clone(), result }
+                Body::Call(CallEntry::Ended { turn: turn.clone(), result })
             }
-            Body::Queued(item) if !settled.contains(&item.id) => {
-                Body::Recovered { text: "a message that waited in the session file was not taken over".into() }
-            }
+            Body::Queue(QueueEntry::Queued(item)) if !settled.contains(&item.id) => Body::Note(NoteEntry::Recovered {
+                text: "a message that waited in the session file was not taken over".into(),
+            }),
             _ => return entry,
         };
         Arc::new(Entry { body, seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms })

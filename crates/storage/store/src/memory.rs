@@ -87,9 +87,9 @@ impl MemoryStore {
         }
         // What is kept is what a disk would give back: whoever sent an item is gone after a restart.
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
-            vocab::Body::Queued(item) if item.sender.is_some() => {
+            vocab::Body::Queue(vocab::QueueEntry::Queued(item)) if item.sender.is_some() => {
                 let item = vocab::Item { sender: None, ..item.clone() };
-                Arc::new(Entry { body: vocab::Body::Queued(item), ..*entry })
+                Arc::new(Entry { body: vocab::Body::Queue(vocab::QueueEntry::Queued(item)), ..*entry })
             }
             _ => entry,
         }));

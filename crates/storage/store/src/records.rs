@@ -15,7 +15,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use vocab::{AskId, Body, CallId, ItemId, SessionId, TurnId};
+use vocab::{
+    AskEntry, AskId, Body, BranchEntry, CallEntry, CallId, ItemId, ModelEntry, NoteEntry, QueueEntry, SessionId,
+    SettingEntry, ShellEntry, TurnEntry, TurnId,
+};
 
 use asks::{Ask, AskEnd};
 use content::{Call, CallResult, Fault, Message, Part, PathText, Usage, into_all};
@@ -244,7 +247,7 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
             };
             put("opened", &record, out)
         }
-        Body::TurnStarted { turn } => put("turn_started", &TurnStarted { turn: id(turn.as_str()) }, out),
+        Body::Turn(TurnEntry::Started { turn }) => put("turn_started", &TurnStarted { turn: id(turn.as_str()) }, out),
         Body::User { turn, parts, from } => {
             let turn = turn.as_ref().map(|turn| id(turn.as_str()));
             put("user", &User { turn, parts: into_all(parts), from: (*from).into() }, out)
@@ -253,14 +256,14 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
             let turn = turn.as_ref().map(|turn| id(turn.as_str()));
             put("assistant", &Assistant { turn, message: message.into() }, out)
         }
-        Body::CallStarted { turn, call, tool } => {
+        Body::Call(CallEntry::Started { turn, call, tool }) => {
             let record = CallStarted { turn: id(turn.as_str()), call: call.into(), tool: tool.clone() };
             put("call_started", &record, out)
         }
-        Body::CallEnded { turn, result } => {
+        Body::Call(CallEntry::Ended { turn, result }) => {
             put("call_ended", &CallEnded { turn: id(turn.as_str()), result: result.into() }, out)
         }
-        Body::TurnEnded(end) => {
+        Body::Turn(TurnEntry::Ended(end)) => {
             let record = TurnEnded {
                 turn: id(end.turn.as_str()),
                 stop: end.stop.into(),
@@ -271,26 +274,30 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
             };
             put("turn_ended", &record, out)
         }
-        Body::AskOpened(ask) => put("ask_opened", &Ask::from(ask), out),
-        Body::AskClosed { ask, end } => put("ask_closed", &AskClosed { ask: id(ask.as_str()), end: end.into() }, out),
-        Body::Queued(item) => {
+        Body::Ask(AskEntry::Opened(ask)) => put("ask_opened", &Ask::from(ask), out),
+        Body::Ask(AskEntry::Closed { ask, end }) => {
+            put("ask_closed", &AskClosed { ask: id(ask.as_str()), end: end.into() }, out)
+        }
+        Body::Queue(QueueEntry::Queued(item)) => {
             let (delivery, at_ms) = (item.delivery.into(), item.at_ms);
             put("queued", &Queued { id: id(item.id.as_str()), parts: into_all(&item.parts), delivery, at_ms }, out)
         }
-        Body::Settled { item, end } => put("settled", &Settled { item: id(item.as_str()), end: (*end).into() }, out),
-        Body::Requested(it) => put("requested", &Requested::from(it), out),
-        Body::Retrying { turn, attempt, attempts_max, wait_ms, fault } => {
+        Body::Queue(QueueEntry::Settled { item, end }) => {
+            put("settled", &Settled { item: id(item.as_str()), end: (*end).into() }, out)
+        }
+        Body::Model(ModelEntry::Requested(it)) => put("requested", &Requested::from(it), out),
+        Body::Model(ModelEntry::Retrying { turn, attempt, attempts_max, wait_ms, fault }) => {
             let (turn, fault) = (id(turn.as_str()), fault.into());
             let (attempt, attempts_max, wait_ms) = (*attempt, *attempts_max, *wait_ms);
             put("retrying", &Retrying { turn, attempt, attempts_max, wait_ms, fault }, out)
         }
-        Body::FellBack(it) => put("fell_back", &FellBack::from(it), out),
-        Body::Spent { turn, call, model, usage } => {
+        Body::Model(ModelEntry::FellBack(it)) => put("fell_back", &FellBack::from(it), out),
+        Body::Model(ModelEntry::Spent { turn, call, model, usage }) => {
             let turn = turn.as_ref().map(|turn| id(turn.as_str()));
             let call = call.as_ref().map(|call| id(call.as_str()));
             put("spent", &Spent { turn, call, model: model.clone(), usage: usage.into() }, out)
         }
-        Body::Compacted(compaction) => {
+        Body::Branch(BranchEntry::Compacted(compaction)) => {
             let record = Compacted {
                 reason: compaction.reason.into(),
                 summary: compaction.summary.clone(),
@@ -304,28 +311,30 @@ pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
             };
             put("compacted", &record, out)
         }
-        Body::Moved { to } => put("moved", &Moved { to: *to }, out),
-        Body::Restored { files } => put("restored", &Restored { files: files.clone() }, out),
-        Body::Model { model } => put("model", &Model { model: model.clone() }, out),
-        Body::Mode { mode } => put("mode", &ModeChanged { mode: (*mode).into() }, out),
-        Body::Thinking { level } => put("thinking", &Thinking { level: level.clone() }, out),
-        Body::Gadgets { off } => put("gadgets", &Gadgets { off: off.clone() }, out),
-        Body::Title { title } => put("title", &Title { title: title.clone() }, out),
-        Body::ShellStarted { command, aside } => {
+        Body::Branch(BranchEntry::Moved { to }) => put("moved", &Moved { to: *to }, out),
+        Body::Branch(BranchEntry::Restored { files }) => put("restored", &Restored { files: files.clone() }, out),
+        Body::Setting(SettingEntry::Model { model }) => put("model", &Model { model: model.clone() }, out),
+        Body::Setting(SettingEntry::Mode { mode }) => put("mode", &ModeChanged { mode: (*mode).into() }, out),
+        Body::Setting(SettingEntry::Thinking { level }) => put("thinking", &Thinking { level: level.clone() }, out),
+        Body::Setting(SettingEntry::Gadgets { off }) => put("gadgets", &Gadgets { off: off.clone() }, out),
+        Body::Setting(SettingEntry::Title { title }) => put("title", &Title { title: title.clone() }, out),
+        Body::Shell(ShellEntry::Started { command, aside }) => {
             put("shell_started", &ShellStarted { command: command.clone(), aside: *aside }, out)
         }
-        Body::Shell(shell) => put("shell", &Shell::from(shell), out),
-        Body::Todos { phases } => put("todos", &Todos { phases: into_all(phases) }, out),
-        Body::Imported { file, names, raws } => {
+        Body::Shell(ShellEntry::Ended(shell)) => put("shell", &Shell::from(shell), out),
+        Body::Setting(SettingEntry::Todos { phases }) => put("todos", &Todos { phases: into_all(phases) }, out),
+        Body::Note(NoteEntry::Imported { file, names, raws }) => {
             let file = file.as_deref().map(Into::into);
             let raws = raws.iter().map(|(seq, json)| (*seq, json.as_str().into())).collect();
             put("imported", &Imported { file, names: names.clone(), raws }, out)
         }
-        Body::Label { target, label } => put("label", &Label { target: *target, label: label.clone() }, out),
-        Body::BranchSummary { from, summary } => {
+        Body::Note(NoteEntry::Label { target, label }) => {
+            put("label", &Label { target: *target, label: label.clone() }, out)
+        }
+        Body::Branch(BranchEntry::Summary { from, summary }) => {
             put("branch_summary", &BranchSummary { from: *from, summary: summary.clone() }, out)
         }
-        Body::Recovered { text } => put("recovered", &Recovered { text: text.clone() }, out),
+        Body::Note(NoteEntry::Recovered { text }) => put("recovered", &Recovered { text: text.clone() }, out),
     }
 }
 
@@ -344,7 +353,7 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
             forked_from: it.forked_from.map(|(session, seq)| (SessionId::new(session), seq)),
             child_of: it.child_of.map(|(session, call)| (SessionId::new(session), CallId::new(call))),
         }),
-        "turn_started" => get(payload, |it: TurnStarted| Body::TurnStarted { turn: TurnId::new(it.turn) }),
+        "turn_started" => get(payload, |it: TurnStarted| Body::Turn(TurnEntry::Started { turn: TurnId::new(it.turn) })),
         "user" => get(payload, |it: User| Body::User {
             turn: it.turn.map(TurnId::new),
             parts: into_all(it.parts),
@@ -353,53 +362,59 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
         "assistant" => {
             get(payload, |it: Assistant| Body::Assistant { turn: it.turn.map(TurnId::new), message: it.message.into() })
         }
-        "call_started" => get(payload, |it: CallStarted| Body::CallStarted {
-            turn: TurnId::new(it.turn),
-            call: it.call.into(),
-            tool: it.tool,
+        "call_started" => get(payload, |it: CallStarted| {
+            Body::Call(CallEntry::Started { turn: TurnId::new(it.turn), call: it.call.into(), tool: it.tool })
         }),
-        "call_ended" => {
-            get(payload, |it: CallEnded| Body::CallEnded { turn: TurnId::new(it.turn), result: it.result.into() })
-        }
+        "call_ended" => get(payload, |it: CallEnded| {
+            Body::Call(CallEntry::Ended { turn: TurnId::new(it.turn), result: it.result.into() })
+        }),
         "turn_ended" => get(payload, |it: TurnEnded| {
-            Body::TurnEnded(vocab::TurnEnd {
+            Body::Turn(TurnEntry::Ended(vocab::TurnEnd {
                 turn: TurnId::new(it.turn),
                 stop: it.stop.into(),
                 iterations: it.iterations,
                 usage: it.usage.into(),
                 mutations: it.mutations,
                 fault: it.fault.map(Into::into),
-            })
+            }))
         }),
-        "ask_opened" => get(payload, |it: Ask| Body::AskOpened(it.into())),
-        "ask_closed" => get(payload, |it: AskClosed| Body::AskClosed { ask: AskId::new(it.ask), end: it.end.into() }),
+        "ask_opened" => get(payload, |it: Ask| Body::Ask(AskEntry::Opened(it.into()))),
+        "ask_closed" => {
+            get(payload, |it: AskClosed| Body::Ask(AskEntry::Closed { ask: AskId::new(it.ask), end: it.end.into() }))
+        }
         "queued" => get(payload, |it: Queued| {
-            Body::Queued(vocab::Item {
+            Body::Queue(QueueEntry::Queued(vocab::Item {
                 id: ItemId::new(it.id),
                 parts: into_all(it.parts),
                 delivery: it.delivery.into(),
                 at_ms: it.at_ms,
                 sender: None,
+            }))
+        }),
+        "settled" => get(payload, |it: Settled| {
+            Body::Queue(QueueEntry::Settled { item: ItemId::new(it.item), end: it.end.into() })
+        }),
+        "requested" => get(payload, |it: Requested| Body::Model(ModelEntry::Requested(it.into()))),
+        "retrying" => get(payload, |it: Retrying| {
+            Body::Model(ModelEntry::Retrying {
+                turn: TurnId::new(it.turn),
+                attempt: it.attempt,
+                attempts_max: it.attempts_max,
+                wait_ms: it.wait_ms,
+                fault: it.fault.into(),
             })
         }),
-        "settled" => get(payload, |it: Settled| Body::Settled { item: ItemId::new(it.item), end: it.end.into() }),
-        "requested" => get(payload, |it: Requested| Body::Requested(it.into())),
-        "retrying" => get(payload, |it: Retrying| Body::Retrying {
-            turn: TurnId::new(it.turn),
-            attempt: it.attempt,
-            attempts_max: it.attempts_max,
-            wait_ms: it.wait_ms,
-            fault: it.fault.into(),
-        }),
-        "fell_back" => get(payload, |it: FellBack| Body::FellBack(it.into())),
-        "spent" => get(payload, |it: Spent| Body::Spent {
-            turn: it.turn.map(TurnId::new),
-            call: it.call.map(CallId::new),
-            model: it.model,
-            usage: it.usage.into(),
+        "fell_back" => get(payload, |it: FellBack| Body::Model(ModelEntry::FellBack(it.into()))),
+        "spent" => get(payload, |it: Spent| {
+            Body::Model(ModelEntry::Spent {
+                turn: it.turn.map(TurnId::new),
+                call: it.call.map(CallId::new),
+                model: it.model,
+                usage: it.usage.into(),
+            })
         }),
         "compacted" => get(payload, |it: Compacted| {
-            Body::Compacted(vocab::Compaction {
+            Body::Branch(BranchEntry::Compacted(vocab::Compaction {
                 reason: it.reason.into(),
                 summary: it.summary,
                 first_kept: it.first_kept,
@@ -409,28 +424,32 @@ pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable
                 messages_after: it.messages_after,
                 usage: it.usage.into(),
                 model: it.model,
+            }))
+        }),
+        "moved" => get(payload, |it: Moved| Body::Branch(BranchEntry::Moved { to: it.to })),
+        "restored" => get(payload, |it: Restored| Body::Branch(BranchEntry::Restored { files: it.files })),
+        "model" => get(payload, |it: Model| Body::Setting(SettingEntry::Model { model: it.model })),
+        "mode" => get(payload, |it: ModeChanged| Body::Setting(SettingEntry::Mode { mode: it.mode.into() })),
+        "thinking" => get(payload, |it: Thinking| Body::Setting(SettingEntry::Thinking { level: it.level })),
+        "gadgets" => get(payload, |it: Gadgets| Body::Setting(SettingEntry::Gadgets { off: it.off })),
+        "title" => get(payload, |it: Title| Body::Setting(SettingEntry::Title { title: it.title })),
+        "shell_started" => {
+            get(payload, |it: ShellStarted| Body::Shell(ShellEntry::Started { command: it.command, aside: it.aside }))
+        }
+        "shell" => get(payload, |it: Shell| Body::Shell(ShellEntry::Ended(it.into()))),
+        "todos" => get(payload, |it: Todos| Body::Setting(SettingEntry::Todos { phases: into_all(it.phases) })),
+        "imported" => get(payload, |it: Imported| {
+            Body::Note(NoteEntry::Imported {
+                file: it.file.map(PathBuf::from),
+                names: it.names,
+                raws: it.raws.into_iter().map(|(seq, json)| (seq, vocab::Json::trusted(json))).collect(),
             })
         }),
-        "moved" => get(payload, |it: Moved| Body::Moved { to: it.to }),
-        "restored" => get(payload, |it: Restored| Body::Restored { files: it.files }),
-        "model" => get(payload, |it: Model| Body::Model { model: it.model }),
-        "mode" => get(payload, |it: ModeChanged| Body::Mode { mode: it.mode.into() }),
-        "thinking" => get(payload, |it: Thinking| Body::Thinking { level: it.level }),
-        "gadgets" => get(payload, |it: Gadgets| Body::Gadgets { off: it.off }),
-        "title" => get(payload, |it: Title| Body::Title { title: it.title }),
-        "shell_started" => get(payload, |it: ShellStarted| Body::ShellStarted { command: it.command, aside: it.aside }),
-        "shell" => get(payload, |it: Shell| Body::Shell(it.into())),
-        "todos" => get(payload, |it: Todos| Body::Todos { phases: into_all(it.phases) }),
-        "imported" => get(payload, |it: Imported| Body::Imported {
-            file: it.file.map(PathBuf::from),
-            names: it.names,
-            raws: it.raws.into_iter().map(|(seq, json)| (seq, vocab::Json::trusted(json))).collect(),
-        }),
-        "label" => get(payload, |it: Label| Body::Label { target: it.target, label: it.label }),
+        "label" => get(payload, |it: Label| Body::Note(NoteEntry::Label { target: it.target, label: it.label })),
         "branch_summary" => {
-            get(payload, |it: BranchSummary| Body::BranchSummary { from: it.from, summary: it.summary })
+            get(payload, |it: BranchSummary| Body::Branch(BranchEntry::Summary { from: it.from, summary: it.summary }))
         }
-        "recovered" => get(payload, |it: Recovered| Body::Recovered { text: it.text }),
+        "recovered" => get(payload, |it: Recovered| Body::Note(NoteEntry::Recovered { text: it.text })),
         _ => return Err(Unreadable::Kind(kind.to_owned())),
     };
     decoded.map_err(|error| Unreadable::Shape { kind: kind.to_owned(), detail: error.to_string() })
@@ -484,7 +503,7 @@ mod tests {
     #[test]
     fn fields_of_a_later_version_are_skipped() {
         let body = from_record("title", br#"{"title":"t","colour":{"r":[1]}}"#).unwrap();
-        assert_eq!(body, Body::Title { title: "t".into() });
+        assert_eq!(body, Body::Setting(SettingEntry::Title { title: "t".into() }));
     }
 
     #[test]

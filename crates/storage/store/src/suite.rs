@@ -11,7 +11,7 @@ mod logs;
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, Fault, Lease, Mode, NewSession, Part, SessionId, Store, UserFrom};
+use vocab::{Body, Entry, Fault, Lease, Mode, NewSession, Part, SessionId, SettingEntry, Store, UserFrom};
 
 pub use durable::run_durable;
 pub use examples::{as_stored, bodies};
@@ -51,7 +51,7 @@ pub(crate) fn new_session(id: &str) -> NewSession {
 
 /// An entry that says its own number.
 pub(crate) fn note(seq: u64) -> Arc<Entry> {
-    entry(seq, Body::Title { title: format!("entry {seq}").into() })
+    entry(seq, Body::Setting(SettingEntry::Title { title: format!("entry {seq}").into() }))
 }
 
 pub(crate) fn prompt(seq: u64, text: &str) -> Arc<Entry> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, NewSession, Part, Summary, Usage};
+use vocab::{
+    Body, BranchEntry, Entry, ModelEntry, NewSession, NoteEntry, Part, SettingEntry, Summary, TurnEntry, Usage,
+};
 
 /// Characters of the first prompt that a list shows; the rest is in the log.
 const PREVIEW_CHARS_MAX: usize = 120;
@@ -48,44 +50,40 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
             }
         }
         Body::Assistant { .. } => summary.messages += 1,
-        Body::TurnEnded(end) => {
+        Body::Turn(TurnEntry::Ended(end)) => {
             summary.turns += 1;
             summary.usage.add(&end.usage);
         }
-        Body::Compacted(compaction) => summary.usage.add(&compaction.usage),
+        Body::Branch(BranchEntry::Compacted(compaction)) => summary.usage.add(&compaction.usage),
         // What was spent within a turn is in its end.
-        Body::Spent { turn: None, usage, .. } => summary.usage.add(usage),
-        Body::Model { model } => summary.model = model.clone(),
-        Body::Mode { mode } => summary.mode = *mode,
-        Body::Thinking { level } => summary.thinking = level.clone(),
-        Body::Title { title } => summary.title = Some(title.clone()),
-        Body::TurnStarted { .. }
-        | Body::CallStarted { .. }
-        | Body::CallEnded { .. }
-        | Body::AskOpened(_)
-        | Body::AskClosed { .. }
-        | Body::Queued(_)
-        | Body::Settled { .. }
-        | Body::Requested(_)
-        | Body::ShellStarted { .. }
-        | Body::Restored { .. }
-        | Body::Retrying { .. }
-        | Body::FellBack(_)
-        | Body::Spent { .. }
-        | Body::Moved { .. }
-        | Body::Gadgets { .. }
+        Body::Model(ModelEntry::Spent { turn: None, usage, .. }) => summary.usage.add(usage),
+        Body::Setting(SettingEntry::Model { model }) => summary.model = model.clone(),
+        Body::Setting(SettingEntry::Mode { mode }) => summary.mode = *mode,
+        Body::Setting(SettingEntry::Thinking { level }) => summary.thinking = level.clone(),
+        Body::Setting(SettingEntry::Title { title }) => summary.title = Some(title.clone()),
+        Body::Turn(TurnEntry::Started { .. })
+        | Body::Call(_)
+        | Body::Ask(_)
+        | Body::Queue(_)
+        | Body::Model(_)
         | Body::Shell(_)
-        | Body::Todos { .. }
-        | Body::Imported { .. }
-        | Body::Label { .. }
-        | Body::BranchSummary { .. }
-        | Body::Recovered { .. } => {}
+        | Body::Branch(BranchEntry::Restored { .. })
+        | Body::Branch(BranchEntry::Moved { .. })
+        | Body::Setting(SettingEntry::Gadgets { .. })
+        | Body::Setting(SettingEntry::Todos { .. })
+        | Body::Note(_)
+        | Body::Branch(BranchEntry::Summary { .. }) => {}
     }
 }
 
 /// Whether the conversation went on. What is only said about a session does not make it the latest one.
 pub(crate) fn is_use(body: &Body) -> bool {
-    !matches!(body, Body::Title { .. } | Body::Label { .. } | Body::Recovered { .. })
+    !matches!(
+        body,
+        Body::Setting(SettingEntry::Title { .. })
+            | Body::Note(NoteEntry::Label { .. })
+            | Body::Note(NoteEntry::Recovered { .. })
+    )
 }
 
 /// The first characters of the text, or nothing when the message is all pictures.

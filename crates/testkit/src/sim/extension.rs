@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use engine::{Engine, Extension};
 use vocab::{
-    Answer, AskKind, Body, Command, CommandInfo, Delivery, Event, HookKind, HookVerdict, Hooks, HostTool, Json, Notice,
-    Offers, Part, Required, SessionId, Tag, Target, Verb,
+    Answer, AskEntry, AskKind, Body, Command, CommandInfo, Delivery, Event, ExtensionEvent, HookKind, HookVerdict,
+    Hooks, HostTool, Json, Notice, Offers, Part, Required, SessionId, Tag, Target, Verb,
 };
 
 use super::dice::Dice;
@@ -63,12 +63,12 @@ impl Fate {
 
     async fn hear(&mut self, session: SessionId, event: Event) {
         let answer = match event {
-            Event::Hook(hook) => {
+            Event::Extension(ExtensionEvent::Hook(hook)) => {
                 let verdict = if self.is_wild() { self.verdict(&hook.kind) } else { HookVerdict::Fine };
                 Verb::HookDone { hook: hook.id, verdict }
             }
             Event::Logged(entry) => match &entry.body {
-                Body::AskOpened(ask) if matches!(ask.kind, AskKind::HostCall { .. }) => {
+                Body::Ask(AskEntry::Opened(ask)) if matches!(ask.kind, AskKind::HostCall { .. }) => {
                     let answer = Answer::Result { parts: vec![Part::text("beside")], is_error: false, details: None };
                     Verb::Answer { ask: ask.id.clone(), answer }
                 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use engine::Peer;
 use tokio::time::Instant;
-use vocab::{Body, Command, Entry, Event, FaultKind, ItemId, Reply, Tag, Target, Told, TurnId, Verb};
+use vocab::{
+    AskEntry, Body, BranchEntry, Command, CompactionEvent, Delta, EditorEvent, Entry, Event, FaultKind, ItemId,
+    ModelEntry, QueueEvent, Reply, RetryEvent, ShellEntry, Tag, Target, Told, TurnEntry, TurnId, Verb,
+};
 
 use super::log::turn_of;
 use super::stored;
@@ -103,7 +106,7 @@ impl Eye {
     pub(super) fn turn_end(&self, turn: &TurnId) -> Option<vocab::Stop> {
         self.seen.iter().find_map(|seen| match seen {
             Seen::Told(Told { event: Event::Logged(entry), .. }) => match &entry.body {
-                Body::TurnEnded(end) if end.turn == *turn => Some(end.stop),
+                Body::Turn(TurnEntry::Ended(end)) if end.turn == *turn => Some(end.stop),
                 _ => None,
             },
             _ => None,
@@ -240,7 +243,7 @@ impl View<'_> {
         }
         match event {
             Event::Logged(entry) => self.logged(entry)?,
-            Event::Text { delta, .. } => self.text.push_str(delta),
+            Event::Delta(Delta::Text { delta, .. }) => self.text.push_str(delta),
             Event::TurnLost(end) => {
                 self.lost += 1;
                 if self.ended.contains(&end.turn) || !self.lost_turns.insert(end.turn.clone()) {
@@ -262,25 +265,25 @@ impl View<'_> {
                     return Err("settled twice, or without a turn".into());
                 }
             }
-            Event::ItemEnded { item, .. } => match self.items.get_mut(item) {
+            Event::Queue(QueueEvent::Ended { item, .. }) => match self.items.get_mut(item) {
                 Some(ends) => *ends += 1,
                 None => return Err(format!("item {item} ended and was never told to wait")),
             },
-            Event::EditorRequest(editor_request) => {
+            Event::Editor(EditorEvent::Request(editor_request)) => {
                 if self.editor_requests.contains(&editor_request.id) {
                     return Err(format!("editor_request {} was told twice", editor_request.id));
                 }
                 self.editor_requests.push(editor_request.id);
             }
             // The editor_request itself may have been lost with the log.
-            Event::EditorRequestDropped { editor_request } => {
+            Event::Editor(EditorEvent::Dropped { editor_request }) => {
                 self.editor_requests.retain(|open| open != editor_request)
             }
-            Event::RetryEnded { .. } => self.retrying = false,
-            Event::CompactionStarted { .. } if std::mem::replace(&mut self.compacting, true) => {
+            Event::Retry(RetryEvent::Ended { .. }) => self.retrying = false,
+            Event::Compaction(CompactionEvent::Started { .. }) if std::mem::replace(&mut self.compacting, true) => {
                 return Err("a compaction starts while another runs".into());
             }
-            Event::CompactionFailed { .. } => self.compacting = false,
+            Event::Compaction(CompactionEvent::Failed { .. }) => self.compacting = false,
             Event::Live { .. } => {
                 self.text.clear();
                 self.whole = false;
@@ -350,7 +353,7 @@ impl View<'_> {
                 self.items.insert(item.clone(), 0);
             }
             (Ok(Reply::Started { turn }), _) => {
-                let begun = |entry: &Arc<Entry>| matches!(&entry.body, Body::TurnStarted { turn: it } if it == turn);
+                let begun = |entry: &Arc<Entry>| matches!(&entry.body, Body::Turn(TurnEntry::Started { turn: it }) if it == turn);
                 if !self.entries.iter().any(begun) {
                     return Err(format!("a prompt was said to start turn {turn}, which is not in the log"));
                 }
@@ -376,7 +379,7 @@ impl View<'_> {
     /// what came.
     fn check_shell(&self, command: &str, sent: &Sent) -> Result<(), String> {
         let is_it = |entry: &&Arc<Entry>| match &entry.body {
-            Body::Shell(shell) => {
+            Body::Shell(ShellEntry::Ended(shell)) => {
                 &*shell.command == command && !shell.output.starts_with("no output: what came of this command")
             }
             _ => false,
@@ -401,7 +404,7 @@ impl View<'_> {
         }
         match self.place {
             Place::Joined { last_seq } if entry.seq <= last_seq => {
-                if !matches!(entry.body, Body::AskOpened(_)) {
+                if !matches!(entry.body, Body::Ask(AskEntry::Opened(_))) {
                     return Err(format!("told entry {} after joining at {last_seq}", entry.seq));
                 }
                 return Ok(());
@@ -418,7 +421,7 @@ impl View<'_> {
             return Err(format!("entry {} belongs to turn {turn}, which is over", entry.seq));
         }
         match &entry.body {
-            Body::TurnStarted { turn } => {
+            Body::Turn(TurnEntry::Started { turn }) => {
                 self.text.clear();
                 self.whole = true;
                 if self.live {
@@ -437,9 +440,9 @@ impl View<'_> {
                 self.text.clear();
                 self.whole = true;
             }
-            Body::Retrying { .. } => self.retrying = self.live,
-            Body::Compacted(_) => self.compacting = false,
-            Body::TurnEnded(end) => {
+            Body::Model(ModelEntry::Retrying { .. }) => self.retrying = self.live,
+            Body::Branch(BranchEntry::Compacted(_)) => self.compacting = false,
+            Body::Turn(TurnEntry::Ended(end)) => {
                 if self.live && (self.retrying || self.compacting) {
                     return Err(format!("turn {} ended in the middle of a retry or a compaction", end.turn));
                 }
@@ -458,13 +461,13 @@ impl View<'_> {
 
 fn live_turn(event: &Event) -> Option<&TurnId> {
     match event {
-        Event::Text { turn, .. }
-        | Event::Thinking { turn, .. }
-        | Event::CallInput { turn, .. }
-        | Event::CallProgress { turn, .. }
-        | Event::Sealed { turn, .. }
-        | Event::ModelCalled { turn }
-        | Event::RetryEnded { turn, .. } => Some(turn),
+        Event::Delta(Delta::Text { turn, .. })
+        | Event::Delta(Delta::Thinking { turn, .. })
+        | Event::Delta(Delta::CallInput { turn, .. })
+        | Event::Delta(Delta::CallProgress { turn, .. })
+        | Event::Delta(Delta::Sealed { turn, .. })
+        | Event::Delta(Delta::ModelCalled { turn })
+        | Event::Retry(RetryEvent::Ended { turn, .. }) => Some(turn),
         _ => None,
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use vocab::{AskId, Body, CallId, CompactReason, Delivery, Entry, ItemEnd, ItemId, TurnId, Usage};
+use vocab::{
+    AskEntry, AskId, Body, BranchEntry, CallEntry, CallId, CompactReason, Delivery, Entry, ItemEnd, ItemId, ModelEntry,
+    QueueEntry, SettingEntry, ShellEntry, TurnEntry, TurnId, Usage,
+};
 
 use super::Numbers;
 
@@ -61,7 +64,7 @@ impl Reading {
             return Err(format!("belongs to turn {turn}, but {:?} is running: {body:?}", self.open));
         }
         match body {
-            Body::TurnStarted { turn } => {
+            Body::Turn(TurnEntry::Started { turn }) => {
                 if let Some(other) = self.open.replace(turn.clone()) {
                     return Err(format!("turn {turn} starts while {other} runs"));
                 }
@@ -71,7 +74,7 @@ impl Reading {
                 self.usage = Usage::default();
                 self.numbers.turns += 1;
             }
-            Body::TurnEnded(end) => {
+            Body::Turn(TurnEntry::Ended(end)) => {
                 self.open = None;
                 if !self.ended.insert(end.turn.clone()) {
                     return Err(format!("turn {} ends twice", end.turn));
@@ -88,18 +91,20 @@ impl Reading {
                     }
                 }
             }
-            Body::CallEnded { turn, result } => match self.calls.get_mut(&(turn.clone(), result.call.clone())) {
-                Some(n) => *n += 1,
-                None => return Err(format!("a result of {}, which nobody called", result.call)),
-            },
-            Body::AskOpened(ask) if self.asks.insert(ask.id.clone(), 0).is_some() => {
+            Body::Call(CallEntry::Ended { turn, result }) => {
+                match self.calls.get_mut(&(turn.clone(), result.call.clone())) {
+                    Some(n) => *n += 1,
+                    None => return Err(format!("a result of {}, which nobody called", result.call)),
+                }
+            }
+            Body::Ask(AskEntry::Opened(ask)) if self.asks.insert(ask.id.clone(), 0).is_some() => {
                 return Err(format!("question {} is asked twice", ask.id));
             }
-            Body::AskClosed { ask, .. } => match self.asks.get_mut(ask) {
+            Body::Ask(AskEntry::Closed { ask, .. }) => match self.asks.get_mut(ask) {
                 Some(n) => *n += 1,
                 None => return Err(format!("question {ask} is closed and was never asked")),
             },
-            Body::Queued(item) => {
+            Body::Queue(QueueEntry::Queued(item)) => {
                 if self.items.insert(item.id.clone(), 0).is_some() {
                     return Err(format!("item {} is queued twice", item.id));
                 }
@@ -107,7 +112,7 @@ impl Reading {
                     self.steers.insert(item.id.clone());
                 }
             }
-            Body::Settled { item, end } => {
+            Body::Queue(QueueEntry::Settled { item, end }) => {
                 match self.items.get_mut(item) {
                     Some(n) => *n += 1,
                     None => return Err(format!("item {item} ends and never waited")),
@@ -120,7 +125,7 @@ impl Reading {
                     }
                 }
             }
-            Body::Compacted(compaction) => {
+            Body::Branch(BranchEntry::Compacted(compaction)) => {
                 // Who asks for one waits until no turn runs; a turn makes its own.
                 if self.open.is_some() == (compaction.reason == CompactReason::Manual) {
                     return Err(format!("{:?} compaction while turn {:?} runs", compaction.reason, self.open));
@@ -128,17 +133,17 @@ impl Reading {
                 self.numbers.compactions += 1;
                 self.numbers.switches += u64::from(compaction.reason == CompactReason::Switch);
             }
-            Body::Shell(shell) => {
+            Body::Shell(ShellEntry::Ended(shell)) => {
                 self.numbers.shells += 1;
                 if shell.cancelled != shell.exit_code.is_none() {
                     return Err(format!("a command that was stopped has no exit code, and no other: {shell:?}"));
                 }
             }
-            Body::Todos { .. } => self.numbers.lists += 1,
+            Body::Setting(SettingEntry::Todos { .. }) => self.numbers.lists += 1,
             Body::User { from: vocab::UserFrom::Reminder, .. } => self.numbers.reminders += 1,
-            Body::Spent { turn: Some(_), usage, .. } => self.usage.add(usage),
-            Body::Retrying { .. } => self.numbers.retries += 1,
-            Body::FellBack(_) => self.numbers.fallbacks += 1,
+            Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => self.usage.add(usage),
+            Body::Model(ModelEntry::Retrying { .. }) => self.numbers.retries += 1,
+            Body::Model(ModelEntry::FellBack(_)) => self.numbers.fallbacks += 1,
             _ => {}
         }
         Ok(())
@@ -150,8 +155,8 @@ pub(super) fn waiting(entries: &[Arc<Entry>]) -> HashSet<ItemId> {
     let mut waiting = HashSet::new();
     for entry in entries {
         match &entry.body {
-            Body::Queued(item) => _ = waiting.insert(item.id.clone()),
-            Body::Settled { item, .. } => _ = waiting.remove(item),
+            Body::Queue(QueueEntry::Queued(item)) => _ = waiting.insert(item.id.clone()),
+            Body::Queue(QueueEntry::Settled { item, .. }) => _ = waiting.remove(item),
             _ => {}
         }
     }
@@ -163,9 +168,9 @@ pub(super) fn used(entries: &[Arc<Entry>]) -> Usage {
     let mut sum = Usage::default();
     for entry in entries {
         match &entry.body {
-            Body::TurnEnded(end) => sum.add(&end.usage),
-            Body::Compacted(done) => sum.add(&done.usage),
-            Body::Spent { turn: None, usage, .. } => sum.add(usage),
+            Body::Turn(TurnEntry::Ended(end)) => sum.add(&end.usage),
+            Body::Branch(BranchEntry::Compacted(done)) => sum.add(&done.usage),
+            Body::Model(ModelEntry::Spent { turn: None, usage, .. }) => sum.add(usage),
             _ => {}
         }
     }
@@ -176,12 +181,14 @@ pub(super) fn used(entries: &[Arc<Entry>]) -> Usage {
 pub(super) fn turn_of(body: &Body) -> Option<&TurnId> {
     match body {
         Body::User { turn, .. } | Body::Assistant { turn, .. } => turn.as_ref(),
-        Body::CallStarted { turn, .. } | Body::CallEnded { turn, .. } | Body::Retrying { turn, .. } => Some(turn),
-        Body::Requested(it) => it.turn.as_ref(),
-        Body::FellBack(it) => Some(&it.turn),
-        Body::Spent { turn, .. } => turn.as_ref(),
-        Body::TurnEnded(end) => Some(&end.turn),
-        Body::AskOpened(ask) => ask.turn.as_ref(),
+        Body::Call(CallEntry::Started { turn, .. })
+        | Body::Call(CallEntry::Ended { turn, .. })
+        | Body::Model(ModelEntry::Retrying { turn, .. }) => Some(turn),
+        Body::Model(ModelEntry::Requested(it)) => it.turn.as_ref(),
+        Body::Model(ModelEntry::FellBack(it)) => Some(&it.turn),
+        Body::Model(ModelEntry::Spent { turn, .. }) => turn.as_ref(),
+        Body::Turn(TurnEntry::Ended(end)) => Some(&end.turn),
+        Body::Ask(AskEntry::Opened(ask)) => ask.turn.as_ref(),
         _ => None,
     }
 }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Entry, Event, Reply, State, Told};
+use vocab::{
+    AskEntry, Body, BranchEntry, CallEntry, Entry, Event, QueueEntry, Reply, SettingEntry, State, Told, TurnEntry,
+};
 
 use super::eye::Seen;
 use super::stored;
@@ -14,35 +16,23 @@ use super::stored;
 fn is_promised(body: &Body) -> bool {
     match body {
         Body::User { .. }
-        | Body::AskClosed { .. }
-        | Body::CallEnded { .. }
-        | Body::TurnEnded(_)
-        | Body::Queued(_)
-        | Body::Settled { .. }
-        | Body::Compacted(_)
-        | Body::Moved { .. }
-        | Body::Model { .. }
-        | Body::Mode { .. }
-        | Body::Thinking { .. }
-        | Body::Gadgets { .. }
-        | Body::Title { .. }
-        | Body::ShellStarted { .. }
-        | Body::Shell(_)
-        | Body::Todos { .. } => true,
+        | Body::Ask(AskEntry::Closed { .. })
+        | Body::Call(CallEntry::Ended { .. })
+        | Body::Turn(TurnEntry::Ended(_))
+        | Body::Queue(_)
+        | Body::Branch(BranchEntry::Compacted(_))
+        | Body::Branch(BranchEntry::Moved { .. })
+        | Body::Setting(_)
+        | Body::Shell(_) => true,
         Body::Opened { .. }
-        | Body::TurnStarted { .. }
+        | Body::Turn(TurnEntry::Started { .. })
         | Body::Assistant { .. }
-        | Body::CallStarted { .. }
-        | Body::AskOpened(_)
-        | Body::Requested(_)
-        | Body::Retrying { .. }
-        | Body::FellBack(_)
-        | Body::Spent { .. }
-        | Body::Restored { .. }
-        | Body::Imported { .. }
-        | Body::Label { .. }
-        | Body::BranchSummary { .. }
-        | Body::Recovered { .. } => false,
+        | Body::Call(CallEntry::Started { .. })
+        | Body::Ask(AskEntry::Opened(_))
+        | Body::Model(_)
+        | Body::Branch(BranchEntry::Restored { .. })
+        | Body::Note(_)
+        | Body::Branch(BranchEntry::Summary { .. }) => false,
     }
 }
 
@@ -58,13 +48,14 @@ pub(super) fn check(seen: &[Seen], left: &[Arc<Entry>]) -> Result<(), String> {
                 }
             }
             Event::Reply { result: Ok(Reply::Started { turn }), .. } => {
-                let is_it = |entry: &Arc<Entry>| matches!(&entry.body, Body::TurnStarted { turn: it } if it == turn);
+                let is_it = |entry: &Arc<Entry>| matches!(&entry.body, Body::Turn(TurnEntry::Started { turn: it }) if it == turn);
                 if !left.iter().any(is_it) {
                     return Err(format!("the power took turn {turn}, whose prompt was accepted"));
                 }
             }
             Event::Reply { result: Ok(Reply::Waiting { item, .. }), .. } => {
-                let is_it = |entry: &Arc<Entry>| matches!(&entry.body, Body::Queued(it) if it.id == *item);
+                let is_it =
+                    |entry: &Arc<Entry>| matches!(&entry.body, Body::Queue(QueueEntry::Queued(it)) if it.id == *item);
                 if !left.iter().any(is_it) {
                     return Err(format!("the power took item {item}, which was said to wait"));
                 }
@@ -115,13 +106,13 @@ impl Written {
     fn take(&mut self, body: &Body) {
         match body {
             Body::Opened { model, mode, .. } => (self.model, self.mode) = (Some(model.clone()), Some(*mode)),
-            Body::Model { model } => self.model = Some(model.clone()),
-            Body::Mode { mode } => self.mode = Some(*mode),
-            Body::Title { title } => self.title = Some(title.clone()),
-            Body::Thinking { level } => self.thinking = Some(level.clone()),
-            Body::Gadgets { off } => self.gadgets_off = Some(off.clone()),
+            Body::Setting(SettingEntry::Model { model }) => self.model = Some(model.clone()),
+            Body::Setting(SettingEntry::Mode { mode }) => self.mode = Some(*mode),
+            Body::Setting(SettingEntry::Title { title }) => self.title = Some(title.clone()),
+            Body::Setting(SettingEntry::Thinking { level }) => self.thinking = Some(level.clone()),
+            Body::Setting(SettingEntry::Gadgets { off }) => self.gadgets_off = Some(off.clone()),
             // These two belong to a branch: read back, they are what the one that goes on says.
-            Body::Moved { .. } => (self.thinking, self.gadgets_off) = (None, None),
+            Body::Branch(BranchEntry::Moved { .. }) => (self.thinking, self.gadgets_off) = (None, None),
             _ => {}
         }
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use vocab::{
-    Body, CallContext, EditorRequestKind, Entry, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome, Plan,
-    Progress, Required, SessionId, Shell, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec, Toolbox,
+    Body, CallContext, CallEntry, EditorRequestKind, Entry, Fault, FileDiff, FileEdit, Gadget, Json, Later, Outcome,
+    Plan, Progress, Required, SessionId, Shell, ShellEntry, Snapshot, TodoPhase, TodoStatus, TodoTask, Tool, ToolSpec,
+    Toolbox,
 };
 
 use super::dice::Dice;
@@ -54,8 +55,7 @@ impl Toolbox for SimTools {
         stop: Later<'static, ()>,
     ) -> Later<'static, Shell> {
         if let Some((log, findings)) = &self.log {
-            let is_it =
-                |entry: &Arc<Entry>| matches!(&entry.body, Body::ShellStarted { command: it, .. } if **it == *command);
+            let is_it = |entry: &Arc<Entry>| matches!(&entry.body, Body::Shell(ShellEntry::Started { command: it, .. }) if **it == *command);
             if !log.entries(session).iter().any(is_it) {
                 findings.add(format!("`{command}` runs, which the log does not know"));
             }
@@ -155,8 +155,8 @@ impl SimTool {
         let Some((log, findings)) = self.log.as_ref().filter(|_| self.required > Required::ReadOnly) else { return };
         let entries = log.entries(&context.session);
         let open = entries.iter().rev().find_map(|entry| match &entry.body {
-            Body::CallStarted { call, .. } if call.id == context.call => Some(true),
-            Body::CallEnded { result, .. } if result.call == context.call => Some(false),
+            Body::Call(CallEntry::Started { call, .. }) if call.id == context.call => Some(true),
+            Body::Call(CallEntry::Ended { result, .. }) if result.call == context.call => Some(false),
             _ => None,
         });
         if open != Some(true) {

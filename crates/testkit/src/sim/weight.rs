@@ -1,6 +1,6 @@
 //! How much a peer that stopped reading has made somebody keep.
 
-use vocab::{Body, Entry, Event, Part, Reply, Told};
+use vocab::{Body, CallEntry, Delta, Entry, Event, Part, Reply, ShellEntry, Told};
 
 /// What an event weighs besides its text.
 const EVENT_BYTES: usize = 96;
@@ -24,7 +24,9 @@ fn weigh(event: &Event) -> usize {
             Event::Logged(entry) => of_entry(entry),
             Event::Reply { result: Ok(Reply::Entries(entries)), .. } => entries.iter().map(|it| of_entry(it)).sum(),
             Event::Reply { result: Ok(Reply::Shell(shell)), .. } => shell.output.len(),
-            Event::Text { delta, .. } | Event::Thinking { delta, .. } | Event::CallInput { delta, .. } => delta.len(),
+            Event::Delta(Delta::Text { delta, .. })
+            | Event::Delta(Delta::Thinking { delta, .. })
+            | Event::Delta(Delta::CallInput { delta, .. }) => delta.len(),
             _ => 0,
         }
 }
@@ -35,8 +37,8 @@ fn of_entry(entry: &Entry) -> usize {
         + match &entry.body {
             Body::User { parts, .. } => text(parts),
             Body::Assistant { message, .. } => message.text().len(),
-            Body::CallEnded { result, .. } => text(&result.parts),
-            Body::Shell(shell) => shell.output.len(),
+            Body::Call(CallEntry::Ended { result, .. }) => text(&result.parts),
+            Body::Shell(ShellEntry::Ended(shell)) => shell.output.len(),
             _ => 0,
         }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use engine::{Config, Engine, Ports, Slow};
 use vocab::{
-    Answer, AskId, AskKind, Body, Change, Coalesce, CompactionPolicy, Delivery, Drain, EditorOffer, EditorReply,
-    EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool, ItemId, Json, LaneMode, LanePolicy, LateSteer,
-    Mode, Open, Overflow, Part, QueueVerb, Reply, Required, RetryPolicy, Scope, Settings, SteerPoint, Stop, Told, Verb,
-    Which,
+    Answer, AskEntry, AskId, AskKind, Body, BranchEntry, Change, Coalesce, CompactionPolicy, Delivery, Drain,
+    EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, FaultKind, Gate, HostTool, ItemId,
+    Json, LaneMode, LanePolicy, LateSteer, Mode, Open, Overflow, Part, QueueEntry, QueueVerb, Reply, Required,
+    RetryPolicy, Scope, Settings, SteerPoint, Stop, Told, Verb, Which,
 };
 
 use super::SESSION;
@@ -466,7 +466,7 @@ impl World {
                 }
                 self.trace.push(format!("{ms:>8} peer {name} < {}", brief(&event)));
                 self.learn(&event);
-                if let Event::EditorRequest(editor_request) = event {
+                if let Event::Editor(EditorEvent::Request(editor_request)) = event {
                     self.serve(at, &editor_request);
                 }
             }
@@ -496,11 +496,11 @@ impl World {
             Event::Logged(entry) => {
                 self.last_seq = self.last_seq.max(entry.seq);
                 match &entry.body {
-                    Body::AskOpened(ask) => {
+                    Body::Ask(AskEntry::Opened(ask)) => {
                         self.asks.push((ask.id.clone(), matches!(ask.kind, AskKind::HostCall { .. })));
                     }
                     Body::User { .. } => self.users.push(entry.seq),
-                    Body::Queued(item) => self.items.push(item.id.clone()),
+                    Body::Queue(QueueEntry::Queued(item)) => self.items.push(item.id.clone()),
                     _ => {}
                 }
             }
@@ -609,7 +609,7 @@ impl World {
         self.look(started).await;
         let compacted = self.eyes[at].seen.iter().any(|seen| match seen {
             super::eye::Seen::Told(Told { event: Event::Logged(entry), .. }) => {
-                entry.seq > known && matches!(entry.body, Body::Compacted(_))
+                entry.seq > known && matches!(entry.body, Body::Branch(BranchEntry::Compacted(_)))
             }
             _ => false,
         });

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use vocab::{Answer, AskEnd, AskKind, Block, Body, CallInput, Entry, MessageEnd, Part, SessionId, Store};
+use vocab::{
+    Answer, AskEnd, AskEntry, AskKind, Block, Body, BranchEntry, CallEntry, CallInput, Entry, MessageEnd, ModelEntry,
+    NoteEntry, Part, QueueEntry, SessionId, SettingEntry, ShellEntry, Store, TurnEntry,
+};
 
 /// The whole log of a session.
 pub async fn read_log(store: &Arc<dyn Store>, session: &SessionId) -> Vec<Arc<Entry>> {
@@ -48,7 +51,7 @@ fn shown(body: &Body) -> String {
             let child = if child_of.is_some() { " as a child" } else { "" };
             format!("opened {model} {}{fork}{child}", mode.as_str())
         }
-        Body::TurnStarted { .. } => "turn".into(),
+        Body::Turn(TurnEntry::Started { .. }) => "turn".into(),
         Body::User { parts, from, .. } => format!("user {from:?} {}", shown_parts(parts)),
         Body::Assistant { message, .. } => {
             let end = match &message.end {
@@ -58,13 +61,13 @@ fn shown(body: &Body) -> String {
             };
             format!("assistant {} {end}", shown_blocks(&message.blocks))
         }
-        Body::CallStarted { tool, .. } => format!("call {tool}"),
-        Body::CallEnded { result, .. } => {
+        Body::Call(CallEntry::Started { tool, .. }) => format!("call {tool}"),
+        Body::Call(CallEntry::Ended { result, .. }) => {
             let error = if result.is_error { " error" } else { "" };
             let changed = result.mutation.as_ref().map(|target| format!(" changed {target}")).unwrap_or_default();
             format!("result {} {:?}{error} {}{changed}", result.tool, result.end, shown_parts(&result.parts))
         }
-        Body::TurnEnded(end) => {
+        Body::Turn(TurnEntry::Ended(end)) => {
             let fault = end.fault.as_ref().map(|fault| format!(" {:?}", fault.kind)).unwrap_or_default();
             let changed: String = end.mutations.iter().map(|(tool, target)| format!(" {tool}:{target}")).collect();
             let usage = if end.usage.estimated {
@@ -74,12 +77,12 @@ fn shown(body: &Body) -> String {
             };
             format!("end {:?}{fault} rounds {} tokens {usage}{changed}", end.stop, end.iterations)
         }
-        Body::AskOpened(ask) => match &ask.kind {
+        Body::Ask(AskEntry::Opened(ask)) => match &ask.kind {
             AskKind::Permission(ask) => format!("ask {} needs {}", ask.tool, ask.required.as_str()),
             AskKind::HostCall { tool, input, .. } => format!("ask host {tool}{}", input.as_str()),
             other => format!("ask {other:?}"),
         },
-        Body::AskClosed { end, .. } => match end {
+        Body::Ask(AskEntry::Closed { end, .. }) => match end {
             AskEnd::Withdrawn => "withdrawn".into(),
             AskEnd::Answered { answer: Answer::Allow(scope), .. } => format!("answer allow {scope:?}"),
             // The reason is in the result; whether a fixed text was ours or the dialect's is nobody's business.
@@ -89,36 +92,40 @@ fn shown(body: &Body) -> String {
             }
             AskEnd::Answered { answer, .. } => format!("answer {answer:?}"),
         },
-        Body::Queued(item) => format!("queued {:?} {}", item.delivery, shown_parts(&item.parts)),
-        Body::Settled { end, .. } => format!("settled {end:?}"),
-        Body::Requested(it) => format!("requested {} {}", it.model, it.bytes),
-        Body::FellBack(it) => {
+        Body::Queue(QueueEntry::Queued(item)) => format!("queued {:?} {}", item.delivery, shown_parts(&item.parts)),
+        Body::Queue(QueueEntry::Settled { end, .. }) => format!("settled {end:?}"),
+        Body::Model(ModelEntry::Requested(it)) => format!("requested {} {}", it.model, it.bytes),
+        Body::Model(ModelEntry::FellBack(it)) => {
             let skipped: String = it.skipped.iter().map(|(slug, why)| format!(", not {slug}: {why}")).collect();
             format!("{} could not ({:?}), {} is asked{skipped}", it.from, it.fault.kind, it.to)
         }
-        Body::Spent { model, usage, .. } => format!("spent {model} {}+{}", usage.prompt(), usage.output),
-        Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+        Body::Model(ModelEntry::Spent { model, usage, .. }) => {
+            format!("spent {model} {}+{}", usage.prompt(), usage.output)
+        }
+        Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
             format!("retry {attempt} of {attempts_max} after {wait_ms} ms: {:?}", fault.kind)
         }
-        Body::Compacted(done) => {
+        Body::Branch(BranchEntry::Compacted(done)) => {
             format!("compacted {:?} {} -> {} messages", done.reason, done.messages_before, done.messages_after)
         }
-        Body::Moved { to } => format!("moved to {to}"),
-        Body::Restored { files } => format!("restored {}", files.join(", ")),
-        Body::ShellStarted { command, .. } => format!("shell {command:?} starts"),
-        Body::Model { model } => format!("model {model}"),
-        Body::Mode { mode } => format!("mode {}", mode.as_str()),
-        Body::Thinking { level } => format!("thinking {level:?}"),
-        Body::Gadgets { off } => format!("gadgets off {off:?}"),
-        Body::Title { title } => format!("title {title:?}"),
-        Body::Shell(shell) => format!("shell {:?} {:?} {:?}", shell.command, shell.exit_code, shell.output),
-        Body::Todos { phases } => {
+        Body::Branch(BranchEntry::Moved { to }) => format!("moved to {to}"),
+        Body::Branch(BranchEntry::Restored { files }) => format!("restored {}", files.join(", ")),
+        Body::Shell(ShellEntry::Started { command, .. }) => format!("shell {command:?} starts"),
+        Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
+        Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
+        Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
+        Body::Setting(SettingEntry::Gadgets { off }) => format!("gadgets off {off:?}"),
+        Body::Setting(SettingEntry::Title { title }) => format!("title {title:?}"),
+        Body::Shell(ShellEntry::Ended(shell)) => {
+            format!("shell {:?} {:?} {:?}", shell.command, shell.exit_code, shell.output)
+        }
+        Body::Setting(SettingEntry::Todos { phases }) => {
             let open = vocab::open_tasks(phases).count();
             format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
         }
-        Body::Imported { names, .. } => format!("imported {} names", names.len()),
-        Body::Label { target, label } => format!("label {target} {label:?}"),
-        Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
-        Body::Recovered { text } => format!("recovered {text:?}"),
+        Body::Note(NoteEntry::Imported { names, .. }) => format!("imported {} names", names.len()),
+        Body::Note(NoteEntry::Label { target, label }) => format!("label {target} {label:?}"),
+        Body::Branch(BranchEntry::Summary { summary, .. }) => format!("branch summary {summary:?}"),
+        Body::Note(NoteEntry::Recovered { text }) => format!("recovered {text:?}"),
     }
 }

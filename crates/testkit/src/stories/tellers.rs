@@ -2,8 +2,8 @@
 
 use vocab::names::Family;
 use vocab::{
-    Answer, AskEnd, AskId, Body, Change, Data, Delivery, Event, Gate, Later, Open, Opened, Part, QueueVerb, Reply,
-    Scope, SessionId, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb, Which,
+    Answer, AskEnd, AskEntry, AskId, Body, Change, Data, Delivery, Event, Gate, Later, Open, Opened, Part, QueueEvent,
+    QueueVerb, Reply, Scope, SessionId, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb, Which,
 };
 
 use super::{Step, Teller};
@@ -83,16 +83,16 @@ impl EngineTeller {
     fn note(&mut self, told: &Told, refused: &mut Vec<String>) {
         match &told.event {
             Event::Logged(entry) => match &entry.body {
-                Body::AskOpened(ask) => {
+                Body::Ask(AskEntry::Opened(ask)) => {
                     self.asks.push(ask.id.clone());
                     self.last_ask = Some(ask.id.clone());
                 }
-                Body::AskClosed { ask, end: AskEnd::Answered { .. } | AskEnd::Withdrawn } => {
+                Body::Ask(AskEntry::Closed { ask, end: AskEnd::Answered { .. } | AskEnd::Withdrawn }) => {
                     self.asks.retain(|open| open != ask);
                 }
                 _ => {}
             },
-            Event::Queue(items) => self.items = items.iter().map(|item| item.id.clone()).collect(),
+            Event::Queue(QueueEvent::Waiting(items)) => self.items = items.iter().map(|item| item.id.clone()).collect(),
             Event::Reply { result: Err(fault), .. } => refused.push(snake(&format!("{:?}", fault.kind))),
             Event::Reply { result: Ok(Reply::Slash(reply)), .. } => {
                 if let Some(Data::Text(code)) = reply.data.get("error") {

@@ -13,8 +13,8 @@ use engine::{Engine, Extension};
 use skills::{Found, Origin, Places};
 use tokio::task::JoinSet;
 use vocab::{
-    Command, Event, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers, SessionId, Tag, Target, Told,
-    Verb, parts_text,
+    Command, Event, ExtensionEvent, HookCall, HookKind, HookVerdict, Hooks, Notice, NoticeLevel, Offers, SessionId,
+    Tag, Target, Told, Verb, parts_text,
 };
 
 /// What people read when something is wrong with it.
@@ -56,7 +56,9 @@ async fn stand(extension: Extension, places: Places) {
                 workspaces.insert(session, state.workspace.clone());
             } else if let Event::Gone { .. } = &event {
                 workspaces.remove(&session);
-            } else if let Event::Hook(HookCall { id, kind: HookKind::Turn { parts } }) = &event {
+            } else if let Event::Extension(ExtensionEvent::Hook(HookCall { id, kind: HookKind::Turn { parts } })) =
+                &event
+            {
                 let cwd = workspaces.get(&session).unwrap_or(&places.cwd).clone();
                 let places = Places { cwd, ..places.clone() };
                 let looking = look(parts_text(parts), places);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Prices, TurnEnd, Usage};
+use vocab::{Body, ModelEntry, Prices, TurnEnd, TurnEntry, Usage};
 
 /// What a model costs.
 pub(crate) type PriceOf = Box<dyn Fn(&str) -> Option<Prices> + Send + Sync>;
@@ -21,9 +21,11 @@ impl Bill {
 
     pub(super) fn logged(&mut self, body: &Body) {
         match body {
-            Body::TurnStarted { .. } => self.used.clear(),
+            Body::Turn(TurnEntry::Started { .. }) => self.used.clear(),
             Body::Assistant { message, .. } => self.used.push((message.model.clone(), message.usage)),
-            Body::Spent { turn: Some(_), model, usage, .. } => self.used.push((model.clone(), *usage)),
+            Body::Model(ModelEntry::Spent { turn: Some(_), model, usage, .. }) => {
+                self.used.push((model.clone(), *usage))
+            }
             _ => {}
         }
     }

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Answer, Ask, AskKind, Body, CallEnd, CallInput, CallResult, Event, Fault, Notice, Opened, SlashReply, Stop,
-    TurnEnd, Usage,
+    Answer, Ask, AskKind, Body, BranchEntry, CallEnd, CallEntry, CallInput, CallResult, CompactionEvent, Delta, Event,
+    ExtensionEvent, Fault, ModelEntry, NoteEntry, Notice, Opened, SlashReply, Stop, TurnEnd, TurnEntry, Usage,
 };
 use wire::{FrameBuf, escape_into};
 
@@ -139,82 +139,71 @@ impl Face for JsonLines {
     fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
         self.bill.logged(body);
         match body {
-            Body::CallStarted { call, tool, .. } => {
+            Body::Call(CallEntry::Started { call, tool, .. }) => {
                 let input = match &call.input {
                     CallInput::Object(input) => serde_json::from_str(input.as_str()).unwrap_or(Value::Null),
                     CallInput::Broken { text, .. } => Value::from(&**text),
                 };
                 line!(out, "tool_call", "id": call.id.as_str(), "name": &**tool, "input": input);
             }
-            Body::CallEnded { result, .. } => result_line(result, out),
-            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => line!(
+            Body::Call(CallEntry::Ended { result, .. }) => result_line(result, out),
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => line!(
                 out, "retry",
                 "attempt": attempt, "attempts_max": attempts_max, "wait_ms": wait_ms, "error": fault_value(fault),
             ),
-            Body::FellBack(it) => line!(
+            Body::Model(ModelEntry::FellBack(it)) => line!(
                 out, "fallback", "from": &*it.from, "to": &*it.to, "error": fault_value(&it.fault),
             ),
-            Body::Compacted(it) => line!(
+            Body::Branch(BranchEntry::Compacted(it)) => line!(
                 out, "compacted",
                 "tokens_before": it.tokens_before, "tokens_after": it.tokens_after, "usage": usage_value(&it.usage),
             ),
-            Body::Recovered { text } => self.notice(text, out),
-            Body::TurnStarted { .. } => self.said = None,
+            Body::Note(NoteEntry::Recovered { text }) => self.notice(text, out),
+            Body::Turn(TurnEntry::Started { .. }) => self.said = None,
             Body::Assistant { message, .. } => self.said = Some(message.text().to_string()),
             Body::Opened { .. }
             | Body::User { .. }
-            | Body::TurnEnded(_)
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
+            | Body::Turn(TurnEntry::Ended(_))
+            | Body::Ask(_)
+            | Body::Queue(_)
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(_)
             | Body::Shell(_)
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::Spent { .. }
-            | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Title { .. } => {}
+            | Body::Note(NoteEntry::Imported { .. })
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Model(ModelEntry::Spent { .. })
+            | Body::Note(NoteEntry::Label { .. })
+            | Body::Branch(BranchEntry::Summary { .. }) => {}
         }
     }
 
     fn event(&mut self, event: &Event, out: &mut FrameBuf) {
         match event {
-            Event::Text { delta: text, .. } => delta("text", text, out),
-            Event::Thinking { delta: text, .. } => delta("thinking", text, out),
-            Event::CompactionFailed { fault, .. } => {
+            Event::Delta(Delta::Text { delta: text, .. }) => delta("text", text, out),
+            Event::Delta(Delta::Thinking { delta: text, .. }) => delta("thinking", text, out),
+            Event::Compaction(CompactionEvent::Failed { fault, .. }) => {
                 line!(out, "notice", "text": format!("summarising failed: {}", fault.message));
             }
-            Event::Notice(Notice::Say { text, .. }) => line!(out, "notice", "text": &**text),
-            Event::Trouble { source, during, text } => {
+            Event::Extension(ExtensionEvent::Notice(Notice::Say { text, .. })) => line!(out, "notice", "text": &**text),
+            Event::Extension(ExtensionEvent::Trouble { source, during, text }) => {
                 line!(out, "trouble", "source": &**source, "during": &**during, "text": &**text);
             }
             // There is no screen to put the rest on.
-            Event::Notice(_)
-            | Event::CallInput { .. }
-            | Event::CallProgress { .. }
+            Event::Extension(ExtensionEvent::Notice(_))
+            | Event::Delta(Delta::CallInput { .. })
+            | Event::Delta(Delta::CallProgress { .. })
             | Event::State(_)
-            | Event::CompactionStarted { .. }
-            | Event::RetryStarted { .. }
-            | Event::RetryEnded { .. }
+            | Event::Compaction(CompactionEvent::Started { .. })
+            | Event::Retry(_)
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Hook(_)
-            | Event::Sealed { .. }
-            | Event::ModelCalled { .. }
+            | Event::Extension(ExtensionEvent::Hook(_))
+            | Event::Delta(Delta::Sealed { .. })
+            | Event::Delta(Delta::ModelCalled { .. })
             | Event::SignIn { .. }
-            | Event::EditorRequest(_)
-            | Event::EditorRequestDropped { .. }
+            | Event::Editor(_)
             | Event::Queue(_)
-            | Event::ItemEnded { .. }
             | Event::Live { .. }
             | Event::Logged(_)
             | Event::Reply { .. }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use expect_test::{Expect, expect};
 use vocab::{
-    Ask, AskEnd, AskId, AskKind, AssistantMessage, Block, Body, Call, CallEnd, CallId, CallInput, CallResult, Entry,
-    Event, Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, Open, Opened, Part, PermissionAsk, Reply,
-    Required, SessionId, SlashReply, Snapshot, State, Stop, Tag, Told, TurnEnd, TurnId, Usage, Verb, Which,
+    Ask, AskEnd, AskEntry, AskId, AskKind, AssistantMessage, Block, Body, Call, CallEnd, CallEntry, CallId, CallInput,
+    CallResult, Delta, Entry, Event, Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, ModelEntry,
+    NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, Snapshot, State, Stop, Tag,
+    Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -39,7 +40,7 @@ fn turn() -> TurnId {
 }
 
 fn text(delta: &str) -> Step {
-    Step::Told(Event::Text { turn: turn(), delta: delta.into() })
+    Step::Told(Event::Delta(Delta::Text { turn: turn(), delta: delta.into() }))
 }
 
 fn opened() -> Step {
@@ -70,7 +71,7 @@ fn opened() -> Step {
 fn call(id: &str, tool: &str, input: &str) -> Step {
     let input = CallInput::Object(Json::trusted(input));
     let call = Call { id: CallId::from(id), name: tool.into(), input, seal: None };
-    told(Body::CallStarted { turn: turn(), call, tool: tool.into() })
+    told(Body::Call(CallEntry::Started { turn: turn(), call, tool: tool.into() }))
 }
 
 fn result_of(id: &str, tool: &str, end: CallEnd, text: &str) -> CallResult {
@@ -88,7 +89,7 @@ fn result_of(id: &str, tool: &str, end: CallEnd, text: &str) -> CallResult {
 }
 
 fn result(id: &str, tool: &str, end: CallEnd, text: &str) -> Step {
-    told(Body::CallEnded { turn: turn(), result: result_of(id, tool, end, text) })
+    told(Body::Call(CallEntry::Ended { turn: turn(), result: result_of(id, tool, end, text) }))
 }
 
 fn said() -> Step {
@@ -100,7 +101,14 @@ fn said() -> Step {
 
 fn ended(stop: Stop, fault: Option<Fault>) -> Step {
     let usage = Usage { input: 1200, output: 34, ..Usage::default() };
-    told(Body::TurnEnded(TurnEnd { turn: turn(), stop, iterations: 1, usage, mutations: Vec::new(), fault }))
+    told(Body::Turn(TurnEntry::Ended(TurnEnd {
+        turn: turn(),
+        stop,
+        iterations: 1,
+        usage,
+        mutations: Vec::new(),
+        fault,
+    })))
 }
 
 /// What a session says of a turn that died with another process, before the new one starts.
@@ -114,7 +122,7 @@ fn left_over() -> Step {
         mutations: Vec::new(),
         fault,
     };
-    told(Body::TurnEnded(end))
+    told(Body::Turn(TurnEntry::Ended(end)))
 }
 
 fn permission(id: &str) -> Step {
@@ -122,7 +130,7 @@ fn permission(id: &str) -> Step {
 }
 
 fn permission_for(id: &str, required: Required) -> Step {
-    told(Body::AskOpened(Ask {
+    told(Body::Ask(AskEntry::Opened(Ask {
         id: AskId::from(id),
         turn: Some(turn()),
         kind: AskKind::Permission(PermissionAsk {
@@ -136,7 +144,7 @@ fn permission_for(id: &str, required: Required) -> Step {
             preview: Some([Fact::diff("src/x.rs", "@@ -1 +1 @@\n-a\n+b\n")].into()),
         }),
         timeout_ms: None,
-    }))
+    })))
 }
 
 /// What a story left behind: everything shown, everything wanted.
@@ -163,7 +171,7 @@ fn play<F: Face>(talk: Talk, face: F, steps: Vec<Step>) -> Seen {
             let started = Event::Reply { tag, result: Ok(Reply::Started { turn: turn() }) };
             // Something was said, or the turn would be an empty one.
             let Step::Told(said) = said() else { unreachable!() };
-            for event in [logged(Body::TurnStarted { turn: turn() }), started, said] {
+            for event in [logged(Body::Turn(TurnEntry::Started { turn: turn() })), started, said] {
                 terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out);
             }
         }
@@ -211,7 +219,7 @@ fn begins_turn(event: &Event, prompted: Tag) -> bool {
     match event {
         Event::Reply { tag, .. } => *tag != prompted,
         Event::Logged(entry) => match &entry.body {
-            Body::TurnEnded(end) => end.turn == turn(),
+            Body::Turn(TurnEntry::Ended(end)) => end.turn == turn(),
             _ => true,
         },
         _ => true,
@@ -363,7 +371,7 @@ fn a_yes_allows_once_and_the_diff_is_shown_only_once() {
         call("c1", "write_file", r#"{"path":"src/x.rs","content":"b\n"}"#),
         permission("ask1"),
         Typed("y"),
-        told(Body::CallEnded { turn: turn(), result: done }),
+        told(Body::Call(CallEntry::Ended { turn: turn(), result: done })),
         ended(Stop::EndTurn, None),
     ];
     on_terminal(
@@ -402,7 +410,7 @@ fn a_diff_nobody_was_asked_about_is_shown_with_the_result() {
     let steps = vec![
         opened(),
         call("c1", "edit_file", r#"{"path":"a.txt"}"#),
-        told(Body::CallEnded { turn: turn(), result: done }),
+        told(Body::Call(CallEntry::Ended { turn: turn(), result: done })),
     ];
     let seen = play(run_talk(Answers::AllowAll), inline(true, false), steps);
     expect![[r#"
@@ -493,7 +501,7 @@ fn no_always_unclear_and_question_mark_are_understood() {
 
 #[test]
 fn a_second_question_waits_for_the_first() {
-    let closed = told(Body::AskClosed { ask: AskId::from("ask2"), end: AskEnd::Withdrawn });
+    let closed = told(Body::Ask(AskEntry::Closed { ask: AskId::from("ask2"), end: AskEnd::Withdrawn }));
     let steps =
         vec![opened(), permission("ask1"), permission("ask2"), permission("ask3"), Typed("y"), closed, Typed("y")];
     let seen = play(run_talk(Answers::Person), inline(false, false), steps);
@@ -656,15 +664,21 @@ fn retries_errors_and_hints_are_told() {
     let denied = Fault::new(FaultKind::Auth, "the key was refused").hint("set OPENAI_API_KEY");
     let steps = vec![
         opened(),
-        told(Body::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 2000, fault: limited.clone() }),
-        told(Body::FellBack(vocab::FellBack {
+        told(Body::Model(ModelEntry::Retrying {
+            turn: turn(),
+            attempt: 1,
+            attempts_max: 3,
+            wait_ms: 2000,
+            fault: limited.clone(),
+        })),
+        told(Body::Model(ModelEntry::FellBack(vocab::FellBack {
             turn: turn(),
             from: "big".into(),
             to: "small".into(),
             fault: limited,
             skipped: Vec::new(),
-        })),
-        told(Body::Recovered { text: "the log was cut after entry 7".into() }),
+        }))),
+        told(Body::Note(NoteEntry::Recovered { text: "the log was cut after entry 7".into() })),
         ended(Stop::Error, Some(denied)),
     ];
     on_terminal(
@@ -737,7 +751,11 @@ fn results_of_parallel_calls_say_whose_they_are() {
 #[test]
 fn output_of_a_running_call_is_shown_as_it_comes_and_not_again() {
     let progress = |text: &str| {
-        Step::Told(Event::CallProgress { turn: turn(), call: CallId::from("c1"), parts: vec![Part::text(text)] })
+        Step::Told(Event::Delta(Delta::CallProgress {
+            turn: turn(),
+            call: CallId::from("c1"),
+            parts: vec![Part::text(text)],
+        }))
     };
     let steps = vec![
         opened(),
@@ -830,7 +848,7 @@ fn a_repl_asks_for_lines_and_goes_on_after_each() {
         text("words"),
         permission("ask1"),
         Typed("\x03"),
-        told(Body::AskClosed { ask: AskId::from("ask1"), end: AskEnd::Withdrawn }),
+        told(Body::Ask(AskEntry::Closed { ask: AskId::from("ask1"), end: AskEnd::Withdrawn })),
         ended(Stop::Interrupted, None),
         Typed("\x03"),
         Typed("/exit"),
@@ -911,7 +929,7 @@ fn json_lines_tell_the_whole_turn() {
         text("a \"quoted\"\n"),
         call("c1", "write_file", r#"{"path":"n"}"#),
         permission("ask1"),
-        told(Body::CallEnded { turn: turn(), result: done }),
+        told(Body::Call(CallEntry::Ended { turn: turn(), result: done })),
         ended(Stop::Error, Some(fault)),
     ];
     let seen = play(run_talk(Answers::AllowAll), JsonLines::default(), steps);

@@ -98,7 +98,10 @@ async fn check(api: Api) {
     assert_eq!(shown.iter().filter(|it| it.requested.summary.is_some()).count(), 1, "{api:?}");
     assert!(!format!("{entries:?}").contains(KEY), "{api:?}: the key is in the log");
     // What is the same as before is not written again: a head for each model, the summary's, and few more.
-    let heads = entries.iter().filter(|it| matches!(&it.body, vocab::Body::Requested(it) if it.sent.is_some())).count();
+    let heads = entries
+        .iter()
+        .filter(|it| matches!(&it.body, vocab::Body::Model(vocab::ModelEntry::Requested(it)) if it.sent.is_some()))
+        .count();
     assert!(heads <= 6, "{api:?}: {heads} heads for {} requests", sent.len());
 }
 

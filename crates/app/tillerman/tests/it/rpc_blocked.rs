@@ -27,7 +27,7 @@ fn an_abort_is_heard_while_nobody_reads() {
         let mut watcher = stage.actor();
         watcher.open(Open::new(Which::Id("s1".into()))).await.unwrap();
         pipe.send(r#"{"type":"prompt","message":"talk"}"#).await;
-        watcher.until(|event| matches!(event, vocab::Event::Text { .. })).await;
+        watcher.until(|event| matches!(event, vocab::Event::Delta(vocab::Delta::Text { .. }))).await;
         watcher.settle().await;
         pipe.send(r#"{"id":"a","type":"abort"}"#).await;
         assert_eq!(watcher.turn_end().await.stop, Stop::Interrupted, "nobody has read a byte since the prompt");

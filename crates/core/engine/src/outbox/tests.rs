@@ -2,7 +2,10 @@
 
 use std::task::{Context, Poll, Waker};
 
-use vocab::{Body, Entry, Event, Notice, NoticeLevel, Part, PeerId, Reply, SessionId, Tag, Told, UserFrom};
+use vocab::{
+    Body, Entry, Event, ExtensionEvent, Notice, NoticeLevel, Part, PeerId, QueueEvent, Reply, SessionId, Tag, Told,
+    UserFrom,
+};
 
 use super::{OUTBOX_BYTES_MAX, Outbox, SHOWN_BYTES_MAX, Slow};
 
@@ -53,14 +56,19 @@ fn what_is_only_shown_is_left_out_where_nobody_reads_and_counted() {
     let outbox = Outbox::new(PeerId(1), Slow::Wait);
     let say = || {
         let text = "n".repeat(1000).into();
-        told(Event::Notice(Notice::Say { text, level: NoticeLevel::Info }))
+        told(Event::Extension(ExtensionEvent::Notice(Notice::Say { text, level: NoticeLevel::Info })))
     };
     (0..10_000).for_each(|_| outbox.push(say()));
-    outbox.push(told(Event::Notice(Notice::Exit)));
+    outbox.push(told(Event::Extension(ExtensionEvent::Notice(Notice::Exit))));
     let seen = drained(&outbox);
     assert!(seen.len() < 2 * SHOWN_BYTES_MAX / 1000, "{}", seen.len());
-    assert!(seen.iter().any(|told| matches!(told.event, Event::Notice(Notice::Exit))), "that one means something");
-    let Some(Event::Trouble { text, .. }) = seen.last().map(|told| &told.event) else { panic!("{:?}", seen.last()) };
+    assert!(
+        seen.iter().any(|told| matches!(told.event, Event::Extension(ExtensionEvent::Notice(Notice::Exit)))),
+        "that one means something"
+    );
+    let Some(Event::Extension(ExtensionEvent::Trouble { text, .. })) = seen.last().map(|told| &told.event) else {
+        panic!("{:?}", seen.last())
+    };
     let left_out = 10_000 - (seen.len() - 2);
     assert!(text.starts_with(&format!("{left_out} of ")), "{text}");
     outbox.push(say());
@@ -70,10 +78,11 @@ fn what_is_only_shown_is_left_out_where_nobody_reads_and_counted() {
 #[test]
 fn of_two_lists_of_what_waits_a_reader_that_lags_gets_the_newer_one() {
     let outbox = Outbox::new(PeerId(1), Slow::Wait);
-    outbox.push(told(Event::Queue(Vec::new())));
-    outbox.push(told(Event::Queue(Vec::new())));
+    outbox.push(told(Event::Queue(QueueEvent::Waiting(Vec::new()))));
+    outbox.push(told(Event::Queue(QueueEvent::Waiting(Vec::new()))));
     outbox.push(reply(1, entries(OUTBOX_BYTES_MAX)));
-    (0..100).for_each(|_| outbox.push(told(Event::Queue(Vec::new()))));
-    let queues = drained(&outbox).iter().filter(|told| matches!(told.event, Event::Queue(_))).count();
+    (0..100).for_each(|_| outbox.push(told(Event::Queue(QueueEvent::Waiting(Vec::new())))));
+    let queues =
+        drained(&outbox).iter().filter(|told| matches!(told.event, Event::Queue(QueueEvent::Waiting(_)))).count();
     assert_eq!(queues, 2, "the first from before it lagged, and the newest");
 }

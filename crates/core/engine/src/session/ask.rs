@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use vocab::{
-    Answer, Ask, AskEnd, AskId, AskKind, Body, Call, Entry, Fault, FaultKind, IdKind, Outcome, PeerId, PermissionAsk,
-    Scope,
+    Answer, Ask, AskEnd, AskEntry, AskId, AskKind, Body, Call, Entry, Fault, FaultKind, IdKind, Outcome, PeerId,
+    PermissionAsk, Scope,
 };
 
 use super::dialog::Dialog;
@@ -46,7 +46,7 @@ impl Session {
         if self.ledger.last_seq() == 0 {
             self.log_opened();
         }
-        let entry = self.ledger.log(Body::AskOpened(ask));
+        let entry = self.ledger.log(Body::Ask(AskEntry::Opened(ask)));
         self.asks.insert(id, OpenAsk { kind, entry, owner, dialog });
     }
 
@@ -73,7 +73,7 @@ impl Session {
         self.moved_at = Instant::now();
         let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
         let end = AskEnd::Answered { answer: answer.clone(), by };
-        let closed = self.ledger.log(Body::AskClosed { ask: id.clone(), end });
+        let closed = self.ledger.log(Body::Ask(AskEntry::Closed { ask: id.clone(), end }));
         match open.kind {
             AskKind::Permission(permission) => {
                 if answer == Answer::Allow(Scope::Session) {
@@ -108,7 +108,7 @@ impl Session {
     pub(super) fn withdraw_asks(&mut self) {
         let open: Vec<AskId> = self.asks.extract_if(|_, open| open.dialog.is_none()).map(|(id, _)| id).collect();
         for ask in open {
-            self.ledger.log(Body::AskClosed { ask, end: AskEnd::Withdrawn });
+            self.ledger.log(Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn }));
         }
     }
 
@@ -125,7 +125,7 @@ impl Session {
                 self.moved_at = Instant::now();
                 let keyring = &self.shared.ports.keyring;
                 let parts = parts.into_iter().map(|part| keyring.scrub_part(part)).collect();
-                self.ledger.emit(vocab::Event::CallProgress { turn, call, parts });
+                self.ledger.emit(vocab::Event::Delta(vocab::Delta::CallProgress { turn, call, parts }));
                 Ok(())
             }
             _ => Err(Fault::new(FaultKind::UnknownAsk, format!("no open call `{id}`"))),

@@ -2,7 +2,7 @@
 //! then holds for as long as the session is open, because a system prompt that changes is read anew by every provider's
 //! cache. A session that is opened again is looked at again.
 
-use vocab::{Briefing, Event, Later, Notice, NoticeLevel};
+use vocab::{Briefing, Event, ExtensionEvent, Later, Notice, NoticeLevel};
 
 use super::{Session, Work, guarded};
 use crate::turn::Effect;
@@ -58,7 +58,10 @@ impl Session {
         self.spec = None;
         // A child works where its parent does, and people were told there.
         for text in notes.into_iter().filter(|_| self.child_of.is_none()) {
-            self.ledger.emit(Event::Notice(Notice::Say { text: text.into(), level: NoticeLevel::Warning }));
+            self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {
+                text: text.into(),
+                level: NoticeLevel::Warning,
+            })));
         }
     }
 }

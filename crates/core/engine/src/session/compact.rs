@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use vocab::{Body, CompactReason, Compaction, Event, Fault, FaultKind, ModelInfo, Reply, Requested, Tag};
+use vocab::{
+    Body, BranchEntry, CompactReason, Compaction, CompactionEvent, Event, Fault, FaultKind, ModelEntry, ModelInfo,
+    Reply, Requested, Tag,
+};
 
 use super::intent::Intent;
 use super::{AfterCompact, Session, Work};
@@ -159,7 +162,7 @@ impl Session {
             clock: self.shared.ports.clock.clone(),
             trace: trace.clone(),
         };
-        self.ledger.emit(Event::CompactionStarted { reason });
+        self.ledger.emit(Event::Compaction(CompactionEvent::Started { reason }));
         self.work = Work::Compact { job: job.run(), reason, model, trace, then, meanwhile: Vec::new() };
         self.moved_at = Instant::now();
         Ok(())
@@ -181,7 +184,7 @@ impl Session {
             self.apply_compaction(compacted)
         });
         if let Err(fault) = &result {
-            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+            self.ledger.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         }
         match then {
             AfterCompact::ResumeTurn => {
@@ -217,7 +220,7 @@ impl Session {
         self.log_trace(&model, &trace);
         // Whoever stops us does not want us to go on by ourselves.
         self.may_remind = false;
-        self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+        self.ledger.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         if let AfterCompact::Answer { outbox, tag, slash } = then {
             self.compaction_answered(outbox, tag, slash, Err(fault));
         }
@@ -228,20 +231,20 @@ impl Session {
         let left = trace.take();
         let turn = self.current_turn();
         for request in left.requests {
-            let body = Body::Requested(Requested {
+            let body = Body::Model(ModelEntry::Requested(Requested {
                 turn: turn.clone(),
                 model: model.clone(),
                 summary: Some(request.of),
                 sent: Some(request.sent),
                 bytes: request.bytes,
-            });
+            }));
             self.log_at(Some(request.at_ms), body);
         }
         let Some(usage) = left.usage else { return };
         if let Some(turn) = &mut self.turn {
             turn.spend(usage);
         }
-        self.log(Body::Spent { turn, call: None, model: model.clone(), usage });
+        self.log(Body::Model(ModelEntry::Spent { turn, call: None, model: model.clone(), usage }));
     }
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
@@ -260,7 +263,7 @@ impl Session {
                 compaction.tokens_after = vocab::estimate_tokens(compaction.summary.len() + bytes);
             }
         }
-        let seq = self.log(Body::Compacted(compaction.clone()));
+        let seq = self.log(Body::Branch(BranchEntry::Compacted(compaction.clone())));
         if let Some(history) = &mut self.history {
             history.compacted(seq);
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
-use vocab::{Answer, AskEnd, AskId, AskKind, Body, Event, Fault, FaultKind, PeerId, Reply, Tag};
+use vocab::{Answer, AskEnd, AskEntry, AskId, AskKind, Body, Event, Fault, FaultKind, PeerId, Reply, Tag};
 
 use super::Session;
 use crate::outbox::Outbox;
@@ -91,7 +91,7 @@ impl Session {
         ids.sort();
         for id in ids {
             let Some(dialog) = self.asks.remove(&id).and_then(|open| open.dialog) else { continue };
-            self.log(Body::AskClosed { ask: id, end: AskEnd::Withdrawn });
+            self.log(Body::Ask(AskEntry::Closed { ask: id, end: AskEnd::Withdrawn }));
             self.dialog_answered(dialog, Answer::Dismissed);
         }
     }

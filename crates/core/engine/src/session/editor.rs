@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, timeout};
 use vocab::{
-    CallId, Editor, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, Fault, FaultKind, Later, PeerId,
-    Reply,
+    CallId, Editor, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, Fault, FaultKind,
+    Later, PeerId, Reply,
 };
 
 use super::{Session, Work};
@@ -132,7 +132,7 @@ impl Session {
         self.serving.next += 1;
         let id = self.serving.next;
         self.serving.open.push(OpenEditorRequest { id, peer, kind: kind.clone(), done });
-        self.ledger.reply(outbox, Event::EditorRequest(EditorRequest { id, call, kind }));
+        self.ledger.reply(outbox, Event::Editor(EditorEvent::Request(EditorRequest { id, call, kind })));
     }
 
     /// Withdraws what nobody waits for any more: its call was interrupted, or its time was over.
@@ -141,7 +141,7 @@ impl Session {
             self.serving.open.extract_if(.., |editor_request| editor_request.done.is_closed()).collect();
         for editor_request in dropped {
             if let Some(outbox) = self.outbox_of(editor_request.peer).cloned() {
-                self.ledger.reply(outbox, Event::EditorRequestDropped { editor_request: editor_request.id });
+                self.ledger.reply(outbox, Event::Editor(EditorEvent::Dropped { editor_request: editor_request.id }));
             }
         }
     }

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Event, Fault, FaultKind, HookCall, HookKind, HookVerdict, HostTool, Notice, Part, PeerId, Reply, State,
-    Told, Verb,
+    Answer, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, HostTool, Notice, Part, PeerId,
+    Reply, State, Told, Verb,
 };
 
 use super::{Session, Work};
@@ -128,7 +128,8 @@ impl Session {
         self.meet_extensions();
         let unheard = self.shared.extensions.take_unheard().into_iter();
         let conflicts = self.beside.conflicts.values().cloned();
-        let shown = self.beside.shown.iter().map(|(_, notice)| Event::Notice(notice.clone()));
+        let shown =
+            self.beside.shown.iter().map(|(_, notice)| Event::Extension(ExtensionEvent::Notice(notice.clone())));
         for event in unheard.chain(conflicts).chain(shown) {
             outbox.push(Told { session: self.id.clone(), event });
         }
@@ -173,9 +174,15 @@ impl Session {
         let shown: Vec<_> = self.beside.shown.extract_if(.., |(owner, _)| *owner == peer).collect();
         for (_, notice) in shown {
             match notice {
-                Notice::Status { key, .. } => self.ledger.emit(Event::Notice(Notice::Status { key, text: None })),
+                Notice::Status { key, .. } => {
+                    self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Status { key, text: None })))
+                }
                 Notice::Widget { key, below, .. } => {
-                    self.ledger.emit(Event::Notice(Notice::Widget { key, lines: None, below }));
+                    self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Widget {
+                        key,
+                        lines: None,
+                        below,
+                    })));
                 }
                 Notice::Say { .. } | Notice::Title { .. } | Notice::EditorText { .. } | Notice::Exit => {}
             }
@@ -184,7 +191,11 @@ impl Session {
     }
 
     pub(super) fn trouble(&mut self, member: &Member, during: &str, text: impl Into<Arc<str>>) -> Event {
-        let trouble = Event::Trouble { source: member.source.clone(), during: during.into(), text: text.into() };
+        let trouble = Event::Extension(ExtensionEvent::Trouble {
+            source: member.source.clone(),
+            during: during.into(),
+            text: text.into(),
+        });
         self.ledger.reply(member.outbox.clone(), trouble.clone());
         self.ledger.emit(trouble.clone());
         trouble
@@ -277,7 +288,7 @@ impl Session {
             EditorRequest { id, peer: member.peer, name: name.clone(), until: Instant::now() + COMMAND_LIMIT };
         self.beside.editor_requests.push(editor_request);
         let kind = HookKind::Command { name, args };
-        self.ledger.reply(member.outbox.clone(), Event::Hook(HookCall { id, kind }));
+        self.ledger.reply(member.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
         Ok(Reply::Done)
     }
 
@@ -299,7 +310,11 @@ impl Session {
 
     fn command_failed(&mut self, name: &str, text: &str) {
         let source = format!("command:{name}").into();
-        self.ledger.emit(Event::Trouble { source, during: "command".into(), text: text.into() });
+        self.ledger.emit(Event::Extension(ExtensionEvent::Trouble {
+            source,
+            during: "command".into(),
+            text: text.into(),
+        }));
     }
 
     // ---- what an extension may do --------------------------------------------------------------------------------
@@ -321,7 +336,7 @@ impl Session {
             Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
             Verb::Show(notice) => {
                 self.beside.keep(peer, notice);
-                self.ledger.emit(Event::Notice(notice.clone()));
+                self.ledger.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
                 Some(Ok(Some(Reply::Done)))
             }
             Verb::HookDone { hook, verdict } => Some(self.hook_done(peer, *hook, verdict.clone()).map(Some)),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallId, CallInput, Event, Fault, FaultKind, HookCall, HookKind, HookVerdict, Hooks, Outcome, Part,
-    PeerId, Reply, UserFrom,
+    Body, Call, CallId, CallInput, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, Hooks,
+    Outcome, Part, PeerId, Reply, UserFrom,
 };
 
 use super::{Session, Work};
@@ -114,7 +114,7 @@ impl Session {
             let Some(adviser) = self.extension(peer).cloned() else { continue };
             let id = self.beside.mint();
             let kind = point.kind(&self.beside.opening);
-            self.ledger.reply(adviser.outbox.clone(), Event::Hook(HookCall { id, kind }));
+            self.ledger.reply(adviser.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
             let until = Instant::now() + CONSULT_LIMIT;
             self.work = Work::HookCall(Box::new(RunningHook { id, adviser, until, point, left }));
             return;

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tokio::time::Duration;
 use vocab::{
-    CallContext, Event, Fault, FaultKind, Json, Later, McpServer, McpStarted, Notice, NoticeLevel, Outcome, PeerId,
-    Plan, Required, Tool, ToolSpec,
+    CallContext, Event, ExtensionEvent, Fault, FaultKind, Json, Later, McpServer, McpStarted, Notice, NoticeLevel,
+    Outcome, PeerId, Plan, Required, Tool, ToolSpec,
 };
 
 use super::{Session, Work, guarded};
@@ -75,7 +75,7 @@ impl Servers {
 
     fn warn(&mut self, text: String) {
         let notice = Notice::Say { text: text.into(), level: NoticeLevel::Warning };
-        self.untold.push(Event::Notice(notice));
+        self.untold.push(Event::Extension(ExtensionEvent::Notice(notice)));
     }
 }
 

@@ -7,8 +7,9 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::{Duration, Instant};
 use vocab::{
-    Body, Call, CallSpec, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
-    PermissionAsk, Plan, Reply, Required, Stop, Tool, ToolSpec, TurnEnd, TurnId, UserFrom, names,
+    Body, Call, CallSpec, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream,
+    Part, PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, Tool, ToolSpec,
+    TurnEnd, TurnEntry, TurnId, UserFrom, names,
 };
 
 use super::hooks::Point;
@@ -39,14 +40,14 @@ impl Session {
     async fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            Effect::Text(delta) => self.ledger.emit(Event::Text { turn, delta }),
-            Effect::Thinking(delta) => self.ledger.emit(Event::Thinking { turn, delta }),
-            Effect::Sealed(what) => self.ledger.emit(Event::Sealed { turn, what }),
+            Effect::Text(delta) => self.ledger.emit(Event::Delta(Delta::Text { turn, delta })),
+            Effect::Thinking(delta) => self.ledger.emit(Event::Delta(Delta::Thinking { turn, delta })),
+            Effect::Sealed(what) => self.ledger.emit(Event::Delta(Delta::Sealed { turn, what })),
             Effect::CallInput { index, id, name, delta } => {
-                self.ledger.emit(Event::CallInput { turn, index, id, name, delta });
+                self.ledger.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
             }
             Effect::Log(body) => {
-                let shows = matches!(body, Body::Todos { .. });
+                let shows = matches!(body, Body::Setting(SettingEntry::Todos { .. }));
                 self.log(body);
                 if shows {
                     self.tell_state();
@@ -63,8 +64,10 @@ impl Session {
             Effect::WaitRetry { ms } => {
                 self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
             }
-            Effect::RetryStarted { attempt } => self.ledger.emit(Event::RetryStarted { turn, attempt }),
-            Effect::RetryEnded { attempt, ok } => self.ledger.emit(Event::RetryEnded { turn, attempt, ok }),
+            Effect::RetryStarted { attempt } => self.ledger.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
+            Effect::RetryEnded { attempt, ok } => {
+                self.ledger.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok }))
+            }
             Effect::FallBack(fault) => self.fall_back(fault),
             Effect::Compact(reason) if !self.ledger.is_settled() => {
                 self.when_written(Intent::Then(Effect::Compact(reason)));
@@ -103,7 +106,7 @@ impl Session {
         }
         if let Some(turn) = &mut self.turn {
             turn.answers(self.model.slug.clone());
-            self.ledger.emit(Event::ModelCalled { turn: turn.id().clone() });
+            self.ledger.emit(Event::Delta(Delta::ModelCalled { turn: turn.id().clone() }));
         }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
             match guarded(|| history.chat.call(spec)) {
@@ -254,7 +257,7 @@ impl Session {
     pub(super) fn tell_progress(&mut self, text: &str) {
         if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
             let text = self.shared.ports.keyring.scrub_growing(text);
-            let event = Event::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] };
+            let event = Event::Delta(Delta::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] });
             self.ledger.emit(event);
         }
     }
@@ -291,7 +294,7 @@ impl Session {
             Stop::EndTurn | Stop::MaxTokens | Stop::MaxIterations | Stop::Refusal => TurnOver::Completed,
         };
         let ended_well = end.stop == Stop::EndTurn;
-        self.log(Body::TurnEnded(end));
+        self.log(Body::Turn(TurnEntry::Ended(end)));
         self.turn = None;
         self.return_home();
         self.forget_context();
@@ -346,7 +349,7 @@ impl Session {
     fn start_turn(&mut self, items: Vec<Item>, note: Option<String>) {
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.log_settings();
-        self.log(Body::TurnStarted { turn: turn.clone() });
+        self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
         for item in &items {
             // Whoever was told that it waits has had the reply; now it learns that the waiting is over.
             if self.queued_in_log.contains(&item.id) {
@@ -386,7 +389,7 @@ impl Session {
     fn keep_waiting(&mut self, id: &vocab::ItemId, position: usize) {
         let Some(item) = self.lane.list().find(|item| item.id == *id).cloned() else { return };
         self.queued_in_log.insert(id.clone());
-        self.log(Body::Queued(item.clone()));
+        self.log(Body::Queue(QueueEntry::Queued(item.clone())));
         if let Some((outbox, tag)) = self.sender(&item) {
             let result = Ok(Reply::Waiting { item: id.clone(), position });
             self.ledger.reply(outbox, Event::Reply { tag, result });
@@ -396,10 +399,10 @@ impl Session {
     /// Each item's end is told to whoever sent it, once.
     pub(super) fn settle_item(&mut self, item: &Item, end: ItemEnd) {
         if self.queued_in_log.remove(&item.id) {
-            self.log(Body::Settled { item: item.id.clone(), end });
+            self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end }));
         }
         if let Some((outbox, tag)) = self.sender(item) {
-            self.ledger.reply(outbox, Event::ItemEnded { tag, item: item.id.clone(), end });
+            self.ledger.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
         }
     }
 
@@ -410,7 +413,7 @@ impl Session {
 
     pub(super) fn tell_queue(&mut self) {
         let items = self.lane.list().cloned().collect();
-        self.ledger.emit(Event::Queue(items));
+        self.ledger.emit(Event::Queue(QueueEvent::Waiting(items)));
     }
 
     pub(super) fn interrupt_turn(&mut self) {

@@ -3,7 +3,10 @@
 use std::future::poll_fn;
 
 use tokio::time::Duration;
-use vocab::{Body, Event, Fault, FaultKind, Page, Shell, Stop, TurnEnd, Usage};
+use vocab::{
+    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
+    TurnEnd, TurnEntry, Usage,
+};
 
 use super::intent::Intent;
 use super::{Session, Work};
@@ -94,7 +97,7 @@ impl Session {
                 ..self.ledger.logged().clone()
             });
             if let Some(text) = page.recovered {
-                self.ledger.log(Body::Recovered { text: text.into() });
+                self.ledger.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
             }
             if self.turn.is_none() {
                 lost = self.repair(branch);
@@ -103,7 +106,7 @@ impl Session {
         self.client_keeps_time = history.chat.keeps_time();
         self.history = Some(history);
         for shell in lost {
-            self.log(Body::Shell(shell));
+            self.log(Body::Shell(ShellEntry::Ended(shell)));
         }
         if news {
             self.tell_state();
@@ -120,7 +123,7 @@ impl Session {
     /// What was repaired before anybody came is the first thing said, to whoever comes first.
     pub(super) fn log_repair(&mut self) {
         if let Some(text) = self.recovered.take() {
-            self.log(Body::Recovered { text: text.into() });
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
     }
 
@@ -149,33 +152,33 @@ impl Session {
     fn repair(&mut self, branch: Branch) -> Vec<Shell> {
         for ask in branch.open_asks {
             if !self.asks.contains_key(&ask.id) {
-                self.ledger.log(Body::AskClosed { ask: ask.id, end: vocab::AskEnd::Withdrawn });
+                self.ledger.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
             }
         }
         let lost = branch.open_calls.len();
         for (turn, call) in branch.open_calls {
-            self.ledger.log(Body::CallEnded { turn, result: lost_result(&call) });
+            self.ledger.log(Body::Call(CallEntry::Ended { turn, result: lost_result(&call) }));
         }
         if let Some(turn) = branch.open_turn {
             let fault =
                 Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
-            self.ledger.log(Body::TurnEnded(TurnEnd {
+            self.ledger.log(Body::Turn(TurnEntry::Ended(TurnEnd {
                 turn,
                 stop: Stop::Error,
                 iterations: 0,
                 usage: branch.open_usage,
                 mutations: Vec::new(),
                 fault: Some(fault),
-            }));
+            })));
         }
         if lost > 0 {
             let text = format!("{lost} tool call(s) had no result and were closed with an error");
-            self.ledger.log(Body::Recovered { text: text.into() });
+            self.ledger.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
         if !branch.unrestored.is_empty() {
             let files = branch.unrestored.join(", ");
             let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
-            self.ledger.log(Body::Recovered { text: text.into() });
+            self.ledger.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
         }
         if self.lane.list().len() == 0 {
             let mut waiting = branch.waiting;
@@ -233,7 +236,7 @@ impl Session {
         self.fail_shells(fault);
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
-            self.ledger.emit(Event::CompactionFailed { reason, fault: fault.clone() });
+            self.ledger.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         }
         if let Some(turn) = rolled_back.told_turn {
             self.ledger.emit(Event::TurnLost(TurnEnd {

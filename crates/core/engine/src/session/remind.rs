@@ -1,6 +1,6 @@
 //! The session's list of tasks, and going on by ourselves while some of them are open.
 
-use vocab::{Body, Fault, FaultKind, IdKind, Part, TodoPhase, TurnId, UserFrom, open_tasks};
+use vocab::{Body, Fault, FaultKind, IdKind, Part, SettingEntry, TodoPhase, TurnEntry, TurnId, UserFrom, open_tasks};
 
 use super::Session;
 
@@ -18,7 +18,7 @@ impl Session {
         if count > TASKS_MAX {
             return Err(Fault::new(FaultKind::Invalid, format!("{count} tasks; at most {TASKS_MAX} are kept")));
         }
-        self.log(Body::Todos { phases });
+        self.log(Body::Setting(SettingEntry::Todos { phases }));
         Ok(())
     }
 
@@ -35,7 +35,7 @@ impl Session {
         self.lane.run_unasked().expect("it was idle a moment ago");
         let turn = TurnId::from(self.shared.ports.ids.mint(IdKind::Turn));
         self.log_settings();
-        self.log(Body::TurnStarted { turn: turn.clone() });
+        self.log(Body::Turn(TurnEntry::Started { turn: turn.clone() }));
         self.begin_turn(turn, vec![Part::text(text)], UserFrom::Reminder);
     }
 }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
-use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, Tag, Told};
+use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag, Told};
 
 use super::{ProgressCell, Session, guarded};
 use crate::history::lost_shell;
@@ -135,7 +135,7 @@ impl Session {
         });
         let (id, workspace, words) = (self.id.clone(), self.settings.workspace.clone(), command.clone());
         let begin: Begin = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
-        self.log(Body::ShellStarted { command: command.clone(), aside });
+        self.log(Body::Shell(ShellEntry::Started { command: command.clone(), aside }));
         let stage = Stage::Waits { upto: self.ledger.last_seq(), begin: Some(begin) };
         self.shells.push(Running {
             outbox: outbox.clone(),
@@ -210,7 +210,7 @@ impl Session {
         let result = result.map(|shell| {
             let output = self.shared.ports.keyring.scrub_shared(shell.output);
             let shell = Shell { aside: running.aside, output, ..shell };
-            self.log(Body::Shell(shell.clone()));
+            self.log(Body::Shell(ShellEntry::Ended(shell.clone())));
             if !shell.aside {
                 self.tell_state();
             }

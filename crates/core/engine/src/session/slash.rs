@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    Body, Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
-    thinking,
+    Body, BranchEntry, Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, QueueEntry, Reply,
+    SlashReply, State, Tag, TurnEntry, map, thinking,
 };
 
 use super::jobs::Finish;
@@ -331,11 +331,11 @@ impl Session {
         let to = to.map_or(0, |entry| entry.seq);
         let edits = history::edits_after(&entries, to);
         let commands = beyond::commands_after(&entries, to, |call| self.would_change(call));
-        self.ledger.log(Body::Moved { to });
+        self.ledger.log(Body::Branch(BranchEntry::Moved { to }));
         self.await_commits().await?;
         let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
         if !edits.is_empty() {
-            self.ledger.log(Body::Restored { files: files.clone() });
+            self.ledger.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
         }
         self.history = None;
         self.load().await?;
@@ -412,7 +412,7 @@ struct TakenBack {
 }
 
 fn opens_turn(body: &Body) -> bool {
-    matches!(body, Body::TurnStarted { .. } | Body::User { .. } | Body::Settled { .. })
+    matches!(body, Body::Turn(TurnEntry::Started { .. }) | Body::User { .. } | Body::Queue(QueueEntry::Settled { .. }))
 }
 
 /// What of a whole falls to each of three estimates: they add up to it. What rounding leaves over goes to the last.

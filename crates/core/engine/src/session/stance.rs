@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use vocab::{Body, ModelInfo, Settings};
+use vocab::{Body, ModelInfo, SettingEntry, Settings};
 
 use super::Session;
 
@@ -80,14 +80,14 @@ impl Session {
             child_of: self.child_of.clone(),
         });
         if !self.settings.gadgets_off.is_empty() {
-            self.ledger.log(Body::Gadgets { off: self.settings.gadgets_off.clone() });
+            self.ledger.log(Body::Setting(SettingEntry::Gadgets { off: self.settings.gadgets_off.clone() }));
         }
         self.log_thinking();
     }
 
     fn log_thinking(&mut self) {
         if self.ledger.logged().thinking != self.settings.thinking {
-            self.ledger.log(Body::Thinking { level: self.settings.thinking.clone() });
+            self.ledger.log(Body::Setting(SettingEntry::Thinking { level: self.settings.thinking.clone() }));
         }
     }
 
@@ -97,10 +97,10 @@ impl Session {
             return self.log_opened();
         }
         if self.ledger.logged().model != self.settings.model {
-            self.ledger.log(Body::Model { model: self.settings.model.clone() });
+            self.ledger.log(Body::Setting(SettingEntry::Model { model: self.settings.model.clone() }));
         }
         if self.ledger.logged().mode != self.settings.mode {
-            self.ledger.log(Body::Mode { mode: self.settings.mode });
+            self.ledger.log(Body::Setting(SettingEntry::Mode { mode: self.settings.mode }));
         }
         self.log_thinking();
     }

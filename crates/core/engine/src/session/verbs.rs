@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use vocab::{
-    Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb,
+    Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, SettingEntry, Tag,
+    Verb,
 };
 
 use super::jobs::Finish;
@@ -244,12 +245,12 @@ impl Session {
             Change::Thinking(level) => {
                 self.settings.thinking = level.clone();
                 self.spec = None;
-                self.log_if_begun(Body::Thinking { level });
+                self.log_if_begun(Body::Setting(SettingEntry::Thinking { level }));
             }
             Change::Title(title) => {
                 // It is shown in lists and in the frames of windows, as it is.
                 let title = vocab::visible::name(&title).into();
-                self.log(Body::Title { title });
+                self.log(Body::Setting(SettingEntry::Title { title }));
             }
             Change::Locale(locale) => {
                 self.settings.locale = locale;
@@ -295,7 +296,7 @@ impl Session {
         }
         self.spec = None;
         let off = self.settings.gadgets_off.clone();
-        self.log_if_begun(Body::Gadgets { off });
+        self.log_if_begun(Body::Setting(SettingEntry::Gadgets { off }));
         Ok(())
     }
 

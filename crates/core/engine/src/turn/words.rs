@@ -11,7 +11,7 @@ pub enum Effect {
     Log(Body),
     Text(String),
     Thinking(String),
-    /// See [`vocab::Event::Sealed`].
+    /// See [`vocab::Event::Delta(vocab::Delta::Sealed)`].
     Sealed(Sealed),
     CallInput {
         index: u32,

@@ -170,7 +170,7 @@ async fn a_title_is_kept_as_it_can_be_shown() {
     ask_for(&mut actor, Verb::Set(Change::Title("a\x1b[2Jb\u{202e}c".into()))).await.unwrap();
     let entries = read(&mut actor, 0).await;
     let title = entries.iter().find_map(|entry| match &entry.body {
-        Body::Title { title } => Some(title.to_string()),
+        Body::Setting(SettingEntry::Title { title }) => Some(title.to_string()),
         _ => None,
     });
     assert_eq!(title.as_deref(), Some("a␛[2Jb<U+202E>c"));

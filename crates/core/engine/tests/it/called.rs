@@ -11,7 +11,7 @@ async fn told(plays: Vec<Play>, tune: impl FnOnce(&mut Settings) + 'static, stee
     let mut actor = stage.open().await;
     actor.prompt("go").await;
     if let Some(text) = steer {
-        actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+        actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
         actor.deliver(text, Delivery::Steer).await;
     }
     settled(&mut actor).await;

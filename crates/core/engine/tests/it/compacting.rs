@@ -93,7 +93,7 @@ async fn one_waits_at_a_time_and_one_that_does_not_wait_is_refused() {
 async fn messages_wait_while_it_runs_and_another_may_wait_behind_it() {
     let (_stage, mut actor) = busy(vec![slow_words(), slow_summary()]).await;
     actor.send(later()).await;
-    actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     let prompt = actor.prompt("now").await;
     assert_eq!(actor.reply(prompt).await.unwrap_err().kind, FaultKind::TurnInProgress);
     actor.deliver("next", Delivery::Enqueue).await;
@@ -110,7 +110,7 @@ async fn a_message_for_a_turn_that_comes_meanwhile_has_one_afterwards() {
     for delivery in [Delivery::Steer, Delivery::FollowUp] {
         let (_stage, mut actor) = busy(vec![slow_words(), slow_summary(), say("done")]).await;
         actor.send(later()).await;
-        actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+        actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
         actor.deliver("next", delivery).await;
         settled(&mut actor).await;
         let order = order(&actor);
@@ -136,7 +136,7 @@ async fn an_interrupt_while_it_runs_cancels_it_and_the_lane_goes_on() {
     let (_stage, mut actor) = busy(vec![slow_words(), held("sum")]).await;
     actor.deliver("next", Delivery::Enqueue).await;
     let tag = actor.send(later()).await;
-    actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     actor.send(Verb::Interrupt { turn: None }).await;
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Cancelled);
     settled(&mut actor).await;
@@ -243,7 +243,7 @@ async fn open_tasks_are_taken_up_after_it_but_not_after_one_that_was_stopped() {
         ask_for(&mut actor, Verb::Set(Change::Todos(phases))).await.unwrap();
         actor.send(later()).await;
         if stopped {
-            actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+            actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
             actor.send(Verb::Interrupt { turn: None }).await;
         }
         settled(&mut actor).await;
@@ -368,7 +368,7 @@ async fn a_model_chosen_in_a_turn_gives_the_replies_after_that() {
         switching(vec![calls(&[("look", r#"{"slow":1}"#)]), say("SUM"), say("far")], true).await;
     actor.forget();
     actor.prompt("second").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     choose(&mut actor, "far1").await;
     settled(&mut actor).await;
     assert!(compacts(&order(&actor)), "in the middle of the turn");

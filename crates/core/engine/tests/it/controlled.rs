@@ -24,8 +24,8 @@ async fn controller(stage: &Stage) -> Actor {
 }
 
 async fn editor_request(actor: &mut Actor) -> (u64, EditorRequestKind) {
-    match actor.until(|event| matches!(event, Event::EditorRequest(_))).await {
-        Event::EditorRequest(editor_request) => (editor_request.id, editor_request.kind),
+    match actor.until(|event| matches!(event, Event::Editor(EditorEvent::Request(_)))).await {
+        Event::Editor(EditorEvent::Request(editor_request)) => (editor_request.id, editor_request.kind),
         other => panic!("no editor_request: {other:?}"),
     }
 }
@@ -74,7 +74,7 @@ async fn an_interrupt_withdraws_the_write_and_the_disk_is_as_it_was() {
     let (id, kind) = editor_request(&mut actor).await;
     assert!(matches!(kind, EditorRequestKind::WriteText { .. }));
     actor.send(Verb::Interrupt { turn: None }).await;
-    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
+    actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     assert_eq!(stage.read("a.txt").as_deref(), Some("disk\n"));
 }

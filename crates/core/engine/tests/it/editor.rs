@@ -82,8 +82,8 @@ async fn serves(actor: &mut Actor, services: EditorOffer) {
 }
 
 async fn editor_request(actor: &mut Actor) -> EditorRequest {
-    match actor.until(|event| matches!(event, Event::EditorRequest(_))).await {
-        Event::EditorRequest(editor_request) => editor_request,
+    match actor.until(|event| matches!(event, Event::Editor(EditorEvent::Request(_)))).await {
+        Event::Editor(EditorEvent::Request(editor_request)) => editor_request,
         other => panic!("no editor_request: {other:?}"),
     }
 }
@@ -97,7 +97,7 @@ async fn said(actor: &mut Actor) -> String {
     actor.turn_end().await;
     let ended = actor.told.iter().rev().find_map(|told| match &told.event {
         Event::Logged(entry) => match &entry.body {
-            Body::CallEnded { result, .. } => Some(result.text()),
+            Body::Call(CallEntry::Ended { result, .. }) => Some(result.text()),
             _ => None,
         },
         _ => None,
@@ -106,7 +106,7 @@ async fn said(actor: &mut Actor) -> String {
 }
 
 fn was_told_of_editor_requests(actor: &Actor) -> bool {
-    actor.told.iter().any(|told| matches!(told.event, Event::EditorRequest(_) | Event::EditorRequestDropped { .. }))
+    actor.told.iter().any(|told| matches!(told.event, Event::Editor(_)))
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +135,7 @@ async fn an_editor_request_goes_to_the_peer_that_serves_and_its_word_is_the_resu
     assert_eq!(said(&mut actor).await, "false Text(\"unsaved\")");
     other.settle().await;
     assert!(!was_told_of_editor_requests(&other), "it is one peer's business");
-    assert!(!actor.told.iter().any(|told| matches!(told.event, Event::EditorRequestDropped { .. })));
+    assert!(!actor.told.iter().any(|told| matches!(told.event, Event::Editor(EditorEvent::Dropped { .. }))));
     assert!(!log(&stage).await.contains("/w/a"), "nothing but the tool's own result is logged");
 }
 
@@ -181,7 +181,7 @@ async fn an_interrupt_withdraws_the_editor_request() {
     actor.prompt("go").await;
     let id = editor_request(&mut actor).await.id;
     actor.send(Verb::Interrupt { turn: None }).await;
-    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
+    actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     let ran = EditorReply::Ran { output: "".into(), truncated: false, exit_code: Some(0), signal: None };
     assert_eq!(done(&mut actor, id, ran).await.unwrap_err().kind, FaultKind::UnknownAsk);
@@ -195,7 +195,7 @@ async fn a_shutdown_withdraws_the_editor_request() {
     actor.prompt("go").await;
     let id = editor_request(&mut actor).await.id;
     stage.engine.shutdown().await;
-    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
+    actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -213,7 +213,7 @@ async fn the_withdrawal_of_an_editor_request_survives_a_store_that_fails() {
     store.fail_append(1);
     store.slow(vec![100]);
     actor.send(Verb::Interrupt { turn: None }).await;
-    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
+    actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,7 +224,7 @@ async fn a_text_has_a_time_limit_and_a_command_has_none() {
     actor.prompt("go").await;
     let id = editor_request(&mut actor).await.id;
     let asked = tokio::time::Instant::now();
-    actor.until(|event| *event == Event::EditorRequestDropped { editor_request: id }).await;
+    actor.until(|event| *event == Event::Editor(EditorEvent::Dropped { editor_request: id })).await;
     assert_eq!(asked.elapsed().as_secs(), 30);
     assert_eq!(said(&mut actor).await, "true Failed(\"the controller did not answer within 30 s\")");
     actor.forget();
@@ -286,7 +286,7 @@ async fn an_extension_neither_serves_nor_answers() {
         |told| matches!(&told.event, Event::Reply { result: Err(fault), .. } if fault.kind == FaultKind::Unsupported),
     );
     assert_eq!(refused.count(), 2);
-    assert!(!told.iter().any(|told| matches!(told.event, Event::EditorRequest(_))));
+    assert!(!told.iter().any(|told| matches!(told.event, Event::Editor(EditorEvent::Request(_)))));
     done(&mut actor, id, EditorReply::Text("real".into())).await.unwrap();
     assert!(said(&mut actor).await.contains("real"));
 }

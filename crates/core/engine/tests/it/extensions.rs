@@ -37,7 +37,7 @@ impl Fake {
     }
     async fn hook(&mut self) -> HookCall {
         self.until(|event| match event {
-            Event::Hook(hook) => Some(hook.clone()),
+            Event::Extension(ExtensionEvent::Hook(hook)) => Some(hook.clone()),
             _ => None,
         })
         .await
@@ -89,8 +89,10 @@ fn confirm() -> AskKind {
 }
 
 async fn trouble(actor: &mut Actor) -> (String, String, String) {
-    let event = actor.until(|event| matches!(event, Event::Trouble { .. })).await;
-    let Event::Trouble { source, during, text } = event else { unreachable!("that was waited for") };
+    let event = actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Trouble { .. }))).await;
+    let Event::Extension(ExtensionEvent::Trouble { source, during, text }) = event else {
+        unreachable!("that was waited for")
+    };
     (source.to_string(), during.to_string(), text.to_string())
 }
 fn trouble_of(source: &str, during: &str, text: &str) -> (String, String, String) {
@@ -133,7 +135,7 @@ async fn changed_arguments_run_and_are_judged_anew_each_extension_seeing_the_las
     actor.turn_end().await;
     let started = actor.told.iter().find_map(|told| match &told.event {
         Event::Logged(entry) => match &entry.body {
-            Body::CallStarted { call, .. } => Some(call.input.json().as_str().to_owned()),
+            Body::Call(CallEntry::Started { call, .. }) => Some(call.input.json().as_str().to_owned()),
             _ => None,
         },
         _ => None,
@@ -336,7 +338,7 @@ async fn an_extensions_tool_is_offered_called_and_answered() {
     assert_eq!(stolen.unwrap_err().kind, FaultKind::Invalid);
     let tag = fake.send(Verb::Progress { ask: ask.id.clone(), parts: vec![Part::text("looking")] }).await;
     fake.reply(tag).await.unwrap();
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     let tag = fake.send(Verb::Answer { ask: ask.id, answer }).await;
     fake.reply(tag).await.unwrap();
     actor.turn_end().await;
@@ -523,7 +525,7 @@ async fn an_unanswered_question_is_withdrawn_when_its_time_is_over() {
     assert_eq!(fake.reply(tag).await, Ok(Reply::Answered(Answer::Dismissed)));
     assert_eq!(began.elapsed().as_secs(), 2);
     let ask = actor.ask().await.id;
-    let withdrawn = Body::AskClosed { ask, end: AskEnd::Withdrawn };
+    let withdrawn = Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn });
     actor.until(|event| matches!(event, Event::Logged(entry) if entry.body == withdrawn)).await;
 }
 
@@ -541,7 +543,7 @@ async fn a_question_outlives_a_turn_and_not_its_extension() {
     actor.turn_end().await;
     assert!(!log(&stage).await.contains("ask1 withdrawn"));
     drop(fake);
-    let withdrawn = Body::AskClosed { ask, end: AskEnd::Withdrawn };
+    let withdrawn = Body::Ask(AskEntry::Closed { ask, end: AskEnd::Withdrawn });
     actor.until(|event| matches!(event, Event::Logged(entry) if entry.body == withdrawn)).await;
 }
 
@@ -620,17 +622,18 @@ async fn what_is_shown_reaches_everybody_and_stays_for_those_who_come_later() {
     let say = Notice::Say { text: "hello".into(), level: NoticeLevel::Info };
     for notice in [status(Some("off")), say.clone(), status(Some("on"))] {
         fake.send(Verb::Show(notice.clone())).await;
-        one.until(|event| *event == Event::Notice(notice.clone())).await;
+        one.until(|event| *event == Event::Extension(ExtensionEvent::Notice(notice.clone()))).await;
     }
     let mut two = stage.actor();
     two.open(Open::new(Which::Named("s1".into()))).await.unwrap();
     two.settle().await;
-    let shown: Vec<_> = two.told.iter().filter(|it| matches!(it.event, Event::Notice(_))).collect();
+    let shown: Vec<_> =
+        two.told.iter().filter(|it| matches!(it.event, Event::Extension(ExtensionEvent::Notice(_)))).collect();
     assert_eq!(shown.len(), 1);
-    assert_eq!(shown[0].event, Event::Notice(status(Some("on"))));
+    assert_eq!(shown[0].event, Event::Extension(ExtensionEvent::Notice(status(Some("on")))));
     one.forget();
     drop(fake);
-    one.until(|event| *event == Event::Notice(status(None))).await;
+    one.until(|event| *event == Event::Extension(ExtensionEvent::Notice(status(None)))).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -665,7 +668,7 @@ async fn only_who_wants_the_flow_gets_it() {
     actor.prompt("go").await;
     actor.turn_end().await;
     let ended = |event: &Event| matches!(event, Event::Settled).then_some(());
-    let texts = |told: &[Told]| told.iter().filter(|it| matches!(it.event, Event::Text { .. })).count();
+    let texts = |told: &[Told]| told.iter().filter(|it| matches!(it.event, Event::Delta(Delta::Text { .. }))).count();
     quiet.end.events(&mut quiet.told).await;
     eager.end.events(&mut eager.told).await;
     assert_eq!((texts(&quiet.told), texts(&eager.told)), (0, 1));

@@ -171,8 +171,8 @@ async fn an_interrupt_ends_it_while_the_other_answers_and_while_it_waits() {
         let mut actor = stage.open().await;
         actor.prompt("go").await;
         let comes = |event: &Event| {
-            matches!(event, Event::Text { .. })
-                || matches!(event, Event::Logged(it) if matches!(it.body, Body::Retrying { .. }))
+            matches!(event, Event::Delta(Delta::Text { .. }))
+                || matches!(event, Event::Logged(it) if matches!(it.body, Body::Model(ModelEntry::Retrying { .. })))
         };
         actor.until(comes).await;
         ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
@@ -188,7 +188,11 @@ async fn a_retry_that_is_called_off_asks_nobody_else() {
     let stage = on(&player);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Retrying { .. }))).await;
+    actor
+        .until(
+            |event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Model(ModelEntry::Retrying { .. }))),
+        )
+        .await;
     ask_for(&mut actor, Verb::AbortRetry).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::Error);
     assert_eq!(callees(&player), ["chain"]);
@@ -200,7 +204,7 @@ async fn a_model_that_is_chosen_meanwhile_comes_before_those_that_stand_in() {
     let stage = on(&player);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::ModelCalled { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::ModelCalled { .. }))).await;
     ask_for(&mut actor, Verb::Set(Change::Model("m1".into()))).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     prompt(&mut actor, "again").await;
@@ -224,12 +228,12 @@ async fn a_reply_of_one_that_stood_in_is_no_reason_for_a_summary() {
 fn blocks(actor: &Actor) -> Vec<&'static str> {
     let word = |told: &Told| {
         Some(match &told.event {
-            Event::Text { .. } => "text",
-            Event::Thinking { .. } => "thinking",
-            Event::CallInput { .. } => "call",
-            Event::Sealed { what: Sealed::Thinking, .. } => "sealed",
-            Event::Sealed { what: Sealed::Alone, .. } => "alone",
-            Event::Sealed { what: Sealed::Redacted, .. } => "redacted",
+            Event::Delta(Delta::Text { .. }) => "text",
+            Event::Delta(Delta::Thinking { .. }) => "thinking",
+            Event::Delta(Delta::CallInput { .. }) => "call",
+            Event::Delta(Delta::Sealed { what: Sealed::Thinking, .. }) => "sealed",
+            Event::Delta(Delta::Sealed { what: Sealed::Alone, .. }) => "alone",
+            Event::Delta(Delta::Sealed { what: Sealed::Redacted, .. }) => "redacted",
             _ => return None,
         })
     };

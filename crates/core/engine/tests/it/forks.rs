@@ -32,7 +32,7 @@ async fn left_behind(stage: &Stage, id: &str, bodies: Vec<Body>) {
     let entry = |(at, body): (usize, Body)| {
         let seq = at as u64 + 1;
         let parent = match body {
-            Body::Moved { to } => to,
+            Body::Branch(BranchEntry::Moved { to }) => to,
             _ => seq - 1,
         };
         Arc::new(Entry { seq, parent, at_ms: 1, body })
@@ -43,7 +43,7 @@ async fn left_behind(stage: &Stage, id: &str, bodies: Vec<Body>) {
 }
 
 fn started(turn: &str) -> Body {
-    Body::TurnStarted { turn: turn.into() }
+    Body::Turn(TurnEntry::Started { turn: turn.into() })
 }
 fn user(turn: &str, text: &str, from: UserFrom) -> Body {
     Body::User { turn: Some(turn.into()), parts: vec![Part::text(text)], from }
@@ -67,27 +67,29 @@ fn assistant(turn: &str, text: &str, calls: &[&str]) -> Body {
     Body::Assistant { turn: Some(turn.into()), message }
 }
 fn result(turn: &str, id: &str) -> Body {
-    Body::CallEnded {
+    Body::Call(CallEntry::Ended {
         turn: turn.into(),
         result: engine::turn::synthetic(id.into(), "look".into(), CallEnd::Ran, "seen"),
-    }
+    })
 }
 fn ended(turn: &str) -> Body {
-    Body::TurnEnded(TurnEnd {
+    Body::Turn(TurnEntry::Ended(TurnEnd {
         turn: turn.into(),
         stop: Stop::EndTurn,
         iterations: 0,
         usage: Usage { input: 10, output: 2, ..Usage::default() },
         mutations: Vec::new(),
         fault: None,
-    })
+    }))
 }
 fn todos(content: &str) -> Body {
     let task = TodoTask { id: "1".into(), content: content.into(), status: TodoStatus::Pending, notes: None };
-    Body::Todos { phases: vec![TodoPhase { id: "p".into(), name: "n".into(), tasks: vec![task] }] }
+    Body::Setting(SettingEntry::Todos {
+        phases: vec![TodoPhase { id: "p".into(), name: "n".into(), tasks: vec![task] }],
+    })
 }
 fn shell(command: &str) -> Body {
-    Body::Shell(Shell {
+    Body::Shell(ShellEntry::Ended(Shell {
         command: command.into(),
         output: "out".into(),
         exit_code: Some(0),
@@ -97,7 +99,7 @@ fn shell(command: &str) -> Body {
         total_bytes: 3,
         spilled: None,
         aside: false,
-    })
+    }))
 }
 
 async fn on(stage: &Stage, id: &str) -> Actor {
@@ -165,7 +167,7 @@ async fn a_fork_in_the_middle_of_a_turn_closes_it() {
     let stage = stage(&player);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { call, .. } if call.as_str() == "c2")).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { call, .. }) if call.as_str() == "c2")).await;
     let (copy, _) = fork(&mut actor, None).await.unwrap();
     expect![[r#"
         opened m1 danger-full-access, from s1 at 8
@@ -212,28 +214,28 @@ async fn what_points_at_entries_points_at_the_copies() {
         model: "".into(),
     };
     let bodies = vec![
-        Body::Imported {
+        Body::Note(NoteEntry::Imported {
             file: None,
             names: vec![(4, "aaaa".into()), (5, "bbbb".into()), (99, "gone".into())],
             raws: Vec::new(),
-        }, // 2
-        started("t1"),                                                                    // 3
-        user("t1", "one", UserFrom::Prompt),                                              // 4
-        assistant("t1", "eins", &[]),                                                     // 5
-        ended("t1"),                                                                      // 6
-        Body::Title { title: "a title".into() },                                          // 7
-        started("t2"),                                                                    // 8
-        user("t2", "two", UserFrom::Prompt),                                              // 9
-        assistant("t2", "zwei", &[]),                                                     // 10
-        ended("t2"),                                                                      // 11
-        Body::Compacted(compaction),                                                      // 12
-        Body::Label { target: 4, label: Some("start".into()) },                           // 13
-        Body::Label { target: 7, label: Some("of a title, which is not copied".into()) }, // 14
-        Body::BranchSummary { from: Some(3), summary: "elsewhere".into() },               // 15
-        shell("ls"),                                                                      // 16
-        todos("left"),                                                                    // 17
-        started("t3"),                                                                    // 18
-        user("t3", "three", UserFrom::Prompt),                                            // 19
+        }), // 2
+        started("t1"),                                                           // 3
+        user("t1", "one", UserFrom::Prompt),                                     // 4
+        assistant("t1", "eins", &[]),                                            // 5
+        ended("t1"),                                                             // 6
+        Body::Setting(SettingEntry::Title { title: "a title".into() }),          // 7
+        started("t2"),                                                           // 8
+        user("t2", "two", UserFrom::Prompt),                                     // 9
+        assistant("t2", "zwei", &[]),                                            // 10
+        ended("t2"),                                                             // 11
+        Body::Branch(BranchEntry::Compacted(compaction)),                        // 12
+        Body::Note(NoteEntry::Label { target: 4, label: Some("start".into()) }), // 13
+        Body::Note(NoteEntry::Label { target: 7, label: Some("of a title, which is not copied".into()) }), // 14
+        Body::Branch(BranchEntry::Summary { from: Some(3), summary: "elsewhere".into() }), // 15
+        shell("ls"),                                                             // 16
+        todos("left"),                                                           // 17
+        started("t3"),                                                           // 18
+        user("t3", "three", UserFrom::Prompt),                                   // 19
     ];
     left_behind(&stage, "old", bodies).await;
     let mut actor = on(&stage, "old").await;
@@ -260,10 +262,17 @@ async fn what_points_at_entries_points_at_the_copies() {
     let entries = stage.store.read(&copy, 0, usize::MAX).await.unwrap().entries;
     assert_eq!(
         entries[1].body,
-        Body::Imported { file: None, names: vec![(4, "aaaa".into()), (5, "bbbb".into())], raws: Vec::new() }
+        Body::Note(NoteEntry::Imported {
+            file: None,
+            names: vec![(4, "aaaa".into()), (5, "bbbb".into())],
+            raws: Vec::new()
+        })
     );
-    assert!(matches!(&entries[10].body, Body::Compacted(it) if it.first_kept == 8), "the second prompt is 8 there");
-    assert!(matches!(&entries[12].body, Body::BranchSummary { from: None, .. }));
+    assert!(
+        matches!(&entries[10].body, Body::Branch(BranchEntry::Compacted(it)) if it.first_kept == 8),
+        "the second prompt is 8 there"
+    );
+    assert!(matches!(&entries[12].body, Body::Branch(BranchEntry::Summary { from: None, .. })));
     let mut there = on(&stage, copy.as_str()).await;
     let Ok(Reply::Inspected(seen)) = ask_for(&mut there, Verb::Inspect).await else { panic!("not seen") };
     assert_eq!(
@@ -277,18 +286,18 @@ async fn what_points_at_entries_points_at_the_copies() {
 async fn a_turn_that_an_undo_cut_in_two_is_closed_in_the_copy() {
     let stage = stage(&Player::new([]));
     let bodies = vec![
-        started("t1"),                          // 2
-        user("t1", "one", UserFrom::Prompt),    // 3
-        assistant("t1", "", &["c1"]),           // 4
-        result("t1", "c1"),                     // 5
-        user("t1", "steered", UserFrom::Steer), // 6
-        assistant("t1", "eins", &[]),           // 7
-        ended("t1"),                            // 8
-        Body::Moved { to: 5 },                  // 9
-        started("t2"),                          // 10
-        user("t2", "two", UserFrom::Prompt),    // 11
-        assistant("t2", "zwei", &[]),           // 12
-        ended("t2"),                            // 13
+        started("t1"),                              // 2
+        user("t1", "one", UserFrom::Prompt),        // 3
+        assistant("t1", "", &["c1"]),               // 4
+        result("t1", "c1"),                         // 5
+        user("t1", "steered", UserFrom::Steer),     // 6
+        assistant("t1", "eins", &[]),               // 7
+        ended("t1"),                                // 8
+        Body::Branch(BranchEntry::Moved { to: 5 }), // 9
+        started("t2"),                              // 10
+        user("t2", "two", UserFrom::Prompt),        // 11
+        assistant("t2", "zwei", &[]),               // 12
+        ended("t2"),                                // 13
     ];
     left_behind(&stage, "old", bodies).await;
     let mut actor = on(&stage, "old").await;

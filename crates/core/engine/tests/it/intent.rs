@@ -201,7 +201,7 @@ async fn a_host_hears_of_a_call_when_it_is_written() {
     let batch = store
         .appended()
         .into_iter()
-        .find(|(entries, _)| entries.iter().any(|entry| matches!(&entry.body, Body::AskOpened(_))));
+        .find(|(entries, _)| entries.iter().any(|entry| matches!(&entry.body, Body::Ask(AskEntry::Opened(_)))));
     assert!(batch.is_some_and(|(_, synced)| synced), "whatever the host does outlives a power cut");
 }
 

@@ -34,7 +34,7 @@ fn logged(event: &Event, wanted: impl Fn(&Body) -> bool) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn while_text_streams_the_partial_text_is_kept_and_marked() {
-    let until = |event: &Event| matches!(event, Event::Text { .. });
+    let until = |event: &Event| matches!(event, Event::Delta(Delta::Text { .. }));
     check(
         Mode::Prompt,
         held("half a sen"),
@@ -56,7 +56,7 @@ async fn while_text_streams_the_partial_text_is_kept_and_marked() {
 
 #[tokio::test(start_paused = true)]
 async fn while_a_tool_runs_the_rest_of_the_batch_is_not_started() {
-    let until = |event: &Event| matches!(event, Event::CallProgress { .. });
+    let until = |event: &Event| matches!(event, Event::Delta(Delta::CallProgress { .. }));
     let play = calls(&[("look", r#"{"slow":1}"#), ("look", "{}")]);
     check(
         Mode::Prompt,
@@ -82,7 +82,7 @@ async fn while_a_tool_runs_the_rest_of_the_batch_is_not_started() {
 
 #[tokio::test(start_paused = true)]
 async fn while_a_question_is_open_it_is_withdrawn() {
-    let until = |event: &Event| logged(event, |body| matches!(body, Body::AskOpened(_)));
+    let until = |event: &Event| logged(event, |body| matches!(body, Body::Ask(AskEntry::Opened(_))));
     check(
         Mode::Prompt,
         calls(&[("change", "{}")]),
@@ -108,7 +108,7 @@ async fn while_a_question_is_open_it_is_withdrawn() {
 
 #[tokio::test(start_paused = true)]
 async fn while_a_retry_waits() {
-    let until = |event: &Event| logged(event, |body| matches!(body, Body::Retrying { .. }));
+    let until = |event: &Event| logged(event, |body| matches!(body, Body::Model(ModelEntry::Retrying { .. })));
     check(
         Mode::Prompt,
         fail(FaultKind::Provider),
@@ -190,10 +190,10 @@ async fn during_a_compaction_it_is_cancelled_and_said_so() {
     let policy = CompactionPolicy { keep_pct: 1, ..CompactionPolicy::default() };
     ask_for(&mut actor, Verb::Set(Change::Compaction(policy))).await.unwrap();
     let compact = actor.send(Verb::Compact { instructions: None, wait: false }).await;
-    actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     assert!(interrupt(&mut actor).await);
     assert_eq!(actor.reply(compact).await.unwrap_err().kind, FaultKind::Cancelled);
-    actor.until(|event| matches!(event, Event::CompactionFailed { .. })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Failed { .. }))).await;
     actor.prompt("on").await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }
@@ -207,5 +207,5 @@ async fn a_repeated_call_that_is_interrupted_ends_its_retry_aloud() {
     text_of(&mut actor, "w").await;
     interrupt(&mut actor).await;
     actor.turn_end().await;
-    assert!(actor.told.iter().any(|told| matches!(told.event, Event::RetryEnded { ok: false, .. })));
+    assert!(actor.told.iter().any(|told| matches!(told.event, Event::Retry(RetryEvent::Ended { ok: false, .. }))));
 }

@@ -76,7 +76,7 @@ async fn batch(point: SteerPoint, want: Expect) {
             lane.steer_point = point;
         })
         .await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     actor.deliver("left", Delivery::Steer).await;
     rest(&stage, &mut actor, want).await;
 }
@@ -252,8 +252,7 @@ async fn a_waiting_message_is_answered_once_and_then_told_to_have_ended() {
     actor.settle().await;
     let replies = |told: &&Told| matches!(&told.event, Event::Reply { tag: got, .. } if *got == tag);
     assert_eq!(actor.told.iter().filter(replies).count(), 1);
-    let ended =
-        |told: &&Told| matches!(&told.event, Event::ItemEnded { tag: got, end: ItemEnd::Consumed, .. } if *got == tag);
+    let ended = |told: &&Told| matches!(&told.event, Event::Queue(QueueEvent::Ended { tag: got, end: ItemEnd::Consumed, .. }) if *got == tag);
     assert_eq!(actor.told.iter().filter(ended).count(), 1);
 }
 

@@ -114,7 +114,9 @@ async fn opened(stage: &Stage, names: &[&str]) -> Actor {
 
 fn warnings(actor: &Actor) -> Vec<String> {
     let text = |told: &Told| match &told.event {
-        Event::Notice(Notice::Say { text, level: NoticeLevel::Warning }) => Some(text.to_string()),
+        Event::Extension(ExtensionEvent::Notice(Notice::Say { text, level: NoticeLevel::Warning })) => {
+            Some(text.to_string())
+        }
         _ => None,
     };
     actor.told.iter().filter_map(text).collect()
@@ -224,7 +226,7 @@ async fn tools_that_come_late_join_the_next_call() {
     let (stage, _) = with_fake(&player, Mode::ReadOnly);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::ModelCalled { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::ModelCalled { .. }))).await;
     actor.open(bringing(Which::Named("s1".into()), &["slow"])).await.unwrap();
     actor.turn_end().await;
     assert_eq!(offered(&player).iter().map(Vec::len).collect::<Vec<_>>(), [0, 2]);
@@ -281,7 +283,7 @@ async fn a_failure_is_told_to_a_peer_that_still_reads_the_past() {
     let mut actor = stage.actor();
     let open = Open { after: Some(0), ..bringing(Which::Named("s1".into()), &["broken"]) };
     actor.open(open).await.unwrap();
-    actor.until(|event| matches!(event, Event::Notice(_))).await;
+    actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Notice(_)))).await;
     let live = actor.told.iter().position(|told| matches!(told.event, Event::Live { .. })).unwrap();
     assert!(live + 1 < actor.told.len(), "after the replay");
 }

@@ -119,7 +119,11 @@ async fn a_retry_can_be_aborted() {
     let stage = stage(&Player::new([fail(FaultKind::Provider)]));
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Retrying { .. }))).await;
+    actor
+        .until(
+            |event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Model(ModelEntry::Retrying { .. }))),
+        )
+        .await;
     ask_for(&mut actor, Verb::AbortRetry).await.unwrap();
     let end = actor.turn_end().await;
     assert_eq!((end.stop, end.fault.unwrap().kind), (Stop::Error, FaultKind::Provider));
@@ -219,7 +223,7 @@ async fn a_model_switched_in_a_turn_answers_the_next_call() {
     let stage = stage(&player);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     let unknown = ask_for(&mut actor, Verb::Set(Change::Model("m9".into()))).await.unwrap_err();
     assert_eq!(unknown.kind, FaultKind::UnknownModel);
     assert!(unknown.message.contains("m2"), "the refusal names what exists: {unknown}");
@@ -252,7 +256,7 @@ async fn a_model_switched_before_an_overflow_can_still_be_compacted() {
     actor.prompt("third").await;
     tokio::time::sleep(std::time::Duration::from_millis(500)).await;
     ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
-    actor.until(|event| matches!(event, Event::CompactionStarted { .. })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Started { .. }))).await;
     // And again while the summary is being written.
     ask_for(&mut actor, Verb::Set(Change::Model("m1".into()))).await.unwrap();
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
@@ -265,7 +269,7 @@ async fn a_mode_switched_in_a_turn_judges_the_next_call() {
     let stage = stage(&Player::new([first]));
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     ask_for(&mut actor, slash("mode", "read-only")).await.unwrap();
     actor.turn_end().await;
     let log = log(&stage).await;

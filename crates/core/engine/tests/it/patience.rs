@@ -79,8 +79,8 @@ async fn a_model_may_think_in_silence_as_long_as_its_client_lets_it() {
     actor.prompt("go").await;
     let start = Instant::now();
     let is_news = |event: &Event| match event {
-        Event::Text { .. } => true,
-        Event::Logged(entry) => matches!(entry.body, Body::TurnEnded(_)),
+        Event::Delta(Delta::Text { .. }) => true,
+        Event::Logged(entry) => matches!(entry.body, Body::Turn(TurnEntry::Ended(_))),
         _ => false,
     };
     while !actor.told.iter().any(|told| is_news(&told.event)) {
@@ -240,10 +240,12 @@ async fn a_history_that_is_read_again_in_mid_turn_does_not_hold_up_an_interrupt(
     };
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
     store.slow_reads(30_000);
-    actor.until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::CallEnded { .. }))).await;
+    actor
+        .until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Call(CallEntry::Ended { .. }))))
+        .await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let start = Instant::now();
     ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();

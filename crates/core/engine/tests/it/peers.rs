@@ -36,7 +36,8 @@ async fn the_first_answer_wins_and_both_see_everything() {
     one.turn_end().await;
     two.turn_end().await;
     assert_eq!(seqs(&one), seqs(&two));
-    let closed = |told: &Told| matches!(&told.event, Event::Logged(it) if matches!(it.body, Body::AskClosed { .. }));
+    let closed =
+        |told: &Told| matches!(&told.event, Event::Logged(it) if matches!(it.body, Body::Ask(AskEntry::Closed { .. })));
     assert!(one.told.iter().any(closed), "the other one is told");
 }
 
@@ -100,7 +101,10 @@ async fn slash_commands_of_one_are_seen_by_the_other() {
     let mut two = join(&stage, None).await;
     ask_for(&mut two, slash("mode", "plan")).await.unwrap();
     one.until(|event| matches!(event, Event::State(state) if state.mode == Mode::Plan)).await;
-    one.until(|event| matches!(event, Event::Logged(it) if it.body == Body::Mode { mode: Mode::Plan })).await;
+    one.until(
+        |event| matches!(event, Event::Logged(it) if it.body == Body::Setting(SettingEntry::Mode { mode: Mode::Plan })),
+    )
+    .await;
     assert_eq!(two.text(), "w");
 }
 
@@ -130,7 +134,7 @@ async fn a_hosts_tool_is_offered_called_and_answered_by_its_host_alone() {
     let taken = ask_for(&mut stranger, host_tool("lamp")).await;
     assert_eq!(taken.unwrap_err().kind, FaultKind::Invalid);
     ask_for(&mut actor, Verb::Progress { ask: ask.clone(), parts: vec![Part::text("warming up")] }).await.unwrap();
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     let wrong = ask_for(&mut actor, Verb::Answer { ask: ask.clone(), answer: Answer::Allow(Scope::Once) }).await;
     assert_eq!(wrong.unwrap_err().kind, FaultKind::Invalid);
     ask_for(&mut actor, Verb::Answer { ask, answer: result("it is light") }).await.unwrap();
@@ -145,7 +149,7 @@ async fn a_tool_registered_in_mid_conversation_is_in_the_next_request() {
     let stage = stage(&player);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     ask_for(&mut actor, host_tool("lamp")).await.unwrap();
     actor.turn_end().await;
     let sent = player.sent.lock().unwrap();
@@ -254,7 +258,7 @@ async fn whoever_comes_in_later_hears_what_was_thought_and_half_a_call() {
     let stage = stage(&Player::new([play]));
     let mut first = stage.open().await;
     first.prompt("go").await;
-    first.until(|event| matches!(event, Event::CallInput { .. })).await;
+    first.until(|event| matches!(event, Event::Delta(Delta::CallInput { .. }))).await;
     let mut second = stage.actor();
     second.open(Open::new(Which::Id("s1".into()))).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_secs(6)).await;
@@ -263,10 +267,10 @@ async fn whoever_comes_in_later_hears_what_was_thought_and_half_a_call() {
         .told
         .iter()
         .filter_map(|told| match &told.event {
-            Event::Text { delta, .. } => Some(format!("text {delta}")),
-            Event::Thinking { delta, .. } => Some(format!("thinking {delta}")),
-            Event::Sealed { what, .. } => Some(format!("{what:?} sealed")),
-            Event::CallInput { id, name, delta, .. } => {
+            Event::Delta(Delta::Text { delta, .. }) => Some(format!("text {delta}")),
+            Event::Delta(Delta::Thinking { delta, .. }) => Some(format!("thinking {delta}")),
+            Event::Delta(Delta::Sealed { what, .. }) => Some(format!("{what:?} sealed")),
+            Event::Delta(Delta::CallInput { id, name, delta, .. }) => {
                 let (id, name) = (id.as_ref().map_or("-", CallId::as_str), name.as_deref().unwrap_or("-"));
                 Some(format!("{id} {name} {delta}"))
             }

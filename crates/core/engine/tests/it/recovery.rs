@@ -46,7 +46,8 @@ fn after_a_crash_open_calls_get_results_before_the_next_request_and_waiting_item
         let stage = on(&store, &player);
         let mut actor = stage.open().await;
         actor.prompt("go").await;
-        let running = |event: &Event| matches!(event, Event::CallProgress { call, .. } if call.as_str() == "c2");
+        let running =
+            |event: &Event| matches!(event, Event::Delta(Delta::CallProgress { call, .. }) if call.as_str() == "c2");
         actor.until(running).await;
         let tag = actor.deliver("later", Delivery::Enqueue).await;
         actor.reply(tag).await.unwrap();
@@ -121,7 +122,7 @@ async fn failing_at(n: u64) {
         actor.settle().await;
         let ask = actor.told.iter().find_map(|told| match &told.event {
             Event::Logged(entry) => match &entry.body {
-                Body::AskOpened(ask) => Some(ask.id.clone()),
+                Body::Ask(AskEntry::Opened(ask)) => Some(ask.id.clone()),
                 _ => None,
             },
             _ => None,
@@ -134,7 +135,7 @@ async fn failing_at(n: u64) {
     let refused = actor.reply(tag).await.is_err();
     let lost = actor.told.iter().any(|told| matches!(told.event, Event::TurnLost(_)));
     let ended = actor.told.iter().any(|told| {
-        matches!(&told.event, Event::Logged(it) if matches!(&it.body, Body::TurnEnded(end) if end.stop == Stop::EndTurn))
+        matches!(&told.event, Event::Logged(it) if matches!(&it.body, Body::Turn(TurnEntry::Ended(end)) if end.stop == Stop::EndTurn))
     });
     assert_eq!(u8::from(refused) + u8::from(lost) + u8::from(ended), 1, "append {n}: {refused} {lost} {ended}");
     assert!(ended || store.appends() >= n, "a turn that did not end must have met the fault");
@@ -155,10 +156,11 @@ async fn failing_at(n: u64) {
     let again = actor.prompt("again").await;
     actor.reply(again).await.unwrap_or_else(|fault| panic!("append {n}: the next prompt is refused: {fault}"));
     let stop = loop {
-        let end =
-            actor.until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::TurnEnded(_)))).await;
+        let end = actor
+            .until(|event| matches!(event, Event::Logged(it) if matches!(it.body, Body::Turn(TurnEntry::Ended(_)))))
+            .await;
         let Event::Logged(entry) = end else { panic!() };
-        let Body::TurnEnded(end) = &entry.body else { panic!() };
+        let Body::Turn(TurnEntry::Ended(end)) = &entry.body else { panic!() };
         if end.fault.is_none() {
             break end.stop;
         }
@@ -216,7 +218,7 @@ async fn a_compaction_that_meets_a_full_disk_is_answered_and_told_to_have_failed
     store.fail_append(1);
     let tag = actor.send(Verb::Compact { instructions: None, wait: false }).await;
     assert_eq!(actor.reply(tag).await.unwrap_err().kind, FaultKind::Store);
-    actor.until(|event| matches!(event, Event::CompactionFailed { .. })).await;
+    actor.until(|event| matches!(event, Event::Compaction(CompactionEvent::Failed { .. }))).await;
     actor.prompt("on").await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }
@@ -303,14 +305,14 @@ fn an_old_lost_call_keeps_its_result_while_a_new_one_of_the_same_id_is_open() {
         actor.prompt("hello").await;
         actor.turn_end().await;
         actor.prompt("go").await;
-        actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+        actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     });
     life(&store, async || {
         let player = Player::new([slow()]);
         let stage = on(&store, &player);
         let mut actor = resume(&stage).await;
         actor.prompt("again").await;
-        actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+        actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
         ask_for(&mut actor, Verb::Set(Change::Model("m2".into()))).await.unwrap();
         ask_for(&mut actor, slash("context", "")).await.unwrap();
         // The end of the lost turn was told before.

@@ -260,26 +260,26 @@ const SYNCED: [&str; 15] = [
 fn kind(body: &Body) -> &'static str {
     match body {
         Body::Opened { .. } => "Opened",
-        Body::TurnStarted { .. } => "TurnStarted",
+        Body::Turn(TurnEntry::Started { .. }) => "TurnStarted",
         Body::User { .. } => "User",
         Body::Assistant { .. } => "Assistant",
-        Body::CallStarted { .. } => "CallStarted",
-        Body::CallEnded { .. } => "CallEnded",
-        Body::TurnEnded(_) => "TurnEnded",
-        Body::AskOpened(_) => "AskOpened",
-        Body::AskClosed { .. } => "AskClosed",
-        Body::Queued(_) => "Queued",
-        Body::Settled { .. } => "Settled",
-        Body::Moved { .. } => "Moved",
-        Body::Restored { .. } => "Restored",
-        Body::Model { .. } => "Model",
-        Body::Mode { .. } => "Mode",
-        Body::Thinking { .. } => "Thinking",
-        Body::Gadgets { .. } => "Gadgets",
-        Body::Title { .. } => "Title",
-        Body::ShellStarted { .. } => "ShellStarted",
-        Body::Shell(_) => "Shell",
-        Body::Todos { .. } => "Todos",
+        Body::Call(CallEntry::Started { .. }) => "CallStarted",
+        Body::Call(CallEntry::Ended { .. }) => "CallEnded",
+        Body::Turn(TurnEntry::Ended(_)) => "TurnEnded",
+        Body::Ask(AskEntry::Opened(_)) => "AskOpened",
+        Body::Ask(AskEntry::Closed { .. }) => "AskClosed",
+        Body::Queue(QueueEntry::Queued(_)) => "Queued",
+        Body::Queue(QueueEntry::Settled { .. }) => "Settled",
+        Body::Branch(BranchEntry::Moved { .. }) => "Moved",
+        Body::Branch(BranchEntry::Restored { .. }) => "Restored",
+        Body::Setting(SettingEntry::Model { .. }) => "Model",
+        Body::Setting(SettingEntry::Mode { .. }) => "Mode",
+        Body::Setting(SettingEntry::Thinking { .. }) => "Thinking",
+        Body::Setting(SettingEntry::Gadgets { .. }) => "Gadgets",
+        Body::Setting(SettingEntry::Title { .. }) => "Title",
+        Body::Shell(ShellEntry::Started { .. }) => "ShellStarted",
+        Body::Shell(ShellEntry::Ended(_)) => "Shell",
+        Body::Setting(SettingEntry::Todos { .. }) => "Todos",
         _ => "other",
     }
 }
@@ -320,11 +320,14 @@ async fn after_a_failed_write_what_waits_goes_on_by_itself() {
     // What waits is what it was, whoever asks.
     let Ok(Reply::Queue(items)) = ask_for(&mut actor, Verb::Queue(QueueVerb::List)).await else { panic!("no queue") };
     assert_eq!(items.len(), 2);
-    let told_empty = actor.told.iter().any(|told| matches!(&told.event, Event::Queue(items) if items.is_empty()));
+    let told_empty = actor
+        .told
+        .iter()
+        .any(|told| matches!(&told.event, Event::Queue(QueueEvent::Waiting(items)) if items.is_empty()));
     assert!(!told_empty, "what waits was not told to be gone");
     let ended = |told: &Actor| {
         let ends = told.told.iter().filter(|told| {
-            matches!(&told.event, Event::Logged(it) if matches!(&it.body, Body::TurnEnded(end) if end.fault.is_none()))
+            matches!(&told.event, Event::Logged(it) if matches!(&it.body, Body::Turn(TurnEntry::Ended(end)) if end.fault.is_none()))
         });
         ends.count()
     };

@@ -249,7 +249,7 @@ async fn a_session_that_breaks_tells_everybody_and_can_be_opened_again() {
     left.turn_end().await;
     right.turn_end().await;
     left.prompt("second").await;
-    left.until(|event| matches!(event, Event::Text { delta, .. } if delta == "two")).await;
+    left.until(|event| matches!(event, Event::Delta(Delta::Text { delta, .. }) if delta == "two")).await;
     left.forget();
     right.forget();
 
@@ -269,7 +269,7 @@ async fn a_session_that_breaks_tells_everybody_and_can_be_opened_again() {
     left.forget();
     left.prompt("third").await;
     assert_eq!(left.turn_end().await.stop, Stop::Error, "what the log has of the lost turn is closed");
-    left.until(|event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::TurnEnded(end) if end.stop == Stop::EndTurn)))
+    left.until(|event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::Turn(TurnEntry::Ended(end)) if end.stop == Stop::EndTurn)))
         .await;
 }
 
@@ -291,7 +291,7 @@ async fn a_repair_is_logged_and_told_whoever_speaks_first() {
             "prompt" => _ = actor.prompt("on").await,
             _ => {}
         }
-        let notice = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::Recovered { text } if &**text == "it was cut"));
+        let notice = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::Note(NoteEntry::Recovered { text }) if &**text == "it was cut"));
         let Event::Logged(entry) = actor.until(notice).await else { panic!("a notice") };
         assert_eq!(entry.seq, opened.state.last_seq + 1, "{first}: it comes first");
         actor.settle().await;
@@ -325,7 +325,7 @@ async fn an_interrupt_of_one_session_does_not_wait_for_the_opening_of_another() 
     let mut actor = stage.actor();
     actor.open(named("a")).await.unwrap();
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::Text { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::Text { .. }))).await;
     // From here on the disk takes its time.
     store.wait_ms.store(5_000, Ordering::Relaxed);
     for slow in [Verb::Open(named("x")), Verb::Fork { at: None }] {
@@ -467,9 +467,9 @@ async fn the_log_says_which_controller_answered() {
     let tag = right.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
     right.reply(tag).await.unwrap();
     let is_second = |ask: &Ask| matches!(&ask.kind, AskKind::Permission(it) if &*it.tool == "danger");
-    let asked = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::AskOpened(ask) if is_second(ask)));
+    let asked = |event: &Event| matches!(event, Event::Logged(entry) if matches!(&entry.body, Body::Ask(AskEntry::Opened(ask)) if is_second(ask)));
     let Event::Logged(entry) = left.until(asked).await else { panic!("a question") };
-    let Body::AskOpened(ask) = entry.body.clone() else { panic!("a question") };
+    let Body::Ask(AskEntry::Opened(ask)) = entry.body.clone() else { panic!("a question") };
     let tag = left.send(Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await;
     left.reply(tag).await.unwrap();
     left.turn_end().await;

@@ -38,8 +38,9 @@ async fn a_command_is_logged_before_it_is_told_and_the_model_reads_it_with_the_n
     let done = ran(&mut actor, tag).await;
     assert_eq!((&*done.output, done.exit_code, done.cancelled, done.aside), ("started\nwait\n", Some(0), false, false));
     let events: Vec<&Event> = actor.told.iter().map(|told| &told.event).collect();
-    let logged =
-        events.iter().position(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, Body::Shell(_))));
+    let logged = events.iter().position(
+        |event| matches!(event, Event::Logged(entry) if matches!(entry.body, Body::Shell(ShellEntry::Ended(_)))),
+    );
     let replied = events.iter().position(|event| matches!(event, Event::Reply { tag: got, .. } if *got == tag));
     assert!(logged.unwrap() < replied.unwrap());
     let progress = events.iter().position(
@@ -103,7 +104,7 @@ async fn no_command_stands_between_a_call_and_its_result_and_a_reload_sees_the_s
     let stage = stage(&player);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { call, .. } if call.as_str() == "c2")).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { call, .. }) if call.as_str() == "c2")).await;
     let tag = actor.send(shell("ls")).await;
     ran(&mut actor, tag).await;
     let tag = actor.deliver("and look at that", Delivery::Steer).await;
@@ -260,12 +261,9 @@ async fn progress_is_for_the_one_who_started_it() {
     other.settle().await;
     let heard = |actor: &Actor| actor.told.iter().any(|told| matches!(told.event, Event::ShellProgress { .. }));
     assert!(heard(&actor) && !heard(&other));
-    assert!(
-        other
-            .told
-            .iter()
-            .any(|told| matches!(&told.event, Event::Logged(entry) if matches!(entry.body, Body::Shell(_))))
-    );
+    assert!(other.told.iter().any(
+        |told| matches!(&told.event, Event::Logged(entry) if matches!(entry.body, Body::Shell(ShellEntry::Ended(_))))
+    ));
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,7 +29,7 @@ fn slow_call() -> Play {
 }
 
 async fn running_call(actor: &mut Actor) {
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
 }
 async fn settled(actor: &mut Actor) {
     actor.until(|event| *event == Event::Settled).await;
@@ -87,8 +87,7 @@ async fn steering_during_the_last_reply_is_dropped_and_told_before_the_next_turn
             "settled"
         ]
     );
-    let told =
-        |told: &&Told| matches!(&told.event, Event::ItemEnded { tag, end: ItemEnd::Dropped, .. } if *tag == steer);
+    let told = |told: &&Told| matches!(&told.event, Event::Queue(QueueEvent::Ended { tag, end: ItemEnd::Dropped, .. }) if *tag == steer);
     assert_eq!(actor.told.iter().filter(told).count(), 1);
     let log = log(&stage).await;
     assert!(log.contains("t1 ended: EndTurn, 0 rounds\n  item2 Dropped\n  item4 Dropped\nt2 started"), "{log}");

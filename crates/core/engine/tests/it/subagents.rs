@@ -99,7 +99,7 @@ fn counted(input: u64, output: u64, mut play: Play) -> Play {
 fn result(actor: &Actor) -> CallResult {
     let ended = actor.told.iter().rev().find_map(|told| match &told.event {
         Event::Logged(entry) => match &entry.body {
-            Body::CallEnded { result, .. } => Some(result.clone()),
+            Body::Call(CallEntry::Ended { result, .. }) => Some(result.clone()),
             _ => None,
         },
         _ => None,
@@ -117,12 +117,12 @@ async fn check_sums(stage: &Stage, session: &str) -> Usage {
     let (mut turn, mut all) = (Usage::default(), Usage::default());
     for entry in &entries {
         match &entry.body {
-            Body::TurnStarted { .. } => turn = Usage::default(),
+            Body::Turn(TurnEntry::Started { .. }) => turn = Usage::default(),
             Body::Assistant { message, .. } => turn.add(&message.usage),
-            Body::Spent { turn: Some(_), usage, .. } => turn.add(usage),
-            Body::Spent { turn: None, usage, .. } => all.add(usage),
-            Body::Compacted(compaction) => all.add(&compaction.usage),
-            Body::TurnEnded(end) => {
+            Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => turn.add(usage),
+            Body::Model(ModelEntry::Spent { turn: None, usage, .. }) => all.add(usage),
+            Body::Branch(BranchEntry::Compacted(compaction)) => all.add(&compaction.usage),
+            Body::Turn(TurnEntry::Ended(end)) => {
                 assert_eq!(end.usage, turn, "{session}: {}", end.turn);
                 all.add(&turn);
             }
@@ -137,7 +137,7 @@ async fn check_sums(stage: &Stage, session: &str) -> Usage {
 async fn spent_by_children(stage: &Stage) -> Usage {
     let mut sum = Usage::default();
     for entry in stage.store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries {
-        if let Body::Spent { call: Some(_), usage, .. } = &entry.body {
+        if let Body::Model(ModelEntry::Spent { call: Some(_), usage, .. }) = &entry.body {
             sum.add(usage);
         }
     }
@@ -215,7 +215,7 @@ async fn progress_tells_what_the_child_says_and_does() {
     actor.prompt("go").await;
     actor.turn_end().await;
     let shown = actor.told.iter().filter_map(|told| match &told.event {
-        Event::CallProgress { parts, .. } => Some(parts_text(parts)),
+        Event::Delta(Delta::CallProgress { parts, .. }) => Some(parts_text(parts)),
         _ => None,
     });
     let shown: Vec<String> = shown.collect();
@@ -243,7 +243,7 @@ async fn permission_is_asked_once_and_what_is_beyond_it_is_denied() {
     let asks = actor
         .told
         .iter()
-        .filter(|told| matches!(&told.event, Event::Logged(it) if matches!(it.body, Body::AskOpened(_))));
+        .filter(|told| matches!(&told.event, Event::Logged(it) if matches!(it.body, Body::Ask(AskEntry::Opened(_)))));
     assert_eq!(asks.count(), 1);
     assert_eq!(result(&actor).edits.len(), 1, "a file that was changed twice is undone once");
     expect![[r#"
@@ -322,12 +322,14 @@ async fn extensions_stand_beside_a_child() {
         while guard.events(&mut told).await {
             for Told { session, event } in told.drain(..) {
                 let (tag, verb) = match event {
-                    Event::Hook(HookCall { id, kind: HookKind::Call { tool, .. } }) if &*tool == "change" => {
+                    Event::Extension(ExtensionEvent::Hook(HookCall { id, kind: HookKind::Call { tool, .. } }))
+                        if &*tool == "change" =>
+                    {
                         asked = Some(id);
                         let kind = AskKind::Confirm { title: "Sure?".into(), message: "really".into() };
                         (Tag(1), Verb::Ask { kind, timeout_ms: None })
                     }
-                    Event::Hook(HookCall { id, .. }) => {
+                    Event::Extension(ExtensionEvent::Hook(HookCall { id, .. })) => {
                         (Tag(2), Verb::HookDone { hook: id, verdict: HookVerdict::Fine })
                     }
                     Event::Reply { tag: Tag(1), result } => {
@@ -358,8 +360,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
     let stage = family(&player, Mode::DangerFullAccess);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    let shown =
-        |event: &Event| matches!(event, Event::CallProgress { parts, .. } if parts_text(parts) == "half a thou");
+    let shown = |event: &Event| matches!(event, Event::Delta(Delta::CallProgress { parts, .. }) if parts_text(parts) == "half a thou");
     actor.until(shown).await;
     assert_eq!(stage.engine.live().len(), 2);
     ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
@@ -405,7 +406,7 @@ async fn what_nobody_counted_is_estimated_also_for_a_child_that_is_interrupted()
     let stage = family(&player, Mode::DangerFullAccess);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
     actor.turn_end().await;
     check_family(&stage, &["s2"]).await;
@@ -541,7 +542,7 @@ async fn a_shutdown_closes_parent_and_child() {
     let stage = family(&player, Mode::Prompt);
     let mut actor = stage.open().await;
     actor.prompt("go").await;
-    actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
     stage.engine.shutdown().await;
     assert!(stage.engine.live().is_empty());
     assert!(log(&stage).await.ends_with("t1 ended: Interrupted, 0 rounds\n"), "{}", log(&stage).await);
@@ -570,7 +571,7 @@ fn after_a_crash_in_mid_child_both_logs_are_put_in_order() {
             Box::pin(async move {
                 let mut actor = stage.open().await;
                 actor.prompt("go").await;
-                actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+                actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
             })
         },
         first,

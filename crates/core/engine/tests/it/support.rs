@@ -323,7 +323,7 @@ pub(crate) fn line(body: &Body) -> String {
             let of = child_of.as_ref().map(|(id, call)| format!(", for {call} of {id}")).unwrap_or_default();
             format!("opened {model} {}{from}{of}", mode.as_str())
         }
-        Body::TurnStarted { turn } => format!("{turn} started"),
+        Body::Turn(TurnEntry::Started { turn }) => format!("{turn} started"),
         Body::User { parts: said, from, .. } => format!("  user ({from:?}): {}", parts(said)),
         Body::Assistant { message, .. } => {
             let calls: String = message.calls().map(|call| format!(" [{} {}]", call.id, call.name)).collect();
@@ -334,62 +334,66 @@ pub(crate) fn line(body: &Body) -> String {
             };
             format!("  assistant: {}{calls} ({end})", message.text())
         }
-        Body::CallStarted { call, tool, .. } => format!("  {} {tool} starts", call.id),
-        Body::CallEnded { result, .. } => format!("  {} {:?}: {}", result.call, result.end, result.text()),
-        Body::TurnEnded(end) => {
+        Body::Call(CallEntry::Started { call, tool, .. }) => format!("  {} {tool} starts", call.id),
+        Body::Call(CallEntry::Ended { result, .. }) => format!("  {} {:?}: {}", result.call, result.end, result.text()),
+        Body::Turn(TurnEntry::Ended(end)) => {
             let fault = end.fault.as_ref().map(|fault| format!(", {:?}: {fault}", fault.kind)).unwrap_or_default();
             format!("{} ended: {:?}, {} rounds{fault}", end.turn, end.stop, end.iterations)
         }
-        Body::AskOpened(ask) => match &ask.kind {
+        Body::Ask(AskEntry::Opened(ask)) => match &ask.kind {
             AskKind::Permission(it) => format!("  {} may {} run?", ask.id, it.tool),
             AskKind::HostCall { tool, .. } => format!("  {} run {tool} for us", ask.id),
             other => format!("  {} {other:?}", ask.id),
         },
-        Body::AskClosed { ask, end } => match end {
+        Body::Ask(AskEntry::Closed { ask, end }) => match end {
             AskEnd::Answered { answer, by } => {
                 format!("  {ask} answered {answer:?} by {}", by.as_deref().unwrap_or("nobody"))
             }
             AskEnd::Withdrawn => format!("  {ask} withdrawn"),
         },
-        Body::Queued(item) => format!("  {} waits ({:?}): {}", item.id, item.delivery, parts(&item.parts)),
-        Body::Settled { item, end } => format!("  {item} {end:?}"),
-        Body::Requested(it) => format!("  requested {} {}", it.model, it.bytes),
-        Body::FellBack(it) => {
+        Body::Queue(QueueEntry::Queued(item)) => {
+            format!("  {} waits ({:?}): {}", item.id, item.delivery, parts(&item.parts))
+        }
+        Body::Queue(QueueEntry::Settled { item, end }) => format!("  {item} {end:?}"),
+        Body::Model(ModelEntry::Requested(it)) => format!("  requested {} {}", it.model, it.bytes),
+        Body::Model(ModelEntry::FellBack(it)) => {
             let skipped: String = it.skipped.iter().map(|(slug, why)| format!(", not {slug}: {why}")).collect();
             format!("  {} could not ({:?}), {} is asked{skipped}", it.from, it.fault.kind, it.to)
         }
-        Body::Spent { call, model, usage, .. } => {
+        Body::Model(ModelEntry::Spent { call, model, usage, .. }) => {
             let by = call.as_ref().map(|call| format!(" by {call}")).unwrap_or_default();
             format!("  spent {model} {}+{}{by}", usage.prompt(), usage.output)
         }
-        Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+        Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
             format!("  try {attempt} of {attempts_max} in {wait_ms} ms: {:?}", fault.kind)
         }
-        Body::Compacted(it) => {
+        Body::Branch(BranchEntry::Compacted(it)) => {
             format!("  compacted ({:?}), {} -> {}", it.reason, it.messages_before, it.messages_after)
         }
-        Body::Moved { to } => format!("moved to {to}"),
-        Body::Restored { files } => format!("restored {}", files.join(", ")),
-        Body::ShellStarted { command, .. } => format!("shell {command:?} starts"),
-        Body::Model { model } => format!("model {model}"),
-        Body::Mode { mode } => format!("mode {}", mode.as_str()),
-        Body::Thinking { level } => format!("thinking {level:?}"),
-        Body::Gadgets { off } => format!("gadgets off: {off:?}"),
-        Body::Title { title } => format!("title {title}"),
-        Body::Shell(shell) => format!("shell {:?} {:?} {:?}", shell.command, shell.exit_code, shell.output),
-        Body::Todos { phases } => {
+        Body::Branch(BranchEntry::Moved { to }) => format!("moved to {to}"),
+        Body::Branch(BranchEntry::Restored { files }) => format!("restored {}", files.join(", ")),
+        Body::Shell(ShellEntry::Started { command, .. }) => format!("shell {command:?} starts"),
+        Body::Setting(SettingEntry::Model { model }) => format!("model {model}"),
+        Body::Setting(SettingEntry::Mode { mode }) => format!("mode {}", mode.as_str()),
+        Body::Setting(SettingEntry::Thinking { level }) => format!("thinking {level:?}"),
+        Body::Setting(SettingEntry::Gadgets { off }) => format!("gadgets off: {off:?}"),
+        Body::Setting(SettingEntry::Title { title }) => format!("title {title}"),
+        Body::Shell(ShellEntry::Ended(shell)) => {
+            format!("shell {:?} {:?} {:?}", shell.command, shell.exit_code, shell.output)
+        }
+        Body::Setting(SettingEntry::Todos { phases }) => {
             let open = open_tasks(phases).count();
             format!("todos {} open {open}", phases.iter().map(|phase| phase.tasks.len()).sum::<usize>())
         }
-        Body::Imported { names, .. } => format!("imported {} names", names.len()),
-        Body::Label { target, label } => format!("label {target} {label:?}"),
-        Body::BranchSummary { summary, .. } => format!("branch summary {summary:?}"),
-        Body::Recovered { text } => format!("recovered: {text}"),
+        Body::Note(NoteEntry::Imported { names, .. }) => format!("imported {} names", names.len()),
+        Body::Note(NoteEntry::Label { target, label }) => format!("label {target} {label:?}"),
+        Body::Branch(BranchEntry::Summary { summary, .. }) => format!("branch summary {summary:?}"),
+        Body::Note(NoteEntry::Recovered { text }) => format!("recovered: {text}"),
     }
 }
 
 pub(crate) async fn text_of(actor: &mut Actor, wanted: &str) {
-    actor.until(|event| matches!(event, Event::Text { delta, .. } if delta == wanted)).await;
+    actor.until(|event| matches!(event, Event::Delta(Delta::Text { delta, .. }) if delta == wanted)).await;
 }
 
 /// Sends and waits for the reply.
@@ -403,17 +407,17 @@ pub(crate) fn order(actor: &Actor) -> Vec<String> {
     let word = |told: &Told| {
         Some(match &told.event {
             Event::Logged(entry) => match &entry.body {
-                Body::TurnStarted { turn } => format!("{turn} started"),
-                Body::TurnEnded(end) => format!("{} ended", end.turn),
+                Body::Turn(TurnEntry::Started { turn }) => format!("{turn} started"),
+                Body::Turn(TurnEntry::Ended(end)) => format!("{} ended", end.turn),
                 Body::User { parts, .. } => format!("user {}", parts_text(parts)),
                 Body::Assistant { .. } => "reply".into(),
-                Body::Compacted(it) => format!("compacted ({:?})", it.reason),
+                Body::Branch(BranchEntry::Compacted(it)) => format!("compacted ({:?})", it.reason),
                 _ => return None,
             },
-            Event::ModelCalled { turn } => format!("{turn} calls"),
-            Event::ItemEnded { item, end, .. } => format!("{item} {end:?}"),
-            Event::CompactionStarted { reason } => format!("compacting ({reason:?})"),
-            Event::CompactionFailed { .. } => "not compacted".into(),
+            Event::Delta(Delta::ModelCalled { turn }) => format!("{turn} calls"),
+            Event::Queue(QueueEvent::Ended { item, end, .. }) => format!("{item} {end:?}"),
+            Event::Compaction(CompactionEvent::Started { reason }) => format!("compacting ({reason:?})"),
+            Event::Compaction(CompactionEvent::Failed { .. }) => "not compacted".into(),
             Event::Reply { tag, result: Ok(Reply::Compacted(_)) } => format!("#{} compacted", tag.0),
             Event::Reply { tag, result: Err(fault) } => format!("#{} {:?}", tag.0, fault.kind),
             Event::Settled => "settled".into(),

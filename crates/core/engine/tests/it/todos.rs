@@ -269,7 +269,7 @@ async fn an_interrupt_or_an_error_ends_the_reminding() {
             ask_for(&mut actor, Verb::Interrupt { turn: None }).await.unwrap();
         }
         let ended = |event: &Event| match event {
-            Event::Logged(entry) => matches!(&entry.body, Body::TurnEnded(end) if end.stop == stop),
+            Event::Logged(entry) => matches!(&entry.body, Body::Turn(TurnEntry::Ended(end)) if end.stop == stop),
             _ => false,
         };
         actor.until(ended).await;
@@ -299,7 +299,7 @@ async fn a_store_that_fails_settles_once_and_reminds_nobody() {
         let started = actor
             .told
             .iter()
-            .any(|told| matches!(&told.event, Event::Logged(entry) if matches!(entry.body, Body::TurnStarted { .. })));
+            .any(|told| matches!(&told.event, Event::Logged(entry) if matches!(entry.body, Body::Turn(TurnEntry::Started { .. }))));
         assert_eq!(settled(&actor), usize::from(started), "append {n}: {:#?}", actor.told);
     }
 }

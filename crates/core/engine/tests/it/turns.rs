@@ -317,7 +317,7 @@ async fn a_remembered_allow_is_not_asked_again_and_covers_one_command_only() {
     let first = actor.ask().await.id;
     ask_for(&mut actor, Verb::Answer { ask: first, answer: Answer::Allow(Scope::Session) }).await.unwrap();
     // The second call runs without a word; the third is another command.
-    let is_second = |event: &Event| matches!(event, Event::Logged(it) if matches!(&it.body, Body::AskOpened(ask) if ask.id.as_str() == "ask2"));
+    let is_second = |event: &Event| matches!(event, Event::Logged(it) if matches!(&it.body, Body::Ask(AskEntry::Opened(ask)) if ask.id.as_str() == "ask2"));
     actor.until(is_second).await;
     let second = AskId::from("ask2");
     ask_for(&mut actor, Verb::Answer { ask: second, answer: Answer::Deny(None) }).await.unwrap();
@@ -376,7 +376,7 @@ async fn what_a_call_said_last_is_not_taken_for_the_next_ones_output() {
         .told
         .iter()
         .filter_map(|told| match &told.event {
-            Event::CallProgress { call, parts, .. } => Some(format!("{call} {}", parts_text(parts))),
+            Event::Delta(Delta::CallProgress { call, parts, .. }) => Some(format!("{call} {}", parts_text(parts))),
             _ => None,
         })
         .collect();

@@ -108,7 +108,7 @@ async fn check(seed: u64, mad: bool) -> bool {
         let calls = actor.told.iter().filter_map(|told| match &told.event {
             Event::Logged(entry) => match &entry.body {
                 Body::Assistant { message, .. } => Some(message.usage),
-                Body::Spent { turn: Some(_), usage, .. } => Some(*usage),
+                Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => Some(*usage),
                 _ => None,
             },
             _ => None,
@@ -129,7 +129,7 @@ async fn check(seed: u64, mad: bool) -> bool {
     let children = all.iter().filter(|it| it.child_of.is_some()).map(|it| it.usage);
     let spent =
         store.read(&"s1".into(), 0, usize::MAX).await.unwrap().entries.into_iter().filter_map(|it| match &it.body {
-            Body::Spent { call: Some(_), usage, .. } => Some(*usage),
+            Body::Model(ModelEntry::Spent { call: Some(_), usage, .. }) => Some(*usage),
             _ => None,
         });
     assert_eq!(sum(spent), sum(children), "seed {seed}: what sub-agents say and what is said of them");

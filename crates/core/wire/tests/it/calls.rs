@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Call, CallInput, Entry, Event, Fault, FaultKind, Json, Stop, TurnEnd, Usage};
+use vocab::{Body, Call, CallEntry, CallInput, Entry, Event, Fault, FaultKind, Json, Stop, TurnEnd, TurnEntry, Usage};
 use wire::{OpenCalls, UNTOLD};
 
 fn entry(body: Body) -> Entry {
@@ -12,7 +12,7 @@ fn entry(body: Body) -> Entry {
 fn started(turn: &str, call: &str) -> Entry {
     let input = CallInput::Object(Json::empty_object());
     let call = Call { id: call.into(), name: "run".into(), input, seal: None };
-    entry(Body::CallStarted { turn: turn.into(), call, tool: "bash".into() })
+    entry(Body::Call(CallEntry::Started { turn: turn.into(), call, tool: "bash".into() }))
 }
 
 fn lost(turn: &str) -> Event {
@@ -46,7 +46,7 @@ fn each_open_call_gets_one_result_before_an_end_that_no_log_has() {
         let told: Vec<_> = results
             .iter()
             .map(|entry| match &entry.body {
-                Body::CallEnded { turn, result } => {
+                Body::Call(CallEntry::Ended { turn, result }) => {
                     assert!(result.is_error && entry.seq == 0 && entry.at_ms == 5, "{entry:?}");
                     (turn.as_str(), result.call.as_str(), &*result.tool, result.text())
                 }
@@ -63,7 +63,7 @@ fn each_open_call_gets_one_result_before_an_end_that_no_log_has() {
 fn what_an_older_turn_left_open_is_not_the_new_ones() {
     let mut calls = OpenCalls::default();
     calls.logged(&started("t1", "c1"));
-    calls.logged(&entry(Body::TurnStarted { turn: "t2".into() }));
+    calls.logged(&entry(Body::Turn(TurnEntry::Started { turn: "t2".into() })));
     calls.logged(&started("t2", "c1"));
     assert!(calls.is_open(&"t2".into(), &"c1".into()) && !calls.is_open(&"t1".into(), &"c1".into()));
     assert_eq!(calls.lost_by(&lost("t2")).len(), 1);

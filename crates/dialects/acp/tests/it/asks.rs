@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 use serde_json::{Value, json};
-use vocab::{Answer, Ask, AskEnd, AskKind, Body, Fault, FaultKind, Json, Mode, PermissionAsk, Required, Scope};
+use vocab::{
+    Answer, Ask, AskEnd, AskEntry, AskKind, Body, Fault, FaultKind, Json, Mode, PermissionAsk, Required, Scope,
+};
 use vocab::{Event, Reply, Stop};
 
 use crate::talk::Talk;
@@ -18,13 +20,18 @@ fn permission(id: &str) -> Body {
         summary: "write a.txt".into(),
         preview: None,
     };
-    Body::AskOpened(Ask { id: id.into(), turn: Some("t1".into()), kind: AskKind::Permission(ask), timeout_ms: None })
+    Body::Ask(AskEntry::Opened(Ask {
+        id: id.into(),
+        turn: Some("t1".into()),
+        kind: AskKind::Permission(ask),
+        timeout_ms: None,
+    }))
 }
 fn asked(id: &str, kind: AskKind) -> Body {
-    Body::AskOpened(Ask { id: id.into(), turn: None, kind, timeout_ms: None })
+    Body::Ask(AskEntry::Opened(Ask { id: id.into(), turn: None, kind, timeout_ms: None }))
 }
 fn closed(id: &str, end: AskEnd) -> Body {
-    Body::AskClosed { ask: id.into(), end }
+    Body::Ask(AskEntry::Closed { ask: id.into(), end })
 }
 fn client(what: Value) -> Talk {
     let mut talk = Talk::with(what);

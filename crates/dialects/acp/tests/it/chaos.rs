@@ -14,7 +14,7 @@ use testkit::faulty::FaultyStore;
 use testkit::odd::Dice;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
-use vocab::{Body, Event, Fault, FaultKind, ItemEnd, Reply, Stop};
+use vocab::{Body, Delta, EditorEvent, Event, Fault, FaultKind, ItemEnd, QueueEntry, Reply, Stop, TurnEntry};
 use wire::Parting;
 
 use crate::talk::{Talk, ended, opened, state};
@@ -242,14 +242,20 @@ fn event(dice: &mut Dice) -> Event {
     let turn = *dice.pick(&["t1", "t2"]);
     let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body }));
     match dice.below(12) {
-        0 => logged(Body::TurnStarted { turn: turn.into() }),
-        1 | 2 => logged(Body::TurnEnded(ended(turn, *dice.pick(&[Stop::EndTurn, Stop::Error, Stop::Interrupted])))),
-        3 => logged(Body::Settled { item: "i1".into(), end: *dice.pick(&[ItemEnd::Consumed, ItemEnd::Dropped]) }),
-        4 => Event::Text { turn: turn.into(), delta: "w".into() },
-        5 => Event::Thinking { turn: turn.into(), delta: "t".into() },
+        0 => logged(Body::Turn(TurnEntry::Started { turn: turn.into() })),
+        1 | 2 => logged(Body::Turn(TurnEntry::Ended(ended(
+            turn,
+            *dice.pick(&[Stop::EndTurn, Stop::Error, Stop::Interrupted]),
+        )))),
+        3 => logged(Body::Queue(QueueEntry::Settled {
+            item: "i1".into(),
+            end: *dice.pick(&[ItemEnd::Consumed, ItemEnd::Dropped]),
+        })),
+        4 => Event::Delta(Delta::Text { turn: turn.into(), delta: "w".into() }),
+        5 => Event::Delta(Delta::Thinking { turn: turn.into(), delta: "t".into() }),
         6 | 7 => Event::State(Arc::new(state("c1"))),
         8 => Event::TurnLost(ended(turn, Stop::Error)),
-        9 => Event::EditorRequestDropped { editor_request: 1 },
+        9 => Event::Editor(EditorEvent::Dropped { editor_request: 1 }),
         10 if dice.below(10) == 0 => Event::Gone { fault: Fault::new(FaultKind::Store, "gone") },
         _ => Event::Settled,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Body, Event, ModelInfo, Prices, State, Stop, TurnEnd, Usage};
+use vocab::{Body, Event, ModelEntry, ModelInfo, Prices, State, Stop, TurnEnd, TurnEntry, Usage};
 
 use crate::talk::{Talk, ended, opened, state};
 
@@ -22,10 +22,11 @@ fn after_turn(talk: &mut Talk, turn: &str, all: u64, children: &[(&str, u64)]) -
     talk.tell("c1", now()).begin(turn);
     for (slug, millions) in children {
         let (turn, call, model) = (Some(turn.into()), Some("c1".into()), (*slug).into());
-        talk.logged(Body::Spent { turn, call, model, usage: output(*millions) });
+        talk.logged(Body::Model(ModelEntry::Spent { turn, call, model, usage: output(*millions) }));
     }
     talk.log.clear();
-    talk.logged(Body::TurnEnded(TurnEnd { usage: output(all), ..ended(turn, Stop::EndTurn) })).tell("c1", now());
+    talk.logged(Body::Turn(TurnEntry::Ended(TurnEnd { usage: output(all), ..ended(turn, Stop::EndTurn) })))
+        .tell("c1", now());
     let line = talk.log.lines().find(|line| line.contains("usage_update")).expect("an update");
     let update: serde_json::Value = serde_json::from_str(line.strip_prefix("< \"c1\" ").unwrap()).unwrap();
     update["cost"]["amount"].as_f64()

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{EditorRequest, EditorRequestKind, Event, Fault, FaultKind, Reply, Stop, Verb};
+use vocab::{EditorEvent, EditorRequest, EditorRequestKind, Event, Fault, FaultKind, Reply, Stop, Verb};
 
 use crate::talk::{Talk, opened};
 
 fn editor_request(talk: &mut Talk, id: u64, kind: EditorRequestKind) {
-    talk.tell("c1", Event::EditorRequest(EditorRequest { id, call: "k1".into(), kind }));
+    talk.tell("c1", Event::Editor(EditorEvent::Request(EditorRequest { id, call: "k1".into(), kind })));
 }
 fn read(talk: &mut Talk, id: u64) {
     editor_request(talk, id, EditorRequestKind::ReadText { path: "/w/a.txt".into() });
@@ -23,7 +23,7 @@ fn run(talk: &mut Talk, id: u64) {
     editor_request(talk, id, EditorRequestKind::Run { program, args, cwd: "/w".into(), env, output_bytes_max: 1000 });
 }
 fn drop_it(talk: &mut Talk, editor_request: u64) {
-    talk.tell("c1", Event::EditorRequestDropped { editor_request });
+    talk.tell("c1", Event::Editor(EditorEvent::Dropped { editor_request }));
 }
 
 fn client() -> Talk {

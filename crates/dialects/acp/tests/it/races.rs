@@ -5,8 +5,8 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::json;
 use vocab::{
-    Body, CompactReason, Compaction, Data, Event, Fault, FaultKind, ItemEnd, Reply, SlashReply, Stop, TurnEnd, Usage,
-    Verb,
+    Body, BranchEntry, CompactReason, Compaction, Data, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry, Reply,
+    SettingEntry, SlashReply, Stop, TurnEnd, TurnEntry, Usage, Verb,
 };
 use wire::Parting;
 
@@ -23,7 +23,7 @@ fn is_prompt(verb: &Verb) -> bool {
 fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken_it() {
     let mut talk = Talk::with(json!({}));
     talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" }));
-    talk.logged(Body::TurnStarted { turn: "t1".into() });
+    talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() })).end("t1", Stop::Interrupted);
     talk.reply_to(|verb| matches!(verb, Verb::Leave), Ok(Reply::Done));
     talk.check(expect![[r#"
@@ -56,11 +56,12 @@ fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
 fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
     let mut talk = Talk::with(json!({}));
     talk.prompt("x").notify("$/cancel_request", json!({ "requestId": 3 }));
-    talk.logged(Body::TurnStarted { turn: "t1".into() });
+    talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
     talk.prompt("y").notify("$/cancel_request", json!({ "requestId": 4 }));
     talk.reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
-    talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Dropped }).end("t1", Stop::Interrupted);
+    talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Dropped }))
+        .end("t1", Stop::Interrupted);
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
@@ -123,7 +124,7 @@ fn a_command_that_is_cancelled_is_answered_so() {
 #[test]
 fn a_compaction_says_how_full_the_context_is_now() {
     let mut talk = Talk::with(json!({}));
-    talk.logged(Body::Compacted(Compaction {
+    talk.logged(Body::Branch(BranchEntry::Compacted(Compaction {
         reason: CompactReason::Manual,
         summary: "s".into(),
         first_kept: 1,
@@ -133,7 +134,7 @@ fn a_compaction_says_how_full_the_context_is_now() {
         messages_after: 2,
         usage: Usage::default(),
         model: "m".into(),
-    }));
+    })));
     talk.check(expect![[r#"
         < "c1" {"sessionUpdate":"usage_update","size":1000,"used":120}
     "#]]);
@@ -144,7 +145,7 @@ fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
     let code = |kind: FaultKind| {
         let mut talk = Talk::with(json!({}));
         let fault = Some(Fault::new(kind, "no"));
-        talk.begin("t1").logged(Body::TurnEnded(TurnEnd { fault, ..ended("t1", Stop::Error) }));
+        talk.begin("t1").logged(Body::Turn(TurnEntry::Ended(TurnEnd { fault, ..ended("t1", Stop::Error) })));
         talk.tell("c1", Event::State(Arc::new(state("c1"))));
         let at = talk.log.find("\"code\":").unwrap() + 7;
         talk.log[at..].split(',').next().unwrap().parse::<i64>().unwrap()
@@ -164,7 +165,7 @@ fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
 #[test]
 fn a_title_hides_nothing_and_keeps_its_writing() {
     let mut talk = Talk::with(json!({}));
-    talk.logged(Body::Title { title: "a\u{1b}[2J\n\u{202e}b 👩\u{200d}👧".into() });
+    talk.logged(Body::Setting(SettingEntry::Title { title: "a\u{1b}[2J\n\u{202e}b 👩\u{200d}👧".into() }));
     talk.check(expect![[r#"
         < "c1" {"sessionUpdate":"session_info_update","title":"a␛[2J <U+202E>b 👩‍👧","updatedAt":"1970-01-01T00:00:00.000Z"}
     "#]]);
@@ -239,8 +240,8 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     talk.log.clear();
     talk.tell("c1", Event::TurnLost(ended("t1", Stop::Error)));
     // What the client was told is lost does not run when the session is found again.
-    talk.logged(Body::TurnStarted { turn: "t2".into() });
-    talk.logged(Body::Settled { item: "i1".into(), end: ItemEnd::Consumed });
+    talk.logged(Body::Turn(TurnEntry::Started { turn: "t2".into() }));
+    talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
     talk.check(expect![[r#"
         < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":4}
         < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
@@ -251,11 +252,11 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
 #[test]
 fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_one() {
     let mut talk = Talk::with(json!({}));
-    talk.prompt("x").logged(Body::TurnEnded(ended("dead", Stop::Error)));
-    talk.logged(Body::TurnStarted { turn: "t1".into() });
+    talk.prompt("x").logged(Body::Turn(TurnEntry::Ended(ended("dead", Stop::Error))));
+    talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
     talk.tell("c1", Event::State(Arc::new(state("c1"))));
-    talk.tell("c1", Event::Text { turn: "t1".into(), delta: "on we go".into() }).end("t1", Stop::EndTurn);
+    talk.tell("c1", Event::Delta(Delta::Text { turn: "t1".into(), delta: "on we go".into() })).end("t1", Stop::EndTurn);
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::fakes::CountedIds;
 use vocab::{
     Body, Entry, Event, Fault, FaultKind, Mode, ModelInfo, Opened, Reply, SessionId, State, Stop, Tag, Told, TurnEnd,
-    Usage, Verb,
+    TurnEntry, Usage, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -127,13 +127,13 @@ impl Talk {
 
     /// A prompt that the engine takes.
     pub(crate) fn begin(&mut self, turn: &str) -> &mut Self {
-        self.prompt("x").logged(Body::TurnStarted { turn: turn.into() });
+        self.prompt("x").logged(Body::Turn(TurnEntry::Started { turn: turn.into() }));
         self.reply_to(|verb| matches!(verb, Verb::Prompt { .. }), Ok(Reply::Started { turn: turn.into() }));
         self.log.clear();
         self
     }
     pub(crate) fn end(&mut self, turn: &str, stop: Stop) -> &mut Self {
-        self.logged(Body::TurnEnded(ended(turn, stop))).tell("c1", Event::State(Arc::new(state("c1"))))
+        self.logged(Body::Turn(TurnEntry::Ended(ended(turn, stop)))).tell("c1", Event::State(Arc::new(state("c1"))))
     }
 
     fn drain(&mut self) -> (usize, Vec<Value>) {

@@ -1,6 +1,6 @@
 //! Nothing grows without a bound: requests that wait, remarks, sessions, commands without a reply.
 
-use vocab::{Event, Notice, NoticeLevel, Reply, Stop, Verb};
+use vocab::{Delta, Event, ExtensionEvent, Notice, NoticeLevel, Reply, Stop, Verb};
 use wire::Dialect;
 
 use crate::talk::{Talk, inspected_at, opened};
@@ -34,7 +34,7 @@ fn remarks_are_bounded_and_the_oldest_goes_first() {
     let mut talk = Talk::on(1);
     for number in 0..1005 {
         let notice = Notice::Say { text: format!("skills applied: {number}").into(), level: NoticeLevel::Info };
-        talk.tell("c1", Event::Notice(notice));
+        talk.tell("c1", Event::Extension(ExtensionEvent::Notice(notice)));
     }
     talk.log.clear();
     talk.ask("session.get", S1).reply_to(|verb| matches!(verb, Verb::Inspect), Ok(inspected_at("c1", 0)));
@@ -59,11 +59,17 @@ fn lines_stay_in_the_pipe_while_the_engine_lags() {
 fn a_notice_of_an_extension_comes_before_the_status_of_the_model() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#);
-    talk.logged("c1", vocab::Body::TurnStarted { turn: "e1".into() });
+    talk.logged("c1", vocab::Body::Turn(vocab::TurnEntry::Started { turn: "e1".into() }));
     talk.reply_to(|verb| matches!(verb, Verb::Prompt { .. }), Ok(Reply::Started { turn: "e1".into() }));
     talk.user("c1", "e1", "x");
-    talk.tell("c1", Event::Notice(Notice::Say { text: "skills applied: a, b".into(), level: NoticeLevel::Info }));
-    talk.tell("c1", Event::ModelCalled { turn: "e1".into() });
+    talk.tell(
+        "c1",
+        Event::Extension(ExtensionEvent::Notice(Notice::Say {
+            text: "skills applied: a, b".into(),
+            level: NoticeLevel::Info,
+        })),
+    );
+    talk.tell("c1", Event::Delta(Delta::ModelCalled { turn: "e1".into() }));
     talk.check(expect_test::expect![[r#"
         > 2 session.send {"session_id":"s1","text":"x"}
         ! c1 Prompt { parts: [Text("x")], delivery: RejectIfBusy }

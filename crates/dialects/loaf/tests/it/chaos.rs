@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use store::MemoryStore;
 use testkit::faulty::FaultyStore;
 use testkit::odd::Dice;
-use vocab::{Body, CompactReason, Event, Fault, FaultKind, ItemEnd, Reply, Stop, Tag};
+use vocab::{
+    Body, CompactReason, CompactionEvent, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry, QueueEvent, Reply, Stop,
+    Tag, TurnEntry,
+};
 use wire::{Parting, Signal};
 
 use crate::play::{Cast, Play, paused};
@@ -203,17 +206,23 @@ fn event(dice: &mut Dice) -> Event {
     let turn = *dice.pick(TURNS);
     let logged = |body| Event::Logged(Arc::new(vocab::Entry { seq: 1, parent: 0, at_ms: 0, body }));
     match dice.below(12) {
-        0 => logged(Body::TurnStarted { turn: turn.into() }),
+        0 => logged(Body::Turn(TurnEntry::Started { turn: turn.into() })),
         1 => logged(user(turn, "x")),
-        2 => logged(Body::TurnEnded(ended(turn, *dice.pick(&[Stop::EndTurn, Stop::Error, Stop::Interrupted])))),
-        3 => logged(Body::Settled { item: "i1".into(), end: ItemEnd::Consumed }),
-        4 => Event::ModelCalled { turn: turn.into() },
-        5 => Event::Text { turn: turn.into(), delta: "w".into() },
-        6 => Event::Thinking { turn: turn.into(), delta: "**t".into() },
-        7 => Event::CompactionStarted { reason: CompactReason::Manual },
-        8 => Event::CompactionFailed { reason: CompactReason::Manual, fault: Fault::new(FaultKind::Cancelled, "x") },
+        2 => logged(Body::Turn(TurnEntry::Ended(ended(
+            turn,
+            *dice.pick(&[Stop::EndTurn, Stop::Error, Stop::Interrupted]),
+        )))),
+        3 => logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed })),
+        4 => Event::Delta(Delta::ModelCalled { turn: turn.into() }),
+        5 => Event::Delta(Delta::Text { turn: turn.into(), delta: "w".into() }),
+        6 => Event::Delta(Delta::Thinking { turn: turn.into(), delta: "**t".into() }),
+        7 => Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }),
+        8 => Event::Compaction(CompactionEvent::Failed {
+            reason: CompactReason::Manual,
+            fault: Fault::new(FaultKind::Cancelled, "x"),
+        }),
         9 => Event::TurnLost(ended(turn, Stop::Error)),
-        10 => Event::ItemEnded { tag: Tag(1), item: "i1".into(), end: ItemEnd::Dropped },
+        10 => Event::Queue(QueueEvent::Ended { tag: Tag(1), item: "i1".into(), end: ItemEnd::Dropped }),
         _ if dice.below(10) == 0 => Event::Gone { fault: Fault::new(FaultKind::Store, "gone") },
         _ => Event::Settled,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::json;
-use vocab::{CompactReason, Event, Fault, FaultKind};
+use vocab::{CompactReason, CompactionEvent, Event, Fault, FaultKind};
 
 use crate::play::{Cast, Play, paused};
 use crate::talk::{Talk, fault};
@@ -252,8 +252,9 @@ fn a_compaction_that_fails_is_told_and_answered() {
     for (kind, message) in [(FaultKind::Provider, "no"), (FaultKind::Cancelled, "cancelled")] {
         let mut talk = Talk::on(1);
         talk.ask("command.execute", r#"{"session_id":"s1","raw_command":"/compress"}"#);
-        talk.tell("c1", Event::CompactionStarted { reason: CompactReason::Manual });
-        let failed = Event::CompactionFailed { reason: CompactReason::Manual, fault: Fault::new(kind, "no") };
+        talk.tell("c1", Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }));
+        let failed =
+            Event::Compaction(CompactionEvent::Failed { reason: CompactReason::Manual, fault: Fault::new(kind, "no") });
         talk.tell("c1", failed).reply(fault(kind));
         let told =
             format!("s1 compaction.failed {{\"message\":\"{message}\",\"reason\":\"manual\"}}\ns1 [ready]\n2 ! -32000");

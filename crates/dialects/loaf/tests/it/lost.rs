@@ -1,7 +1,8 @@
 //! A turn whose end cannot be written: each call that was told to start is told to be complete all the same.
 
 use vocab::{
-    AssistantMessage, Block, Body, Call, CallInput, Event, Fault, FaultKind, Finish, Json, MessageEnd, Stop, Usage,
+    AssistantMessage, Block, Body, Call, CallEntry, CallInput, Event, Fault, FaultKind, Finish, Json, MessageEnd, Stop,
+    Usage,
 };
 
 use crate::talk::{Talk, ended};
@@ -16,7 +17,7 @@ fn in_a_call() -> Talk {
     let (blocks, end) = (vec![Block::Call(call())], MessageEnd::Finished(Finish::ToolUse));
     let message = AssistantMessage { blocks, model: "alpha".into(), end, usage: Usage::default() };
     talk.logged("c1", Body::Assistant { turn: Some("e1".into()), message });
-    talk.logged("c1", Body::CallStarted { turn: "e1".into(), call: call(), tool: "quick".into() });
+    talk.logged("c1", Body::Call(CallEntry::Started { turn: "e1".into(), call: call(), tool: "quick".into() }));
     talk
 }
 

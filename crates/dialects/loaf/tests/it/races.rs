@@ -1,7 +1,10 @@
 //! What comes in an order that nobody wished for: answers that fail, sessions that vanish, ends in the middle of beginnings. Each
 //! request has its one answer all the same, and no session stays locked.
 
-use vocab::{Body, CompactReason, Event, Fault, FaultKind, ItemEnd, Reply, SlashReply, Stop, Verb};
+use vocab::{
+    Body, CompactReason, CompactionEvent, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry, QueueEvent, Reply,
+    SlashReply, Stop, TurnEntry, Verb,
+};
 use wire::Parting;
 
 use crate::talk::{Talk, ended, fault, inspected_at, opened, recalled, user};
@@ -102,7 +105,7 @@ fn a_compaction_that_begins_at_the_end_is_stopped() {
     talk.ask("command.execute", r#"{"session_id":"s1","raw_command":"/compress"}"#).ask("system.shutdown", "{}");
     talk.end("c1", "e1", Stop::Interrupted);
     talk.log.clear();
-    talk.tell("c1", Event::CompactionStarted { reason: CompactReason::Manual });
+    talk.tell("c1", Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }));
     assert_eq!(count(&talk, "! c1 Interrupt { turn: None }"), 1, "{}", talk.log);
 }
 
@@ -114,9 +117,9 @@ fn what_is_cleared_in_a_turn_stays_cleared_when_the_next_turn_was_faster() {
     talk.ask("history.clear_session", S1);
     // The engine was ahead: the turn had ended by itself, and what waited had begun.
     talk.end("c1", "e1", Stop::EndTurn);
-    talk.logged("c1", Body::TurnStarted { turn: "e2".into() });
-    talk.logged("c1", Body::Settled { item: "i1".into(), end: ItemEnd::Consumed });
-    talk.user("c1", "e2", "y").tell("c1", Event::ModelCalled { turn: "e2".into() });
+    talk.logged("c1", Body::Turn(TurnEntry::Started { turn: "e2".into() }));
+    talk.logged("c1", Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
+    talk.user("c1", "e2", "y").tell("c1", Event::Delta(Delta::ModelCalled { turn: "e2".into() }));
     assert_eq!(count(&talk, "t2 [preparing...]"), 1, "it has the name that its sender knows: {}", talk.log);
     talk.reply_to(|verb| matches!(verb, Verb::Queue(_)), Ok(Reply::Queue(vec![])));
     assert_eq!(count(&talk, r#"Interrupt { turn: Some("e2") }"#), 1, "{}", talk.log);
@@ -145,7 +148,7 @@ fn steering_that_was_taken_back_is_not_late() {
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
     talk.ask("session.steer", r#"{"session_id":"s1","text":"y"}"#).reply_to(is_prompt, waiting("i1"));
     talk.ask("history.clear_session", S1);
-    talk.tell("c1", Event::ItemEnded { tag: vocab::Tag(0), item: "i1".into(), end: ItemEnd::Cancelled });
+    talk.tell("c1", Event::Queue(QueueEvent::Ended { tag: vocab::Tag(0), item: "i1".into(), end: ItemEnd::Cancelled }));
     talk.end("c1", "e1", Stop::Interrupted);
     assert_eq!(count(&talk, "too late"), 0, "{}", talk.log);
 }
@@ -156,8 +159,8 @@ fn words_that_were_on_their_way_do_not_hide_an_interrupt() {
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).begin("c1", "e1", "x");
     talk.ask("session.interrupt", S1);
     talk.log.clear();
-    talk.tell("c1", Event::Thinking { turn: "e1".into(), delta: "hm".into() });
-    talk.tell("c1", Event::Text { turn: "e1".into(), delta: "word".into() });
+    talk.tell("c1", Event::Delta(Delta::Thinking { turn: "e1".into(), delta: "hm".into() }));
+    talk.tell("c1", Event::Delta(Delta::Text { turn: "e1".into(), delta: "word".into() }));
     assert_eq!(count(&talk, "["), 0, "{}", talk.log);
     assert_eq!(count(&talk, "answer \"word\""), 1, "{}", talk.log);
 }
@@ -192,11 +195,12 @@ fn a_log_that_is_older_than_what_was_told_is_read_again() {
     talk.begin("c1", "e1", "x").ask("session.get", S1);
     talk.reply_to(|verb| matches!(verb, Verb::Inspect), Ok(inspected_at("c1", 2)));
     talk.end("c1", "e1", Stop::EndTurn);
-    let started = || Body::TurnStarted { turn: "e1".into() };
+    let started = || Body::Turn(TurnEntry::Started { turn: "e1".into() });
     let old = recalled("c1", vec![started(), user("e1", "x")]);
     talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(old));
     assert_eq!(count(&talk, "4 = "), 0, "{}", talk.log);
-    let new = recalled("c1", vec![started(), user("e1", "x"), Body::TurnEnded(ended("e1", Stop::EndTurn))]);
+    let new =
+        recalled("c1", vec![started(), user("e1", "x"), Body::Turn(TurnEntry::Ended(ended("e1", Stop::EndTurn)))]);
     talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Ok(new));
     assert_eq!(count(&talk, "#2 assistant: (No response text returned)"), 2, "{}", talk.log);
 }
@@ -205,7 +209,7 @@ fn a_log_that_is_older_than_what_was_told_is_read_again() {
 fn a_bad_picture_beside_a_compaction_does_not_say_ready() {
     let mut talk = Talk::on(1);
     talk.ask("command.execute", r#"{"session_id":"s1","raw_command":"/compress"}"#);
-    talk.tell("c1", Event::CompactionStarted { reason: CompactReason::Manual });
+    talk.tell("c1", Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }));
     talk.ask("session.send", r#"{"session_id":"s1","images":[{"data_url":"nonsense"}],"enqueue":true}"#);
     assert_eq!((count(&talk, "[ready]"), count(&talk, "[preparing...]")), (0, 0), "{}", talk.log);
     assert_eq!(count(&talk, "session.error"), 1, "{}", talk.log);
@@ -335,7 +339,7 @@ fn a_session_that_is_opened_while_a_model_is_selected_has_that_model() {
 fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_new_one() {
     let mut talk = Talk::on(1);
     talk.ask("session.send", r#"{"session_id":"s1","text":"x"}"#).end("c1", "dead", Stop::Error);
-    talk.logged("c1", Body::TurnStarted { turn: "e1".into() });
+    talk.logged("c1", Body::Turn(TurnEntry::Started { turn: "e1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "e1".into() })).end("c1", "dead", Stop::Error);
     assert_eq!((count(&talk, "session.error"), count(&talk, "[ready]")), (0, 0), "{}", talk.log);
     talk.user("c1", "e1", "x").end("c1", "e1", Stop::EndTurn);

@@ -7,8 +7,8 @@ use expect_test::Expect;
 use serde_json::Value;
 use testkit::fakes::{CountedIds, TickingClock};
 use vocab::{
-    Accounts, Body, Entry, Event, Fault, FaultKind, Inspection, Mode, ModelInfo, Opened, Part, Recalled, Reply, Saved,
-    SessionId, State, Stop, Summary, Tag, Told, TurnEnd, Usage, UserFrom, Verb,
+    Accounts, Body, Delta, Entry, Event, Fault, FaultKind, Inspection, Mode, ModelInfo, Opened, Part, Recalled, Reply,
+    Saved, SessionId, State, Stop, Summary, Tag, Told, TurnEnd, TurnEntry, Usage, UserFrom, Verb,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -126,9 +126,9 @@ impl Talk {
 
     /// A prompt that the engine takes: a turn has begun and the model is called.
     pub(crate) fn begin(&mut self, chat: &str, turn: &str, text: &str) -> &mut Self {
-        self.logged(chat, Body::TurnStarted { turn: turn.into() });
+        self.logged(chat, Body::Turn(TurnEntry::Started { turn: turn.into() }));
         self.reply_to(|verb| matches!(verb, Verb::Prompt { .. }), Ok(Reply::Started { turn: turn.into() }));
-        self.user(chat, turn, text).tell(chat, Event::ModelCalled { turn: turn.into() })
+        self.user(chat, turn, text).tell(chat, Event::Delta(Delta::ModelCalled { turn: turn.into() }))
     }
 
     pub(crate) fn user(&mut self, chat: &str, turn: &str, text: &str) -> &mut Self {
@@ -136,7 +136,7 @@ impl Talk {
     }
 
     pub(crate) fn end(&mut self, chat: &str, turn: &str, stop: Stop) -> &mut Self {
-        self.logged(chat, Body::TurnEnded(ended(turn, stop)))
+        self.logged(chat, Body::Turn(TurnEntry::Ended(ended(turn, stop))))
     }
 
     pub(crate) fn drain(&mut self) -> (usize, Vec<Value>) {

@@ -3,7 +3,10 @@
 
 use std::collections::HashSet;
 
-use vocab::{AssistantMessage, Block, Body, CallInput, MessageEnd, Part};
+use vocab::{
+    AssistantMessage, Block, Body, BranchEntry, CallEntry, CallInput, MessageEnd, ModelEntry, NoteEntry, Part,
+    SettingEntry, ShellEntry, TurnEntry,
+};
 
 use super::Name;
 
@@ -73,46 +76,44 @@ impl Print {
     pub(super) fn of(at_ms: i64, kind: &str, body: &Body) -> Self {
         let mut print = Print::new(at_ms, kind);
         match body {
-            Body::Opened { model, .. } | Body::Model { model } => print.text(model),
+            Body::Opened { model, .. } | Body::Setting(SettingEntry::Model { model }) => print.text(model),
             Body::User { parts, .. } => print.parts(parts),
             Body::Assistant { message, .. } => print.assistant(message),
-            Body::CallEnded { result, .. } => {
+            Body::Call(CallEntry::Ended { result, .. }) => {
                 print.text(result.call.as_str());
                 print.parts(&result.parts);
             }
-            Body::TurnEnded(end) => print.text(end.turn.as_str()),
-            Body::Retrying { turn, attempt, fault, .. } => {
+            Body::Turn(TurnEntry::Ended(end)) => print.text(end.turn.as_str()),
+            Body::Model(ModelEntry::Retrying { turn, attempt, fault, .. }) => {
                 print.text(turn.as_str());
                 print.bytes(&attempt.to_le_bytes());
                 print.text(&fault.message);
             }
-            Body::Compacted(compaction) => print.text(&compaction.summary),
-            Body::BranchSummary { summary, .. } => print.text(summary),
-            Body::Thinking { level } => print.text(level.as_deref().unwrap_or("off")),
-            Body::Title { title } => print.text(title),
-            Body::Label { label, .. } => print.text(label.as_deref().unwrap_or_default()),
-            Body::Shell(shell) => {
+            Body::Branch(BranchEntry::Compacted(compaction)) => print.text(&compaction.summary),
+            Body::Branch(BranchEntry::Summary { summary, .. }) => print.text(summary),
+            Body::Setting(SettingEntry::Thinking { level }) => print.text(level.as_deref().unwrap_or("off")),
+            Body::Setting(SettingEntry::Title { title }) => print.text(title),
+            Body::Note(NoteEntry::Label { label, .. }) => print.text(label.as_deref().unwrap_or_default()),
+            Body::Shell(ShellEntry::Ended(shell)) => {
                 print.text(&shell.command);
                 print.text(&shell.output);
             }
             // These have no line.
-            Body::TurnStarted { .. }
-            | Body::CallStarted { .. }
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::Moved { .. }
-            | Body::Mode { .. }
-            | Body::Gadgets { .. }
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::FellBack(_)
-            | Body::Spent { .. }
-            | Body::Recovered { .. } => {}
+            Body::Turn(TurnEntry::Started { .. })
+            | Body::Call(CallEntry::Started { .. })
+            | Body::Ask(_)
+            | Body::Queue(_)
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(SettingEntry::Mode { .. })
+            | Body::Setting(SettingEntry::Gadgets { .. })
+            | Body::Setting(SettingEntry::Todos { .. })
+            | Body::Note(NoteEntry::Imported { .. })
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Shell(ShellEntry::Started { .. })
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Model(ModelEntry::FellBack(_))
+            | Body::Model(ModelEntry::Spent { .. })
+            | Body::Note(NoteEntry::Recovered { .. }) => {}
         }
         print
     }

@@ -61,7 +61,7 @@ fn calls(id: &str, name: &str, input: &str) -> Body {
 }
 
 fn result(id: &str, tool: &str, end: CallEnd, text: &str) -> Body {
-    Body::CallEnded {
+    Body::Call(CallEntry::Ended {
         turn: turn(),
         result: CallResult {
             call: id.into(),
@@ -74,23 +74,23 @@ fn result(id: &str, tool: &str, end: CallEnd, text: &str) -> Body {
             edits: Vec::new(),
             details: None,
         },
-    }
+    })
 }
 
 fn ends(stop: Stop, fault: Option<&str>) -> Body {
-    Body::TurnEnded(TurnEnd {
+    Body::Turn(TurnEntry::Ended(TurnEnd {
         turn: turn(),
         stop,
         iterations: 0,
         usage: Usage::default(),
         mutations: Vec::new(),
         fault: fault.map(|text| Fault::new(FaultKind::Provider, text)),
-    })
+    }))
 }
 
 fn retrying(attempt: u32, text: &str) -> Body {
     let fault = Fault::new(FaultKind::Provider, text);
-    Body::Retrying { turn: turn(), attempt, attempts_max: 3, wait_ms: 1, fault }
+    Body::Model(ModelEntry::Retrying { turn: turn(), attempt, attempts_max: 3, wait_ms: 1, fault })
 }
 
 /// A log without branches, one millisecond between entries.
@@ -120,8 +120,8 @@ fn a_conversation_with_a_tool_has_a_line_per_message() {
     check(
         vec![
             opened(),
-            Body::Thinking { level: Some("high".into()) },
-            Body::TurnStarted { turn: turn() },
+            Body::Setting(SettingEntry::Thinking { level: Some("high".into()) }),
+            Body::Turn(TurnEntry::Started { turn: turn() }),
             user("read it"),
             calls("c1", "read_file", "{\n \"path\": \"a\\nb.txt\"\r\n}"),
             result("c1", "read_file", CallEnd::Ran, "alpha \u{2028} \"beta\""),
@@ -169,15 +169,15 @@ fn every_other_kind_of_line_has_its_shape() {
             user("one"),
             says("1"),
             user("two"),
-            Body::Compacted(compaction),
-            Body::Shell(shell),
-            Body::Label { target: 4, label: Some("here".into()) },
-            Body::Label { target: 4, label: None },
-            Body::BranchSummary { from: None, summary: "went wrong".into() },
-            Body::Title { title: "My \"name\"".into() },
-            Body::Model { model: "mock/mock-1".into() },
-            Body::Model { model: "other/m/2".into() },
-            Body::Thinking { level: None },
+            Body::Branch(BranchEntry::Compacted(compaction)),
+            Body::Shell(ShellEntry::Ended(shell)),
+            Body::Note(NoteEntry::Label { target: 4, label: Some("here".into()) }),
+            Body::Note(NoteEntry::Label { target: 4, label: None }),
+            Body::Branch(BranchEntry::Summary { from: None, summary: "went wrong".into() }),
+            Body::Setting(SettingEntry::Title { title: "My \"name\"".into() }),
+            Body::Setting(SettingEntry::Model { model: "mock/mock-1".into() }),
+            Body::Setting(SettingEntry::Model { model: "other/m/2".into() }),
+            Body::Setting(SettingEntry::Thinking { level: None }),
             Body::User { turn: None, parts: vec![Part::text("tasks are open")], from: UserFrom::Reminder },
             Body::User {
                 turn: None,
@@ -269,12 +269,12 @@ fn a_tool_that_nobody_knows_is_named_in_fixed_words() {
 
 #[test]
 fn a_host_s_tool_that_was_aborted_is_said_to_be_one() {
-    let asked = Body::AskOpened(Ask {
+    let asked = Body::Ask(AskEntry::Opened(Ask {
         id: "a1".into(),
         turn: Some(turn()),
         kind: AskKind::HostCall { call: "c1".into(), tool: "lookup".into(), input: Json::empty_object() },
         timeout_ms: None,
-    });
+    }));
     let entries = log(vec![
         asked,
         result("c1", "lookup", CallEnd::Interrupted, "interrupted"),
@@ -330,7 +330,7 @@ fn a_retry_that_is_called_off_says_its_error_once_and_one_that_is_spent_says_the
 
 #[test]
 fn an_answer_is_dated_by_what_it_answers_whatever_is_logged_beside_it() {
-    let entries = log(vec![opened(), user("x"), Body::Title { title: "t".into() }, says("ok")]);
+    let entries = log(vec![opened(), user("x"), Body::Setting(SettingEntry::Title { title: "t".into() }), says("ok")]);
     assert!(context(&entries)[1].contains(r#""timestamp":1794781912001}"#));
     let mut projector = Projector::new();
     for entry in &entries[..3] {
@@ -342,7 +342,7 @@ fn an_answer_is_dated_by_what_it_answers_whatever_is_logged_beside_it() {
 #[test]
 fn compaction_leaves_the_summary_and_what_was_kept() {
     let compaction = |first_kept| {
-        Body::Compacted(Compaction {
+        Body::Branch(BranchEntry::Compacted(Compaction {
             reason: CompactReason::Manual,
             summary: "sum".into(),
             first_kept,
@@ -352,7 +352,7 @@ fn compaction_leaves_the_summary_and_what_was_kept() {
             messages_after: 2,
             usage: Usage::default(),
             model: "".into(),
-        })
+        }))
     };
     let entries = log(vec![opened(), user("a"), says("1"), user("b"), says("2"), compaction(4), user("c")]);
     let kept = context(&entries);
@@ -368,7 +368,9 @@ fn compaction_leaves_the_summary_and_what_was_kept() {
 #[test]
 fn a_branch_hangs_where_the_log_says_and_only_one_is_live() {
     let mut entries = log(vec![opened(), user("a"), says("1"), user("b"), says("2")]);
-    for (seq, parent, body) in [(6, 3, Body::Moved { to: 3 }), (7, 6, user("c")), (8, 7, says("3"))] {
+    for (seq, parent, body) in
+        [(6, 3, Body::Branch(BranchEntry::Moved { to: 3 })), (7, 6, user("c")), (8, 7, says("3"))]
+    {
         entries.push(Arc::new(Entry { seq, parent, at_ms: NOON + seq as i64, body }));
     }
     let transcript = Transcript::new(&entries, &Known);
@@ -398,7 +400,7 @@ fn a_long_conversation_makes_a_deep_tree_without_recursion() {
 
 #[test]
 fn names_do_not_depend_on_numbers_or_prices_and_repeat_nowhere() {
-    let entries = log(vec![opened(), user("a"), Body::Recovered { text: "x".into() }, says("1")]);
+    let entries = log(vec![opened(), user("a"), Body::Note(NoteEntry::Recovered { text: "x".into() }), says("1")]);
     let names = |entries: &[Arc<Entry>], faces: &dyn Faces| -> Vec<Name> {
         Transcript::new(entries, faces).lines().iter().map(|line| line.name.clone()).collect()
     };
@@ -419,8 +421,8 @@ fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making(
     let names = vec![(3, "cafe0001".into()), (4, "cafe0002".into())];
     let entries = log(vec![
         opened(),
-        Body::Imported { file: None, names, raws: Vec::new() },
-        Body::Model { model: "mock/mock-1".into() },
+        Body::Note(NoteEntry::Imported { file: None, names, raws: Vec::new() }),
+        Body::Setting(SettingEntry::Model { model: "mock/mock-1".into() }),
         user("a"),
     ]);
     let transcript = Transcript::new(&entries, &Known);
@@ -452,11 +454,13 @@ fn times_are_written_as_the_family_does() {
 
 #[test]
 fn what_sub_agents_used_is_counted_with_the_result_of_their_call() {
-    let spent = |model: &str, output| Body::Spent {
-        turn: Some(turn()),
-        call: Some("c1".into()),
-        model: model.into(),
-        usage: Usage { output, ..Usage::default() },
+    let spent = |model: &str, output| {
+        Body::Model(ModelEntry::Spent {
+            turn: Some(turn()),
+            call: Some("c1".into()),
+            model: model.into(),
+            usage: Usage { output, ..Usage::default() },
+        })
     };
     let with = |bodies: Vec<Body>| {
         let all = [opened(), user("go"), calls("c1", "subagent", "{}")].into_iter().chain(bodies);

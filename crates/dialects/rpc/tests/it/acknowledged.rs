@@ -1,7 +1,9 @@
 //! What a host is told of a message that it sent: taken, queued or handled; and, at the end, what became of it.
 
 use serde_json::{Value, json};
-use vocab::{Body, Event, Fault, FaultKind, Item, ItemEnd, Part, Reply, Stop, TurnEnd, Usage, UserFrom};
+use vocab::{
+    Body, Event, Fault, FaultKind, Item, ItemEnd, Part, QueueEvent, Reply, Stop, TurnEnd, TurnEntry, Usage, UserFrom,
+};
 
 use crate::talk::{Talk, seed};
 
@@ -20,17 +22,17 @@ fn waiting() -> Reply {
 
 /// The message that waits is taken up, or will never be.
 fn item_ended(talk: &mut Talk, end: ItemEnd) -> Vec<Value> {
-    talk.tell(Event::ItemEnded { tag: vocab::Tag(0), item: "i1".into(), end }).1
+    talk.tell(Event::Queue(QueueEvent::Ended { tag: vocab::Tag(0), item: "i1".into(), end })).1
 }
 
 fn ended(stop: Stop, fault: Option<Fault>) -> Body {
     let (usage, mutations) = (Usage::default(), Vec::new());
-    Body::TurnEnded(TurnEnd { turn: "t1".into(), stop, iterations: 0, usage, mutations, fault })
+    Body::Turn(TurnEntry::Ended(TurnEnd { turn: "t1".into(), stop, iterations: 0, usage, mutations, fault }))
 }
 
 /// A turn from its first entry to the moment when nothing follows.
 fn turn(talk: &mut Talk, stop: Stop, fault: Option<Fault>) -> Vec<Value> {
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.log(Body::User { turn: Some("t1".into()), parts: vec![Part::text("hi")], from: UserFrom::Prompt });
     talk.log(ended(stop, fault));
     talk.tell(Event::Settled).1
@@ -128,7 +130,7 @@ fn a_session_with_waiting_messages_is_not_settled() {
         sender: None,
         at_ms: 1,
     };
-    talk.tell(Event::Queue(vec![item]));
+    talk.tell(Event::Queue(QueueEvent::Waiting(vec![item])));
     let last = turn(&mut talk, Stop::Interrupted, None);
     let kinds: Vec<&str> = last.iter().filter_map(|frame| frame["type"].as_str()).collect();
     assert_eq!((kinds, &last[0]["sessionSettled"]), (vec!["prompt_result", "agent_settled"], &json!(false)));

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    AssistantMessage, Block, Body, CompactReason, Compaction, Event, Fault, FaultKind, MessageEnd, Part, Reply, Shell,
-    Tag, Usage, UserFrom,
+    AssistantMessage, Block, Body, BranchEntry, CompactReason, Compaction, CompactionEvent, Delta, Event, Fault,
+    FaultKind, MessageEnd, Part, Reply, Shell, Tag, TurnEntry, Usage, UserFrom,
 };
 
 use crate::talk::Talk;
@@ -44,7 +44,7 @@ fn the_output_of_a_command_comes_as_it_grows() {
 }
 
 fn compaction(reason: CompactReason) -> Body {
-    Body::Compacted(Compaction {
+    Body::Branch(BranchEntry::Compacted(Compaction {
         reason,
         summary: "in short".into(),
         first_kept: 1,
@@ -54,7 +54,7 @@ fn compaction(reason: CompactReason) -> Body {
         messages_after: 2,
         model: "mock/alpha".into(),
         usage: Usage::default(),
-    })
+    }))
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_compaction_is_told_in_the_words_of_both_lineages() {
     ] {
         let mut talk = Talk::open();
         talk.log(Body::User { turn: None, parts: vec![Part::text("hi")], from: UserFrom::Prompt });
-        let (_, start) = talk.tell(Event::CompactionStarted { reason });
+        let (_, start) = talk.tell(Event::Compaction(CompactionEvent::Started { reason }));
         let end = talk.log(compaction(reason));
         let own = |name: &'static str| if automatic { vec![name] } else { vec![] };
         assert_eq!(kinds(&start), [own("auto_compaction_start"), vec!["compaction_start"]].concat());
@@ -84,7 +84,7 @@ fn a_compaction_is_told_in_the_words_of_both_lineages() {
 fn a_compaction_that_fails_or_is_stopped_has_an_end_too() {
     let failed = |kind| {
         let fault = Fault::new(kind, "no summary");
-        Talk::open().tell(Event::CompactionFailed { reason: CompactReason::Manual, fault }).1
+        Talk::open().tell(Event::Compaction(CompactionEvent::Failed { reason: CompactReason::Manual, fault })).1
     };
     let end = |aborted: bool| json!({"type":"compaction_end","reason":"manual","aborted":aborted,"willRetry":false});
     assert_eq!(failed(FaultKind::Cancelled), [end(true)]);
@@ -96,7 +96,7 @@ fn a_compaction_that_fails_or_is_stopped_has_an_end_too() {
 #[test]
 fn the_first_line_that_is_kept_is_named_also_when_it_is_older_than_the_conversation() {
     let mut talk = Talk::resumed();
-    let (commands, _) = talk.tell(Event::CompactionStarted { reason: CompactReason::Threshold });
+    let (commands, _) = talk.tell(Event::Compaction(CompactionEvent::Started { reason: CompactReason::Threshold }));
     assert_eq!(format!("{:?}", commands[0].verb), "Read { after: 0 }");
     let user = Body::User { turn: None, parts: vec![Part::text("long ago")], from: UserFrom::Prompt };
     let entry = vocab::Entry { seq: 1, parent: 0, at_ms: 1, body: user };
@@ -108,9 +108,9 @@ fn the_first_line_that_is_kept_is_named_also_when_it_is_older_than_the_conversat
 #[test]
 fn words_that_an_abort_cuts_have_their_end() {
     let mut talk = Talk::open();
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.log(Body::User { turn: Some("t1".into()), parts: vec![Part::text("hi")], from: UserFrom::Prompt });
-    talk.tell(Event::Text { turn: "t1".into(), delta: "half".into() });
+    talk.tell(Event::Delta(Delta::Text { turn: "t1".into(), delta: "half".into() }));
     talk.pause();
     let message = AssistantMessage {
         blocks: vec![Block::Text("half".into())],

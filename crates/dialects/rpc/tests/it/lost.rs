@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use vocab::{
-    AssistantMessage, Block, Body, Call, CallEnd, CallInput, CallResult, Event, Fault, FaultKind, Finish, Json,
-    MessageEnd, Part, Stop, TurnEnd, Usage, UserFrom,
+    AssistantMessage, Block, Body, Call, CallEnd, CallEntry, CallInput, CallResult, Event, Fault, FaultKind, Finish,
+    Json, MessageEnd, Part, Stop, TurnEnd, TurnEntry, Usage, UserFrom,
 };
 
 use crate::talk::Talk;
@@ -14,12 +14,12 @@ fn call(id: &str) -> Call {
 
 fn in_a_call() -> Talk {
     let mut talk = Talk::open();
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.log(Body::User { turn: Some("t1".into()), parts: vec![Part::text("hi")], from: UserFrom::Prompt });
     let (blocks, end) = (vec![Block::Call(call("c1"))], MessageEnd::Finished(Finish::ToolUse));
     let message = AssistantMessage { blocks, model: "mock/alpha".into(), end, usage: Usage::default() };
     talk.log(Body::Assistant { turn: Some("t1".into()), message });
-    let told = talk.log(Body::CallStarted { turn: "t1".into(), call: call("c1"), tool: "bash".into() });
+    let told = talk.log(Body::Call(CallEntry::Started { turn: "t1".into(), call: call("c1"), tool: "bash".into() }));
     assert_eq!(kinds(&told), ["tool_execution_start"]);
     talk
 }
@@ -58,7 +58,7 @@ fn a_lost_turn_ends_its_executions_once() {
         edits: vec![],
         details: None,
     };
-    assert_eq!(talk.log(Body::CallEnded { turn: "t1".into(), result }), Vec::<Value>::new());
+    assert_eq!(talk.log(Body::Call(CallEntry::Ended { turn: "t1".into(), result })), Vec::<Value>::new());
 }
 
 #[test]

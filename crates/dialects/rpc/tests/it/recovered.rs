@@ -1,13 +1,13 @@
 //! What a session closes of a turn that died with another process, just before the new one starts.
 
 use serde_json::json;
-use vocab::{Body, Event, Fault, FaultKind, Part, Reply, Stop, TurnEnd, Usage, UserFrom};
+use vocab::{Body, Event, Fault, FaultKind, Part, Reply, Stop, TurnEnd, TurnEntry, Usage, UserFrom};
 
 use crate::talk::Talk;
 
 fn ended(turn: &str, stop: Stop, fault: Option<Fault>) -> Body {
     let (usage, mutations) = (Usage::default(), Vec::new());
-    Body::TurnEnded(TurnEnd { turn: turn.into(), stop, iterations: 0, usage, mutations, fault })
+    Body::Turn(TurnEntry::Ended(TurnEnd { turn: turn.into(), stop, iterations: 0, usage, mutations, fault }))
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn the_end_of_a_dead_turn_answers_no_abort_and_ends_no_run() {
     let fault = Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
     let dead = || ended("dead", Stop::Error, Some(fault.clone()));
     assert_eq!(talk.log(dead()), Vec::<serde_json::Value>::new());
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply(prompt[0].tag, Ok(Reply::Started { turn: "t1".into() }));
     talk.log(Body::User { turn: Some("t1".into()), parts: vec![Part::text("hi")], from: UserFrom::Prompt });
     talk.reply(abort[0].tag, Ok(Reply::Interrupted { was_running: true }));

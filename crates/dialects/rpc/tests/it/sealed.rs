@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    AssistantMessage, Block, Body, Call, CallInput, Event, Fault, FaultKind, FellBack, Finish, Json, MessageEnd,
-    Sealed, Stop, TurnEnd, Usage,
+    AssistantMessage, Block, Body, Call, CallInput, Delta, Event, Fault, FaultKind, FellBack, Finish, Json, MessageEnd,
+    ModelEntry, RetryEvent, Sealed, Stop, TurnEnd, TurnEntry, Usage,
 };
 
 use crate::talk::Talk;
@@ -29,23 +29,32 @@ fn events(blocks: &[Block]) -> Vec<Event> {
     let mut untold = Vec::new();
     for (at, block) in blocks.iter().enumerate() {
         let (words, seal) = match block {
-            Block::Text(text) => (Some(Event::Text { turn: turn(), delta: text.to_string() }), None),
+            Block::Text(text) => (Some(Event::Delta(Delta::Text { turn: turn(), delta: text.to_string() })), None),
             Block::Thinking { text, opaque } if !text.is_empty() => {
                 let seal = opaque.as_ref().map(|_| Sealed::Thinking);
-                (Some(Event::Thinking { turn: turn(), delta: text.to_string() }), seal)
+                (Some(Event::Delta(Delta::Thinking { turn: turn(), delta: text.to_string() })), seal)
             }
             Block::Thinking { .. } => (None, Some(Sealed::Alone)),
             Block::Redacted(_) => (None, Some(Sealed::Redacted)),
             Block::Call(call) => {
                 let (id, name) = (Some(call.id.clone()), Some(call.name.clone()));
-                (Some(Event::CallInput { turn: turn(), index: at as u32, id, name, delta: "{}".into() }), None)
+                (
+                    Some(Event::Delta(Delta::CallInput {
+                        turn: turn(),
+                        index: at as u32,
+                        id,
+                        name,
+                        delta: "{}".into(),
+                    })),
+                    None,
+                )
             }
         };
         if let Some(words) = words {
             events.append(&mut untold);
             events.push(words);
         }
-        untold.extend(seal.map(|what| Event::Sealed { turn: turn(), what }));
+        untold.extend(seal.map(|what| Event::Delta(Delta::Sealed { turn: turn(), what })));
     }
     events
 }
@@ -60,7 +69,7 @@ fn assistant(blocks: Vec<Block>, model: &str) -> Body {
 /// with its own words, and nothing else was.
 fn check(blocks: &[Block]) -> Vec<Value> {
     let mut talk = Talk::open();
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     let mut frames = Vec::new();
     for event in events(blocks) {
         frames.extend(talk.tell(event).1);
@@ -165,13 +174,19 @@ fn what_is_told_while_a_reply_grows_is_what_it_has_become() {
 #[test]
 fn who_stands_in_is_told_when_it_is_asked_and_when_it_has_answered() {
     let mut talk = Talk::open();
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     let fault = Fault::new(FaultKind::Provider, "busy");
     let (turn, from, to) = ("t1".into(), "mock/alpha".into(), "mock/beta".into());
-    talk.log(Body::Retrying { turn, attempt: 1, attempts_max: 1, wait_ms: 1, fault: fault.clone() });
-    talk.tell(Event::RetryStarted { turn: "t1".into(), attempt: 1 });
-    talk.tell(Event::RetryEnded { turn: "t1".into(), attempt: 1, ok: false });
-    let frames = talk.log(Body::FellBack(FellBack { turn: "t1".into(), from, to, fault, skipped: Vec::new() }));
+    talk.log(Body::Model(ModelEntry::Retrying { turn, attempt: 1, attempts_max: 1, wait_ms: 1, fault: fault.clone() }));
+    talk.tell(Event::Retry(RetryEvent::Started { turn: "t1".into(), attempt: 1 }));
+    talk.tell(Event::Retry(RetryEvent::Ended { turn: "t1".into(), attempt: 1, ok: false }));
+    let frames = talk.log(Body::Model(ModelEntry::FellBack(FellBack {
+        turn: "t1".into(),
+        from,
+        to,
+        fault,
+        skipped: Vec::new(),
+    })));
     assert_eq!(
         frames,
         [
@@ -179,7 +194,7 @@ fn who_stands_in_is_told_when_it_is_asked_and_when_it_has_answered() {
             json!({"type":"retry_fallback_applied","from":"mock/mock/alpha","to":"mock/beta","role":"default"}),
         ]
     );
-    let (_, began) = talk.tell(Event::Text { turn: "t1".into(), delta: "hi".into() });
+    let (_, began) = talk.tell(Event::Delta(Delta::Text { turn: "t1".into(), delta: "hi".into() }));
     let begun = |frames: &[Value]| frames.iter().find(|it| it["type"] == "message_start").cloned().expect("it begins");
     assert_eq!(begun(&began)["message"]["model"], "beta", "the message that grows is the other's");
     let told = |frames: &[Value]| frames.iter().filter(|it| it["type"] == "retry_fallback_succeeded").count();
@@ -187,8 +202,15 @@ fn who_stands_in_is_told_when_it_is_asked_and_when_it_has_answered() {
     assert_eq!(told(&ended), 1, "{ended:?}");
     assert_eq!(told(&talk.log(assistant(vec![words("more")], "mock/beta"))), 0, "once");
     let (turn, usage, mutations) = ("t1".into(), Usage::default(), Vec::new());
-    talk.log(Body::TurnEnded(TurnEnd { turn, stop: Stop::EndTurn, iterations: 0, usage, mutations, fault: None }));
-    talk.log(Body::TurnStarted { turn: "t2".into() });
-    let (_, began) = talk.tell(Event::Text { turn: "t2".into(), delta: "hi".into() });
+    talk.log(Body::Turn(TurnEntry::Ended(TurnEnd {
+        turn,
+        stop: Stop::EndTurn,
+        iterations: 0,
+        usage,
+        mutations,
+        fault: None,
+    })));
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t2".into() }));
+    let (_, began) = talk.tell(Event::Delta(Delta::Text { turn: "t2".into(), delta: "hi".into() }));
     assert_eq!(begun(&began)["message"]["model"], "mock/alpha", "the next turn is the first's");
 }

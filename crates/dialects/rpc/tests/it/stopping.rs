@@ -1,7 +1,10 @@
 //! Commands that first stop what runs. A run tells its end later; a compaction is over when the engine says it was stopped.
 
 use serde_json::{Value, json};
-use vocab::{Body, Command, CompactReason, Event, Fault, FaultKind, Reply, Stop, Tag, TurnEnd, Usage, Verb};
+use vocab::{
+    Body, Command, CompactReason, CompactionEvent, Event, Fault, FaultKind, Reply, Stop, Tag, TurnEnd, TurnEntry,
+    Usage, Verb,
+};
 
 use crate::talk::Talk;
 
@@ -13,14 +16,15 @@ fn compacting() -> (Talk, Tag) {
     let (stop, _) = talk.hear(COMPACT);
     let (compact, _) = talk.reply(stop[0].tag, Ok(Reply::Interrupted { was_running: false }));
     assert!(matches!(compact[0].verb, Verb::Compact { .. }));
-    talk.tell(Event::CompactionStarted { reason: CompactReason::Manual });
+    talk.tell(Event::Compaction(CompactionEvent::Started { reason: CompactReason::Manual }));
     (talk, compact[0].tag)
 }
 
 /// What the engine says when somebody stops a compaction: all of it, before the answer to whoever did.
 fn stop(talk: &mut Talk, compaction: Tag, interrupt: Tag) -> (Vec<Command>, Vec<Value>) {
     let fault = Fault::new(FaultKind::Cancelled, "Compaction cancelled");
-    let (_, mut frames) = talk.tell(Event::CompactionFailed { reason: CompactReason::Manual, fault: fault.clone() });
+    let (_, mut frames) =
+        talk.tell(Event::Compaction(CompactionEvent::Failed { reason: CompactReason::Manual, fault: fault.clone() }));
     frames.extend(talk.reply(compaction, Err(fault)).1);
     let (commands, last) = talk.reply(interrupt, Ok(Reply::Interrupted { was_running: true }));
     frames.extend(last);
@@ -78,13 +82,13 @@ fn an_abort_of_a_handoff_answers_both_and_the_host_goes_on() {
 #[test]
 fn a_run_that_is_stopped_is_waited_for() {
     let mut talk = Talk::open();
-    talk.log(Body::TurnStarted { turn: "t1".into() });
+    talk.log(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     let (commands, _) = talk.hear(r#"{"id":3,"type":"abort"}"#);
     let (_, frames) = talk.reply(commands[0].tag, Ok(Reply::Interrupted { was_running: true }));
     assert!(frames.is_empty(), "{frames:?}");
     let (stop, usage, mutations) = (Stop::Interrupted, Usage::default(), Vec::new());
     let end = TurnEnd { turn: "t1".into(), stop, iterations: 0, usage, mutations, fault: None };
-    assert!(answer(&talk.log(Body::TurnEnded(end)), &json!(3)).is_some());
+    assert!(answer(&talk.log(Body::Turn(TurnEntry::Ended(end))), &json!(3)).is_some());
 }
 
 #[test]

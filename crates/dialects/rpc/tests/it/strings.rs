@@ -88,7 +88,7 @@ fn fault(text: &str) -> Fault {
 }
 
 fn ask(id: &str, kind: AskKind) -> Body {
-    Body::AskOpened(Ask { id: id.into(), turn: None, kind, timeout_ms: Some(5) })
+    Body::Ask(AskEntry::Opened(Ask { id: id.into(), turn: None, kind, timeout_ms: Some(5) }))
 }
 
 fn message(blocks: Vec<Block>, model: &str) -> Body {
@@ -116,14 +116,14 @@ fn bodies(s: &str) -> Vec<Body> {
         details: Some(object.clone()),
     };
     let end = |stop, fault| {
-        Body::TurnEnded(TurnEnd {
+        Body::Turn(TurnEntry::Ended(TurnEnd {
             turn: s.into(),
             stop,
             iterations: 0,
             usage: Usage::default(),
             mutations: vec![(arc.clone(), arc.clone())],
             fault,
-        })
+        }))
     };
     let permission = PermissionAsk {
         call: s.into(),
@@ -147,7 +147,7 @@ fn bodies(s: &str) -> Vec<Body> {
         model: "".into(),
     };
     vec![
-        Body::TurnStarted { turn: s.into() },
+        Body::Turn(TurnEntry::Started { turn: s.into() }),
         Body::User { turn: None, parts, from: UserFrom::Prompt },
         message(
             vec![
@@ -158,17 +158,17 @@ fn bodies(s: &str) -> Vec<Body> {
             ],
             s,
         ),
-        Body::CallStarted { turn: s.into(), call, tool: arc.clone() },
+        Body::Call(CallEntry::Started { turn: s.into(), call, tool: arc.clone() }),
         ask("a0", AskKind::Permission(permission)),
         ask("a1", AskKind::HostCall { call: s.into(), tool: arc.clone(), input: object }),
         ask("a2", AskKind::Select { title: arc.clone(), options: vec![arc.clone()] }),
         ask("a3", AskKind::Confirm { title: arc.clone(), message: arc.clone() }),
         ask("a4", AskKind::Input { title: arc.clone(), placeholder: Some(arc.clone()) }),
         ask(s, AskKind::Editor { title: arc.clone(), prefill: Some(arc.clone()) }),
-        Body::CallEnded { turn: s.into(), result },
-        Body::Retrying { turn: s.into(), attempt: 1, attempts_max: 3, wait_ms: 1, fault: fault(s) },
-        Body::Compacted(compaction),
-        Body::Title { title: arc.clone() },
+        Body::Call(CallEntry::Ended { turn: s.into(), result }),
+        Body::Model(ModelEntry::Retrying { turn: s.into(), attempt: 1, attempts_max: 3, wait_ms: 1, fault: fault(s) }),
+        Body::Branch(BranchEntry::Compacted(compaction)),
+        Body::Setting(SettingEntry::Title { title: arc.clone() }),
         end(Stop::Error, Some(fault(s))),
         end(Stop::Interrupted, None),
     ]
@@ -206,28 +206,35 @@ fn what_is_said_reads_back_equal() {
         let mut said = Vec::new();
         let turn = || TurnId::from(s);
         for event in [
-            Event::Text { turn: turn(), delta: s.into() },
-            Event::Thinking { turn: turn(), delta: s.into() },
-            Event::CallInput { turn: turn(), index: 0, id: Some(s.into()), name: Some(arc.clone()), delta: s.into() },
-            Event::Trouble { source: arc.clone(), during: arc.clone(), text: arc.clone() },
-            Event::CompactionFailed { reason: CompactReason::Threshold, fault: fault(s) },
-            Event::Queue(vec![Item {
+            Event::Delta(Delta::Text { turn: turn(), delta: s.into() }),
+            Event::Delta(Delta::Thinking { turn: turn(), delta: s.into() }),
+            Event::Delta(Delta::CallInput {
+                turn: turn(),
+                index: 0,
+                id: Some(s.into()),
+                name: Some(arc.clone()),
+                delta: s.into(),
+            }),
+            Event::Extension(ExtensionEvent::Trouble { source: arc.clone(), during: arc.clone(), text: arc.clone() }),
+            Event::Compaction(CompactionEvent::Failed { reason: CompactReason::Threshold, fault: fault(s) }),
+            Event::Queue(QueueEvent::Waiting(vec![Item {
                 id: s.into(),
                 parts: vec![Part::text(s)],
                 delivery: Delivery::Steer,
                 at_ms: 1,
                 sender: None,
-            }]),
+            }])),
         ] {
             said.extend(talk.tell(event).1);
             said.extend(talk.pause());
         }
         for notice in notices(s) {
-            said.extend(talk.tell(Event::Notice(notice)).1);
+            said.extend(talk.tell(Event::Extension(ExtensionEvent::Notice(notice))).1);
         }
         for body in bodies(s) {
             said.extend(talk.log(body));
-            let progress = Event::CallProgress { turn: turn(), call: s.into(), parts: vec![Part::text(s)] };
+            let progress =
+                Event::Delta(Delta::CallProgress { turn: turn(), call: s.into(), parts: vec![Part::text(s)] });
             said.extend(talk.tell(progress).1);
         }
         assert!(said.len() > 30, "{}", said.len());
@@ -318,11 +325,13 @@ fn half_a_pair_in_carried_json_becomes_a_mark() {
     for body in bodies("s") {
         said.extend(talk.log(match body {
             Body::Assistant { .. } => message(vec![Block::Call(call.clone())], "m"),
-            Body::CallStarted { turn, tool, .. } => Body::CallStarted { turn, call: call.clone(), tool },
-            Body::CallEnded { turn, result } => Body::CallEnded {
+            Body::Call(CallEntry::Started { turn, tool, .. }) => {
+                Body::Call(CallEntry::Started { turn, call: call.clone(), tool })
+            }
+            Body::Call(CallEntry::Ended { turn, result }) => Body::Call(CallEntry::Ended {
                 turn,
                 result: CallResult { call: "c1".into(), details: Some(carried.clone()), ..result },
-            },
+            }),
             body => body,
         }));
     }

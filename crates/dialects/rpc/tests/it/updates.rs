@@ -5,7 +5,7 @@ use dialect_rpc::{Options, PARTIAL_BYTES_MAX, Updates};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 use serde_json::{Value, json};
-use vocab::{AssistantMessage, Block, Body, Call, CallInput, Event, Finish, Json, MessageEnd, Usage};
+use vocab::{AssistantMessage, Block, Body, Call, CallInput, Delta, Event, Finish, Json, MessageEnd, Usage};
 
 use crate::talk::{Talk, options};
 
@@ -50,24 +50,36 @@ impl Twin {
         Some(match piece {
             Piece::Text(delta) => {
                 self.grow("text", "text", delta);
-                Event::Text { turn: turn(), delta: delta.clone() }
+                Event::Delta(Delta::Text { turn: turn(), delta: delta.clone() })
             }
             Piece::Thinking(delta) => {
                 self.grow("thinking", "thinking", delta);
-                Event::Thinking { turn: turn(), delta: delta.clone() }
+                Event::Delta(Delta::Thinking { turn: turn(), delta: delta.clone() })
             }
             Piece::Call(name) => {
                 self.calls += 1;
                 let id = format!("c{}", self.calls);
                 self.blocks.push(json!({ "type": "toolCall", "id": id, "name": tool_name(name), "partialArgs": "" }));
                 let (index, delta) = (self.calls, String::new());
-                Event::CallInput { turn: turn(), index, id: Some(id.into()), name: Some(name.as_str().into()), delta }
+                Event::Delta(Delta::CallInput {
+                    turn: turn(),
+                    index,
+                    id: Some(id.into()),
+                    name: Some(name.as_str().into()),
+                    delta,
+                })
             }
             Piece::Input(delta) => {
                 let last = self.blocks.last().filter(|block| block["type"] == "toolCall");
                 last?;
                 self.grow("toolCall", "partialArgs", delta);
-                Event::CallInput { turn: turn(), index: self.calls, id: None, name: None, delta: delta.clone() }
+                Event::Delta(Delta::CallInput {
+                    turn: turn(),
+                    index: self.calls,
+                    id: None,
+                    name: None,
+                    delta: delta.clone(),
+                })
             }
         })
     }
@@ -162,7 +174,7 @@ proptest! {
 }
 
 fn text(delta: &str) -> Event {
-    Event::Text { turn: "t1".into(), delta: delta.into() }
+    Event::Delta(Delta::Text { turn: "t1".into(), delta: delta.into() })
 }
 
 #[test]

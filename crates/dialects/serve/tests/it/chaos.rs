@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Body, Event, Fault, FaultKind, Reply, Stop, Tag};
+use vocab::{AskEntry, Body, Event, Fault, FaultKind, Reply, Stop, Tag};
 use wire::Parting;
 
 use crate::talk::{
@@ -64,7 +64,7 @@ fn event(dice: &mut Dice, tags: u64) -> Event {
         4 => logged(started(turn)),
         5 => logged(ended(turn, *dice.pick(&[Stop::EndTurn, Stop::Error]))),
         6 => logged(permission(dice.pick::<&str>(&["r1", "r2"]), turn)),
-        7 => logged(Body::AskClosed { ask: "r1".into(), end: vocab::AskEnd::Withdrawn }),
+        7 => logged(Body::Ask(AskEntry::Closed { ask: "r1".into(), end: vocab::AskEnd::Withdrawn })),
         8 => logged(call_started(turn, "c", "bash", "{}")),
         9 => logged(call_ended(turn, "c", "x")),
         10 => {

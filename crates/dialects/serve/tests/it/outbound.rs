@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use vocab::{
-    Ask, AskKind, Body, CallInput, CompactReason, Data, Event, Fault, FaultKind, Image, Json, Mode, Part, Required,
-    Stop, TurnEnd, Usage, map,
+    Ask, AskEntry, AskKind, Body, CallEntry, CallInput, CompactReason, CompactionEvent, Data, Delta, Event, Fault,
+    FaultKind, Image, Json, Mode, ModelEntry, Part, QueueEvent, Required, RetryEvent, SettingEntry, Stop, TurnEnd,
+    TurnEntry, Usage, map,
 };
 
 use crate::talk::{
@@ -24,14 +25,14 @@ fn a_turn_with_a_tool_reads_as_in_the_protocols_own_example() {
     talk.hear(r#"{"type":"permission_response","request_id":"r-9","decision":"allow"}"#);
     talk.log_entry(call_ended("abc123", "call_1", "a.py\nb.py\n"));
     talk.tell(text("abc123", "Found two: a.py and b.py."));
-    talk.log_entry(Body::TurnEnded(TurnEnd {
+    talk.log_entry(Body::Turn(TurnEntry::Ended(TurnEnd {
         turn: "abc123".into(),
         stop: Stop::EndTurn,
         iterations: 1,
         usage: Usage { input: 800, cache_read: 15, cache_write: 5, output: 34, estimated: false },
         mutations: vec![("glob".into(), "x".into()), ("todo".into(), "y".into())],
         fault: None,
-    }));
+    })));
     let mut after = state("s1");
     after.context_tokens = 854;
     talk.tell(Event::State(Arc::new(after)));
@@ -61,8 +62,8 @@ fn a_failed_turn_is_an_error_and_then_its_end() {
         ("t3", None),
     ] {
         talk.log_entry(started(turn));
-        let Body::TurnEnded(end) = ended(turn, Stop::Error) else { unreachable!() };
-        talk.log_entry(Body::TurnEnded(TurnEnd { fault, ..end }));
+        let Body::Turn(TurnEntry::Ended(end)) = ended(turn, Stop::Error) else { unreachable!() };
+        talk.log_entry(Body::Turn(TurnEntry::Ended(TurnEnd { fault, ..end })));
     }
     talk.check(expect![[r#"
         < {"type":"turn_started","turn_id":"t1"}
@@ -123,9 +124,9 @@ fn every_fault_kind_has_its_code_and_origin() {
     ] {
         let mut talk = Talk::open();
         talk.log_entry(started("t"));
-        let Body::TurnEnded(end) = ended("t", Stop::Error) else { unreachable!() };
+        let Body::Turn(TurnEntry::Ended(end)) = ended("t", Stop::Error) else { unreachable!() };
         let fault = Some(Fault::new(kind, "m"));
-        let (_, frames) = talk.told(logged(Body::TurnEnded(TurnEnd { fault, ..end })));
+        let (_, frames) = talk.told(logged(Body::Turn(TurnEntry::Ended(TurnEnd { fault, ..end }))));
         seen +=
             &format!("{kind:?} {} {}\n", frames[0]["code"].as_str().unwrap(), frames[0]["origin"].as_str().unwrap());
     }
@@ -162,20 +163,22 @@ fn arguments_stand_in_one_line_and_pictures_are_named() {
     let mut talk = Talk::open();
     talk.log_entry(call_started("t", "c1", "bash", "{\n  \"command\": \"a\\nb\",\r\n\t\"n\": 1e99\n}"));
     talk.log_entry(call_started("t", "c2", "nope", r#"{"a":"\ud800"}"#));
-    let Body::CallStarted { turn, mut call, tool } = call_started("t", "c3", "bash", "{}") else { unreachable!() };
+    let Body::Call(CallEntry::Started { turn, mut call, tool }) = call_started("t", "c3", "bash", "{}") else {
+        unreachable!()
+    };
     call.input = CallInput::Broken { text: "{\"a\":".into(), detail: "cut".into() };
-    talk.log_entry(Body::CallStarted { turn, call, tool });
+    talk.log_entry(Body::Call(CallEntry::Started { turn, call, tool }));
     talk.note("text that only claims to be JSON is shown, not hidden");
     talk.log_entry(call_started("t", "c4", "bash", "{\"a\":"));
     talk.log_entry(call_started("t", "c5", "bash", "[1]"));
     let image = || Part::Image(Image { mime: "image/png".into(), base64: "AAAA".into() });
     let parts = vec![Part::text("before"), image(), Part::text("after\n"), image()];
-    talk.log_entry(Body::CallEnded { turn: "t".into(), result: result("c1", parts) });
-    talk.log_entry(Body::CallEnded { turn: "t".into(), result: result("c2", vec![]) });
+    talk.log_entry(Body::Call(CallEntry::Ended { turn: "t".into(), result: result("c1", parts) }));
+    talk.log_entry(Body::Call(CallEntry::Ended { turn: "t".into(), result: result("c2", vec![]) }));
     for ms in [0, 1, 1000, 61_234] {
         let mut timed = result("c", vec![]);
         (timed.duration_ms, timed.is_error) = (ms, true);
-        talk.log_entry(Body::CallEnded { turn: "t".into(), result: timed });
+        talk.log_entry(Body::Call(CallEntry::Ended { turn: "t".into(), result: timed }));
     }
     talk.check(expect![[r#"
         < {"type":"tool_start","turn_id":"t","tool_id":"c1","name":"bash","input":{  "command": "a\nb",	"n": 1e99}}
@@ -204,7 +207,12 @@ fn a_permission_request_says_why_the_mode_is_not_enough() {
         reason: Some("requires danger-full-access; active mode is read-only".into()),
         ..permission_ask()
     });
-    talk.log_entry(Body::AskOpened(Ask { id: "r1".into(), turn: Some("t1".into()), kind, timeout_ms: None }));
+    talk.log_entry(Body::Ask(AskEntry::Opened(Ask {
+        id: "r1".into(),
+        turn: Some("t1".into()),
+        kind,
+        timeout_ms: None,
+    })));
     talk.check(expect![[r#"
         < {"type":"permission_request","request_id":"r1","tool":"WebFetch","active_mode":"read-only","required_mode":"danger-full-access","details":{"tool_input":{"url":"http://x"},"reason":"requires danger-full-access; active mode is read-only"}}
     "#]]);
@@ -307,24 +315,27 @@ fn what_the_protocol_has_no_line_for_is_silent() {
     let mut talk = Talk::open();
     let turn = || "t".into();
     for event in [
-        Event::Thinking { turn: turn(), delta: "hm".into() },
-        Event::CallInput { turn: turn(), index: 0, id: None, name: None, delta: "{".into() },
-        Event::CallProgress { turn: turn(), call: "c".into(), parts: vec![] },
-        Event::CompactionStarted { reason: CompactReason::Threshold },
-        Event::CompactionFailed { reason: CompactReason::Threshold, fault: Fault::new(FaultKind::Provider, "m") },
-        Event::RetryEnded { turn: turn(), attempt: 1, ok: true },
-        Event::Queue(vec![]),
+        Event::Delta(Delta::Thinking { turn: turn(), delta: "hm".into() }),
+        Event::Delta(Delta::CallInput { turn: turn(), index: 0, id: None, name: None, delta: "{".into() }),
+        Event::Delta(Delta::CallProgress { turn: turn(), call: "c".into(), parts: vec![] }),
+        Event::Compaction(CompactionEvent::Started { reason: CompactReason::Threshold }),
+        Event::Compaction(CompactionEvent::Failed {
+            reason: CompactReason::Threshold,
+            fault: Fault::new(FaultKind::Provider, "m"),
+        }),
+        Event::Retry(RetryEvent::Ended { turn: turn(), attempt: 1, ok: true }),
+        Event::Queue(QueueEvent::Waiting(vec![])),
         Event::Live { seq: 4 },
         logged(Body::User { turn: None, parts: vec![], from: vocab::UserFrom::Prompt }),
-        logged(Body::Retrying {
+        logged(Body::Model(ModelEntry::Retrying {
             turn: turn(),
             attempt: 1,
             attempts_max: 3,
             wait_ms: 5,
             fault: Fault::new(FaultKind::Network, "m"),
-        }),
-        logged(Body::Title { title: "x".into() }),
-        logged(Body::Mode { mode: Mode::Plan }),
+        })),
+        logged(Body::Setting(SettingEntry::Title { title: "x".into() })),
+        logged(Body::Setting(SettingEntry::Mode { mode: Mode::Plan })),
         Event::Reply { tag: vocab::Tag(99), result: Ok(vocab::Reply::Done) },
     ] {
         assert_eq!(talk.told(event.clone()), (0, vec![]), "{event:?}");

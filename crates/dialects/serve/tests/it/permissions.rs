@@ -1,7 +1,7 @@
 //! Who may answer what, and how often.
 
 use expect_test::expect;
-use vocab::{Answer, Ask, AskEnd, AskKind, Body, Fault, FaultKind, Stop};
+use vocab::{Answer, Ask, AskEnd, AskEntry, AskKind, Body, CallEntry, Fault, FaultKind, Stop};
 use wire::Parting;
 
 use crate::talk::{Talk, call_ended, ended, permission, started};
@@ -67,9 +67,9 @@ fn an_allow_is_for_once_and_a_deny_has_a_reason() {
 fn a_deny_keeps_the_turn_going() {
     let mut talk = asked();
     talk.hear(&answer("r1", r#""decision":"deny","reason":"no""#));
-    let Body::CallEnded { turn, mut result } = call_ended("t1", "c1", "no") else { unreachable!() };
+    let Body::Call(CallEntry::Ended { turn, mut result }) = call_ended("t1", "c1", "no") else { unreachable!() };
     result.is_error = true;
-    talk.log_entry(Body::CallEnded { turn, result }).log_entry(ended("t1", Stop::EndTurn));
+    talk.log_entry(Body::Call(CallEntry::Ended { turn, result })).log_entry(ended("t1", Stop::EndTurn));
     talk.check(expect![[r#"
         > {"type":"permission_response","request_id":"r1","decision":"deny","reason":"no"}
         ! 2 Current Answer { ask: "r1", answer: Deny(Some("no")) }
@@ -82,7 +82,7 @@ fn a_deny_keeps_the_turn_going() {
 #[test]
 fn only_the_first_answer_to_an_open_question_counts() {
     let allow = |id: &str| answer(id, r#""decision":"allow""#);
-    let close = |ask: &str, end: AskEnd| Body::AskClosed { ask: ask.into(), end };
+    let close = |ask: &str, end: AskEnd| Body::Ask(AskEntry::Closed { ask: ask.into(), end });
     let answered = |answer| AskEnd::Answered { answer, by: None };
     type Setup<'a> = Box<dyn Fn(&mut Talk) + 'a>;
     let cases: Vec<(&str, Setup<'_>, &str)> = vec![
@@ -148,7 +148,12 @@ fn only_the_first_answer_to_an_open_question_counts() {
             "a dialog that was declined for it",
             Box::new(|talk| {
                 let kind = AskKind::Confirm { title: "t".into(), message: "m".into() };
-                talk.log_entry(Body::AskOpened(Ask { id: "d1".into(), turn: None, kind, timeout_ms: None }));
+                talk.log_entry(Body::Ask(AskEntry::Opened(Ask {
+                    id: "d1".into(),
+                    turn: None,
+                    kind,
+                    timeout_ms: None,
+                })));
             }),
             "d1",
         ),
@@ -157,7 +162,12 @@ fn only_the_first_answer_to_an_open_question_counts() {
             Box::new(|talk| {
                 let (call, tool, input) = ("c9".into(), "x".into(), vocab::Json::empty_object());
                 let kind = AskKind::HostCall { call, tool, input };
-                talk.log_entry(Body::AskOpened(Ask { id: "h1".into(), turn: None, kind, timeout_ms: None }));
+                talk.log_entry(Body::Ask(AskEntry::Opened(Ask {
+                    id: "h1".into(),
+                    turn: None,
+                    kind,
+                    timeout_ms: None,
+                })));
             }),
             "h1",
         ),
@@ -215,7 +225,7 @@ fn questions_that_cannot_be_shown_are_declined_at_once() {
         ("a4", AskKind::Editor { title: "t".into(), prefill: None }),
         ("a5", AskKind::HostCall { call: "c".into(), tool: "x".into(), input: vocab::Json::empty_object() }),
     ] {
-        talk.log_entry(Body::AskOpened(Ask { id: id.into(), turn: None, kind, timeout_ms: None }));
+        talk.log_entry(Body::Ask(AskEntry::Opened(Ask { id: id.into(), turn: None, kind, timeout_ms: None })));
     }
     talk.check(expect![[r#"
         ! 2 Current Answer { ask: "a1", answer: Dismissed }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use testkit::odd::strings;
-use vocab::{Answer, Ask, AskKind, Body, Data, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd, Verb, map};
+use vocab::{
+    Answer, Ask, AskEntry, AskKind, Body, CallEntry, Data, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd,
+    TurnEntry, Verb, map,
+};
 use wire::{Dialect, Line, Out};
 
 use crate::talk::{
@@ -44,24 +47,24 @@ fn what_is_said_reads_back_equal() {
             ..permission_ask()
         };
         let asked = || {
-            logged(Body::AskOpened(Ask {
+            logged(Body::Ask(AskEntry::Opened(Ask {
                 id: s.into(),
                 turn: None,
                 kind: AskKind::Permission(ask()),
                 timeout_ms: None,
-            }))
+            })))
         };
         one(&mut talk, asked(), "request_id", json!(s));
         one(&mut talk, asked(), "tool", json!(s));
         one(&mut talk, asked(), "details", json!({ "tool_input": { s: s }, "reason": s }));
         let parts = vec![vocab::Part::text(s), vocab::Part::text(s)];
-        let ended_call = Body::CallEnded { turn: s.into(), result: result(s, parts) };
+        let ended_call = Body::Call(CallEntry::Ended { turn: s.into(), result: result(s, parts) });
         one(&mut talk, logged(ended_call), "output", json!(format!("{s}{s}")));
-        let Body::TurnEnded(end) = ended(s, Stop::EndTurn) else { unreachable!() };
+        let Body::Turn(TurnEntry::Ended(end)) = ended(s, Stop::EndTurn) else { unreachable!() };
         let end = TurnEnd { mutations: vec![(arc.clone(), arc.clone())], ..end };
-        one(&mut talk, logged(Body::TurnEnded(end.clone())), "mutations", json!([[s, s]]));
+        one(&mut talk, logged(Body::Turn(TurnEntry::Ended(end.clone()))), "mutations", json!([[s, s]]));
         let failed = TurnEnd { stop: Stop::Error, fault: Some(Fault::new(FaultKind::Provider, s)), ..end };
-        one(&mut talk, logged(Body::TurnEnded(failed)), "message", json!(s));
+        one(&mut talk, logged(Body::Turn(TurnEntry::Ended(failed))), "message", json!(s));
         first.model = format!("{s}!").into();
         one(&mut talk, Event::State(Arc::new(first.clone())), "model", json!(format!("{s}!")));
         first.gadgets.push(arc.clone());

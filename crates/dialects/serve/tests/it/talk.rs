@@ -7,8 +7,9 @@ use dialect_serve::{Options, Serve};
 use expect_test::Expect;
 use serde_json::Value;
 use vocab::{
-    Ask, AskKind, Body, Call, CallEnd, CallInput, CallResult, Entry, Event, Fault, FaultKind, Json, Mode, Opened, Part,
-    PermissionAsk, Reply, Required, SessionId, SlashReply, State, Stop, Tag, Told, TurnEnd, Usage,
+    Ask, AskEntry, AskKind, Body, Call, CallEnd, CallEntry, CallInput, CallResult, Delta, Entry, Event, Fault,
+    FaultKind, Json, Mode, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, State, Stop, Tag, Told,
+    TurnEnd, TurnEntry, Usage,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -88,14 +89,16 @@ impl Talk {
     fn begin_what_this_ends(&mut self, event: &Event) {
         let Event::Logged(entry) = event else { return };
         match &entry.body {
-            Body::TurnStarted { turn } => self.turn = Some(turn.clone()),
-            Body::CallStarted { call, .. } => self.calls.push(call.id.clone()),
-            Body::TurnEnded(end) if self.turn.as_ref() != Some(&end.turn) => self.unseen(started(end.turn.as_str())),
-            Body::TurnEnded(_) => self.turn = None,
-            Body::CallEnded { turn, result } if !self.calls.contains(&result.call) => {
+            Body::Turn(TurnEntry::Started { turn }) => self.turn = Some(turn.clone()),
+            Body::Call(CallEntry::Started { call, .. }) => self.calls.push(call.id.clone()),
+            Body::Turn(TurnEntry::Ended(end)) if self.turn.as_ref() != Some(&end.turn) => {
+                self.unseen(started(end.turn.as_str()))
+            }
+            Body::Turn(TurnEntry::Ended(_)) => self.turn = None,
+            Body::Call(CallEntry::Ended { turn, result }) if !self.calls.contains(&result.call) => {
                 self.unseen(call_started(turn.as_str(), result.call.as_str(), "bash", "{}"));
             }
-            Body::CallEnded { result, .. } => self.calls.retain(|call| *call != result.call),
+            Body::Call(CallEntry::Ended { result, .. }) => self.calls.retain(|call| *call != result.call),
             _ => {}
         }
     }
@@ -198,31 +201,31 @@ pub(crate) fn logged(body: Body) -> Event {
 }
 
 pub(crate) fn started(turn: &str) -> Body {
-    Body::TurnStarted { turn: turn.into() }
+    Body::Turn(TurnEntry::Started { turn: turn.into() })
 }
 
 pub(crate) fn ended(turn: &str, stop: Stop) -> Body {
-    Body::TurnEnded(TurnEnd {
+    Body::Turn(TurnEntry::Ended(TurnEnd {
         turn: turn.into(),
         stop,
         iterations: 0,
         usage: Usage { input: 10, output: 2, ..Usage::default() },
         mutations: vec![],
         fault: None,
-    })
+    }))
 }
 
 pub(crate) fn text(turn: &str, delta: &str) -> Event {
-    Event::Text { turn: turn.into(), delta: delta.into() }
+    Event::Delta(Delta::Text { turn: turn.into(), delta: delta.into() })
 }
 
 pub(crate) fn call_started(turn: &str, call: &str, tool: &str, input: &str) -> Body {
     let input = CallInput::Object(Json::trusted(input));
-    Body::CallStarted {
+    Body::Call(CallEntry::Started {
         turn: turn.into(),
         call: Call { id: call.into(), name: tool.into(), input, seal: None },
         tool: tool.into(),
-    }
+    })
 }
 
 pub(crate) fn result(call: &str, parts: Vec<Part>) -> CallResult {
@@ -240,16 +243,16 @@ pub(crate) fn result(call: &str, parts: Vec<Part>) -> CallResult {
 }
 
 pub(crate) fn call_ended(turn: &str, call: &str, output: &str) -> Body {
-    Body::CallEnded { turn: turn.into(), result: result(call, vec![Part::text(output)]) }
+    Body::Call(CallEntry::Ended { turn: turn.into(), result: result(call, vec![Part::text(output)]) })
 }
 
 pub(crate) fn permission(ask: &str, turn: &str) -> Body {
-    Body::AskOpened(Ask {
+    Body::Ask(AskEntry::Opened(Ask {
         id: ask.into(),
         turn: Some(turn.into()),
         kind: AskKind::Permission(permission_ask()),
         timeout_ms: None,
-    })
+    }))
 }
 
 pub(crate) fn permission_ask() -> PermissionAsk {

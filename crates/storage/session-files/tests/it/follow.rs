@@ -98,7 +98,7 @@ async fn a_line_lost_from_the_middle_comes_back_but_not_as_the_last() {
     std::fs::write(&path, kept.join("\n") + "\n").unwrap();
     let later = world.process();
     let mut talk = Talk::resume(&later, ID).await;
-    talk.log(vec![Body::TurnStarted { turn: "t2".into() }]).await;
+    talk.log(vec![Body::Turn(TurnEntry::Started { turn: "t2".into() })]).await;
     assert_eq!(lines(&path).len(), 5, "a turn's start has no line");
     talk.log(vec![user("c")]).await;
     let now = std::fs::read_to_string(&path).unwrap();

@@ -144,7 +144,7 @@ impl Talk {
 
     pub(crate) fn entry(&mut self, body: Body) -> Arc<Entry> {
         let parent = match body {
-            Body::Moved { to } => to,
+            Body::Branch(BranchEntry::Moved { to }) => to,
             _ => self.leaf,
         };
         self.seq += 1;
@@ -217,11 +217,11 @@ pub(crate) fn result(id: &str, is_error: bool) -> Body {
         edits: Vec::new(),
         details: Some(Json::trusted(r#"{"z":1,"a":{"n":null}}"#)),
     };
-    Body::CallEnded { turn: "t".into(), result }
+    Body::Call(CallEntry::Ended { turn: "t".into(), result })
 }
 
 pub(crate) fn shell(aside: bool) -> Body {
-    Body::Shell(Shell {
+    Body::Shell(ShellEntry::Ended(Shell {
         command: "echo hi".into(),
         output: "hi\n".into(),
         exit_code: Some(0),
@@ -231,11 +231,11 @@ pub(crate) fn shell(aside: bool) -> Body {
         total_bytes: 3,
         spilled: None,
         aside,
-    })
+    }))
 }
 
 pub(crate) fn compacted(first_kept: u64) -> Body {
-    Body::Compacted(Compaction {
+    Body::Branch(BranchEntry::Compacted(Compaction {
         reason: CompactReason::Manual,
         summary: "so far".into(),
         first_kept,
@@ -245,19 +245,19 @@ pub(crate) fn compacted(first_kept: u64) -> Body {
         messages_after: 2,
         usage: Usage::default(),
         model: "".into(),
-    })
+    }))
 }
 
 /// A conversation with everything in it.
 pub(crate) fn everything() -> Vec<Body> {
     vec![
         opened(),
-        Body::Thinking { level: Some("high".into()) },
-        Body::TurnStarted { turn: "t".into() },
+        Body::Setting(SettingEntry::Thinking { level: Some("high".into()) }),
+        Body::Turn(TurnEntry::Started { turn: "t".into() }),
         user("first"),
         says("1"),
         user("second"),
-        Body::Title { title: "beside".into() },
+        Body::Setting(SettingEntry::Title { title: "beside".into() }),
         calls("c1"),
         result("c1", false),
         calls("c2"),
@@ -265,13 +265,13 @@ pub(crate) fn everything() -> Vec<Body> {
         reply(vec![], MessageEnd::Interrupted),
         shell(false),
         shell(true),
-        Body::Label { target: 4, label: Some("here".into()) },
+        Body::Note(NoteEntry::Label { target: 4, label: Some("here".into()) }),
         compacted(6),
-        Body::Model { model: "other/m/2".into() },
+        Body::Setting(SettingEntry::Model { model: "other/m/2".into() }),
         user("third"),
         says("3"),
-        Body::Moved { to: 17 },
-        Body::BranchSummary { from: Some(17), summary: "went wrong".into() },
+        Body::Branch(BranchEntry::Moved { to: 17 }),
+        Body::Branch(BranchEntry::Summary { from: Some(17), summary: "went wrong".into() }),
         user("fourth"),
         Body::User { turn: None, parts: vec![Part::text("tasks are open")], from: UserFrom::Reminder },
         says("4"),

@@ -77,7 +77,7 @@ fn every_kind_of_entry_of_pi_is_understood() {
         _ => None,
     });
     let ended = entries.iter().find_map(|entry| match &entry.body {
-        Body::CallEnded { turn, .. } => Some(turn.clone()),
+        Body::Call(CallEntry::Ended { turn, .. }) => Some(turn.clone()),
         _ => None,
     });
     assert!(turn.is_some() && turn == ended);
@@ -115,7 +115,7 @@ fn version_2_and_the_relatives_forms_are_understood() {
     let shown = context(&text);
     assert!(shown[0].contains(r#""role":"custom""#), "{shown:?}");
     assert!(shown[1].contains(r#"[{"type":"thinking","thinking":"[Reasoning redacted]","thinkingSignature":"D","redacted":true},{"type":"thinking","thinking":"cut"}]"#), "{shown:?}");
-    let titled = |entry: &std::sync::Arc<Entry>| matches!(&entry.body, Body::Title { title } if &**title == "Named");
+    let titled = |entry: &std::sync::Arc<Entry>| matches!(&entry.body, Body::Setting(SettingEntry::Title { title }) if &**title == "Named");
     assert!(read(&text).iter().any(titled));
     let Body::Opened { model, workspace, .. } = &read(&text)[0].body else { panic!() };
     assert_eq!((&**model, workspace.to_str().unwrap()), ("p/x/y", "/here"));
@@ -136,7 +136,9 @@ fn damage_costs_the_damaged_lines_only() {
     assert_eq!(scan(text.as_bytes()).unwrap().bad, 4);
     // A parent that is gone, doubled, itself, or comes later: the line before stands in.
     assert_eq!(texts(&context(&text)), ["a", "b", "c", "d", "e", "f", "\u{fffd}"]);
-    assert!(matches!(&read(&text).last().unwrap().body, Body::Recovered { text } if text.starts_with("4 line(s)")));
+    assert!(
+        matches!(&read(&text).last().unwrap().body, Body::Note(NoteEntry::Recovered { text }) if text.starts_with("4 line(s)"))
+    );
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Case {
             match body {
                 Body::User { parts, .. } => chat.push(&Message::User(parts.clone())),
                 Body::Assistant { message, .. } => chat.push(&Message::Assistant(message.clone())),
-                Body::CallEnded { result, .. } => chat.push(&Message::Result(result.clone())),
+                Body::Call(CallEntry::Ended { result, .. }) => chat.push(&Message::Result(result.clone())),
                 _ => {}
             }
         }

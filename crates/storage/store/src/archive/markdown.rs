@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use vocab::{Block, Body, Entry, MessageEnd, Summary, parts_text};
+use vocab::{
+    Block, Body, BranchEntry, CallEntry, Entry, MessageEnd, ModelEntry, NoteEntry, ShellEntry, Summary, parts_text,
+};
 
 /// Longer tool output is cut in the page; the session has it whole.
 const RESULT_CHARS_MAX: usize = 4000;
@@ -53,53 +55,45 @@ fn write_entry(page: &mut String, body: &Body) {
                 }
             }
         }
-        Body::CallEnded { result, .. } => {
+        Body::Call(CallEntry::Ended { result, .. }) => {
             let text = result.text();
             let shown: String = text.chars().take(RESULT_CHARS_MAX).collect();
             let more = if shown.len() < text.len() { "\n[...]" } else { "" };
             let fence = "`".repeat(longest_run(&shown).max(2) + 1);
             let _ = writeln!(page, "{fence}text\n{shown}{more}\n{fence}\n");
         }
-        Body::Compacted(compaction) => {
+        Body::Branch(BranchEntry::Compacted(compaction)) => {
             let _ = writeln!(page, "---\n\n*Compacted.* {}\n", compaction.summary);
         }
-        Body::Moved { to } => {
+        Body::Branch(BranchEntry::Moved { to }) => {
             let _ = writeln!(page, "---\n\n*Went back to entry {to}.*\n");
         }
-        Body::Shell(shell) => {
+        Body::Shell(ShellEntry::Ended(shell)) => {
             let fence = "`".repeat(longest_run(&shell.output).max(2) + 1);
             let _ = writeln!(page, "## Command\n\n{fence}text\n$ {}\n{}\n{fence}\n", shell.command, shell.output);
         }
-        Body::BranchSummary { summary, .. } => {
+        Body::Branch(BranchEntry::Summary { summary, .. }) => {
             let _ = writeln!(page, "---\n\n*Came back from another branch.* {summary}\n");
         }
-        Body::FellBack(it) => {
+        Body::Model(ModelEntry::FellBack(it)) => {
             let _ = writeln!(page, "*{} could not answer; {} was asked.*\n", it.from, it.to);
         }
-        Body::Recovered { text } => {
+        Body::Note(NoteEntry::Recovered { text }) => {
             let _ = writeln!(page, "*{text}*\n");
         }
-        Body::Todos { .. }
-        | Body::Imported { .. }
-        | Body::Label { .. }
+        Body::Setting(_)
+        | Body::Note(NoteEntry::Imported { .. })
+        | Body::Note(NoteEntry::Label { .. })
         | Body::Opened { .. }
-        | Body::TurnStarted { .. }
-        | Body::CallStarted { .. }
-        | Body::TurnEnded(_)
-        | Body::AskOpened(_)
-        | Body::AskClosed { .. }
-        | Body::Queued(_)
-        | Body::Settled { .. }
-        | Body::Requested(_)
-        | Body::ShellStarted { .. }
-        | Body::Restored { .. }
-        | Body::Retrying { .. }
-        | Body::Spent { .. }
-        | Body::Model { .. }
-        | Body::Mode { .. }
-        | Body::Thinking { .. }
-        | Body::Gadgets { .. }
-        | Body::Title { .. } => {}
+        | Body::Turn(_)
+        | Body::Call(CallEntry::Started { .. })
+        | Body::Ask(_)
+        | Body::Queue(_)
+        | Body::Model(ModelEntry::Requested(_))
+        | Body::Shell(ShellEntry::Started { .. })
+        | Body::Branch(BranchEntry::Restored { .. })
+        | Body::Model(ModelEntry::Retrying { .. })
+        | Body::Model(ModelEntry::Spent { .. }) => {}
     }
 }
 

@@ -5,7 +5,7 @@
 //! * At the end of the log the damaged records are left out by whoever reads, and cut off by whoever takes the session
 //!   over: their bytes move to the table `damaged`, the totals are counted anew, and the next append follows the last
 //!   whole record. Said once, in [`vocab::Acquired::recovered`].
-//! * In the middle nothing is moved or deleted. The session opens: a [`Body::Recovered`] entry that names the record
+//! * In the middle nothing is moved or deleted. The session opens: a [`Body::Note(NoteEntry::Recovered)`] entry that names the record
 //!   and the reason stands in for it, what comes before and after is given as it is, and each page that has such a
 //!   stand-in says so in [`vocab::Page::recovered`].
 //!
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use vocab::{Body, Entry, Fault, FaultKind, SessionId, Summary};
+use vocab::{Body, Entry, Fault, FaultKind, NoteEntry, SessionId, Summary};
 
 use super::rows::{self, from_int, to_int};
 use super::{Attempt, immediate};
@@ -122,7 +122,7 @@ impl Damaged {
         } else {
             format!("records {} of this session are missing", self.numbers())
         };
-        Entry { seq: self.seq, parent, at_ms: self.at_ms, body: Body::Recovered { text: text.into() } }
+        Entry { seq: self.seq, parent, at_ms: self.at_ms, body: Body::Note(NoteEntry::Recovered { text: text.into() }) }
     }
 }
 

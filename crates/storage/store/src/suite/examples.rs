@@ -19,7 +19,7 @@ pub fn bodies() -> Vec<Body> {
 /// What a store gives back for a body: the sender of an item is forgotten.
 pub fn as_stored(body: &Body) -> Body {
     match body {
-        Body::Queued(item) => Body::Queued(Item { sender: None, ..item.clone() }),
+        Body::Queue(QueueEntry::Queued(item)) => Body::Queue(QueueEntry::Queued(Item { sender: None, ..item.clone() })),
         other => other.clone(),
     }
 }
@@ -61,34 +61,45 @@ fn lifecycle() -> Vec<Body> {
     let not_text = OsString::from_vec(vec![b'/', 0xff, 0xfe, b'x']);
     let mut all = vec![
         opened(not_text.into(), Mode::Plan, None),
-        Body::TurnStarted { turn: turn.clone() },
-        Body::Retrying { turn: turn.clone(), attempt: 1, attempts_max: 3, wait_ms: u64::MAX, fault: fault() },
-        Body::Requested(requested(None, None)),
-        Body::Requested(requested(Some("t1"), Some(Arc::new(sent())))),
-        Body::Requested(Requested {
+        Body::Turn(TurnEntry::Started { turn: turn.clone() }),
+        Body::Model(ModelEntry::Retrying {
+            turn: turn.clone(),
+            attempt: 1,
+            attempts_max: 3,
+            wait_ms: u64::MAX,
+            fault: fault(),
+        }),
+        Body::Model(ModelEntry::Requested(requested(None, None))),
+        Body::Model(ModelEntry::Requested(requested(Some("t1"), Some(Arc::new(sent()))))),
+        Body::Model(ModelEntry::Requested(Requested {
             summary: Some(SummaryOf { upto: 9, from: 2, first_kept: u64::MAX, request: ODD.into() }),
             ..requested(None, None)
-        }),
-        Body::FellBack(FellBack {
+        })),
+        Body::Model(ModelEntry::FellBack(FellBack {
             turn: turn.clone(),
             from: "a".into(),
             to: ODD.into(),
             fault: fault(),
             skipped: vec![("b".into(), ODD.into())],
+        })),
+        Body::Model(ModelEntry::Spent { turn: None, call: None, model: ODD.into(), usage: usage() }),
+        Body::Model(ModelEntry::Spent {
+            turn: Some(turn.clone()),
+            call: Some(ODD.into()),
+            model: "m".into(),
+            usage: Usage::default(),
         }),
-        Body::Spent { turn: None, call: None, model: ODD.into(), usage: usage() },
-        Body::Spent { turn: Some(turn.clone()), call: Some(ODD.into()), model: "m".into(), usage: Usage::default() },
-        Body::Moved { to: 0 },
-        Body::Restored { files: vec![] },
-        Body::Restored { files: vec!["a".into(), ODD.into()] },
-        Body::ShellStarted { command: ODD.into(), aside: true },
-        Body::Model { model: ODD.into() },
-        Body::Thinking { level: None },
-        Body::Thinking { level: Some("high".into()) },
-        Body::Gadgets { off: vec![] },
-        Body::Gadgets { off: vec!["a".into(), ODD.into()] },
-        Body::Title { title: ODD.into() },
-        Body::Shell(Shell {
+        Body::Branch(BranchEntry::Moved { to: 0 }),
+        Body::Branch(BranchEntry::Restored { files: vec![] }),
+        Body::Branch(BranchEntry::Restored { files: vec!["a".into(), ODD.into()] }),
+        Body::Shell(ShellEntry::Started { command: ODD.into(), aside: true }),
+        Body::Setting(SettingEntry::Model { model: ODD.into() }),
+        Body::Setting(SettingEntry::Thinking { level: None }),
+        Body::Setting(SettingEntry::Thinking { level: Some("high".into()) }),
+        Body::Setting(SettingEntry::Gadgets { off: vec![] }),
+        Body::Setting(SettingEntry::Gadgets { off: vec!["a".into(), ODD.into()] }),
+        Body::Setting(SettingEntry::Title { title: ODD.into() }),
+        Body::Shell(ShellEntry::Ended(Shell {
             command: ODD.into(),
             output: ODD.into(),
             exit_code: Some(-1),
@@ -98,8 +109,8 @@ fn lifecycle() -> Vec<Body> {
             total_bytes: u64::from(u32::MAX) + 1,
             spilled: Some(ODD.into()),
             aside: true,
-        }),
-        Body::Todos {
+        })),
+        Body::Setting(SettingEntry::Todos {
             phases: vec![TodoPhase {
                 id: "p1".into(),
                 name: ODD.into(),
@@ -113,29 +124,29 @@ fn lifecycle() -> Vec<Body> {
                     })
                     .collect(),
             }],
-        },
-        Body::Imported {
+        }),
+        Body::Note(NoteEntry::Imported {
             file: Some("/a/b.jsonl".into()),
             names: vec![(1, ODD.into()), (2, "a1b2c3d4".into())],
             raws: vec![(2, Json::trusted(r#"{"role":"custom","x":[1,2]}"#))],
-        },
-        Body::Label { target: 2, label: Some(ODD.into()) },
-        Body::Label { target: 2, label: None },
-        Body::BranchSummary { from: Some(1), summary: ODD.into() },
-        Body::BranchSummary { from: None, summary: "x".into() },
-        Body::Recovered { text: ODD.into() },
+        }),
+        Body::Note(NoteEntry::Label { target: 2, label: Some(ODD.into()) }),
+        Body::Note(NoteEntry::Label { target: 2, label: None }),
+        Body::Branch(BranchEntry::Summary { from: Some(1), summary: ODD.into() }),
+        Body::Branch(BranchEntry::Summary { from: None, summary: "x".into() }),
+        Body::Note(NoteEntry::Recovered { text: ODD.into() }),
     ];
-    all.extend(Mode::ALL.map(|mode| Body::Mode { mode }));
+    all.extend(Mode::ALL.map(|mode| Body::Setting(SettingEntry::Mode { mode })));
     all.extend(Mode::ALL.map(|mode| opened("/w".into(), mode, Some((SessionId::from(ODD), u64::MAX)))));
     use Stop::*;
     for stop in [EndTurn, MaxTokens, MaxIterations, Refusal, Interrupted, Error] {
         let mutations = vec![("write_file".into(), ODD.into()), ("bash".into(), "rm".into())];
         let fault = (stop == Error).then(fault);
         let end = TurnEnd { turn: turn.clone(), stop, iterations: 7, usage: usage(), mutations, fault };
-        all.push(Body::TurnEnded(end));
+        all.push(Body::Turn(TurnEntry::Ended(end)));
     }
     for reason in [CompactReason::Manual, CompactReason::Threshold, CompactReason::Overflow, CompactReason::Switch] {
-        all.push(Body::Compacted(Compaction {
+        all.push(Body::Branch(BranchEntry::Compacted(Compaction {
             reason,
             summary: ODD.into(),
             first_kept: 9,
@@ -145,7 +156,7 @@ fn lifecycle() -> Vec<Body> {
             messages_after: 5,
             usage: usage(),
             model: if reason == CompactReason::Manual { "".into() } else { ODD.into() },
-        }));
+        })));
     }
     use FaultKind::*;
     for kind in [
@@ -174,7 +185,13 @@ fn lifecycle() -> Vec<Body> {
         Network,
     ] {
         let fault = Fault::new(kind, "why");
-        all.push(Body::Retrying { turn: turn.clone(), attempt: 0, attempts_max: 0, wait_ms: 0, fault });
+        all.push(Body::Model(ModelEntry::Retrying {
+            turn: turn.clone(),
+            attempt: 0,
+            attempts_max: 0,
+            wait_ms: 0,
+            fault,
+        }));
     }
     all
 }
@@ -221,7 +238,7 @@ fn broken() -> Call {
 
 fn calls() -> Vec<Body> {
     let turn = TurnId::from("t1");
-    let started = |call| Body::CallStarted { turn: turn.clone(), call, tool: "read_file".into() };
+    let started = |call| Body::Call(CallEntry::Started { turn: turn.clone(), call, tool: "read_file".into() });
     let mut all = vec![started(call()), started(broken())];
     use CallEnd::*;
     for end in [Ran, Denied, Unknown, Invalid, Interrupted, Skipped, Lost] {
@@ -242,7 +259,7 @@ fn calls() -> Vec<Body> {
             ],
             details: ran.then(|| Json::trusted("{\"x\": [1, 2.50]}")),
         };
-        all.push(Body::CallEnded { turn: turn.clone(), result });
+        all.push(Body::Call(CallEntry::Ended { turn: turn.clone(), result }));
     }
     all
 }
@@ -269,8 +286,14 @@ fn asks() -> Vec<Body> {
     kinds.push(AskKind::Input { title: title(), placeholder: none() });
     kinds.push(AskKind::Editor { title: title(), prefill: some() });
     kinds.push(AskKind::Editor { title: title(), prefill: none() });
-    let opened =
-        |kind| Body::AskOpened(Ask { id: AskId::from("a1"), turn: Some(TurnId::from("t1")), kind, timeout_ms: None });
+    let opened = |kind| {
+        Body::Ask(AskEntry::Opened(Ask {
+            id: AskId::from("a1"),
+            turn: Some(TurnId::from("t1")),
+            kind,
+            timeout_ms: None,
+        }))
+    };
     let mut all: Vec<Body> = kinds.into_iter().map(opened).collect();
     let answers = vec![
         Answer::Allow(Scope::Once),
@@ -284,7 +307,7 @@ fn asks() -> Vec<Body> {
         Answer::Result { parts: vec![], is_error: false, details: None },
         Answer::Dismissed,
     ];
-    let closed = |end| Body::AskClosed { ask: AskId::from("a1"), end };
+    let closed = |end| Body::Ask(AskEntry::Closed { ask: AskId::from("a1"), end });
     all.extend(answers.into_iter().map(|answer| closed(AskEnd::Answered { answer, by: Some("serve".into()) })));
     all.push(closed(AskEnd::Answered { answer: Answer::Dismissed, by: None }));
     all.push(closed(AskEnd::Withdrawn));
@@ -296,10 +319,16 @@ fn items() -> Vec<Body> {
     use Delivery::*;
     for delivery in [RejectIfBusy, Steer, FollowUp, Enqueue, Queue, Policy] {
         let sender = Some((PeerId(1), Tag(2)));
-        all.push(Body::Queued(Item { id: ItemId::from("i1"), parts: parts(), delivery, at_ms: -1, sender }));
+        all.push(Body::Queue(QueueEntry::Queued(Item {
+            id: ItemId::from("i1"),
+            parts: parts(),
+            delivery,
+            at_ms: -1,
+            sender,
+        })));
     }
     for end in [ItemEnd::Consumed, ItemEnd::Superseded, ItemEnd::Dropped, ItemEnd::Cancelled] {
-        all.push(Body::Settled { item: ItemId::from(ODD), end });
+        all.push(Body::Queue(QueueEntry::Settled { item: ItemId::from(ODD), end }));
     }
     all
 }

@@ -19,14 +19,14 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         usage: usage(1_000_000),
     };
     let end = |n, stop| {
-        Body::TurnEnded(TurnEnd {
+        Body::Turn(TurnEntry::Ended(TurnEnd {
             turn: turn.clone(),
             stop,
             iterations: 1,
             usage: usage(n),
             mutations: vec![],
             fault: None,
-        })
+        }))
     };
     let compaction = Compaction {
         reason: CompactReason::Manual,
@@ -53,9 +53,9 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
         store,
         &lease,
         vec![
-            entry(2, Body::Mode { mode: Mode::Plan }),
+            entry(2, Body::Setting(SettingEntry::Mode { mode: Mode::Plan })),
             prompt(3, "hello"),
-            entry(4, Body::TurnStarted { turn: turn.clone() }),
+            entry(4, Body::Turn(TurnEntry::Started { turn: turn.clone() })),
         ],
     )
     .await;
@@ -63,12 +63,22 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     append(store, &lease, vec![entry(5, message), entry(6, end(1, Stop::EndTurn)), entry(7, user(UserFrom::Steer))])
         .await;
     append(store, &lease, vec![entry(8, user(UserFrom::FollowUp)), entry(9, end(10, Stop::Error))]).await;
-    append(store, &lease, vec![entry(10, Body::Compacted(compaction)), entry(11, Body::Model { model: "big".into() })])
-        .await;
     append(
         store,
         &lease,
-        vec![entry(12, Body::Mode { mode: Mode::ReadOnly }), entry(13, Body::Title { title: "T".into() })],
+        vec![
+            entry(10, Body::Branch(BranchEntry::Compacted(compaction))),
+            entry(11, Body::Setting(SettingEntry::Model { model: "big".into() })),
+        ],
+    )
+    .await;
+    append(
+        store,
+        &lease,
+        vec![
+            entry(12, Body::Setting(SettingEntry::Mode { mode: Mode::ReadOnly })),
+            entry(13, Body::Setting(SettingEntry::Title { title: "T".into() })),
+        ],
     )
     .await;
     let wanted = Summary {
@@ -93,7 +103,12 @@ pub(super) async fn a_summary_adds_up(store: &impl Store) {
     store.release(lease.clone()).await.expect("released");
     let lease = store.acquire(&lease.session).await.expect("acquired").lease;
     let level = Some("high".into());
-    append(store, &lease, vec![prompt(14, "later"), entry(15, Body::Thinking { level: level.clone() })]).await;
+    append(
+        store,
+        &lease,
+        vec![prompt(14, "later"), entry(15, Body::Setting(SettingEntry::Thinking { level: level.clone() }))],
+    )
+    .await;
     let summary = store.summary(&lease.session).await.expect("a summary").expect("it exists");
     assert_eq!(summary.thinking, level);
     assert_eq!((summary.messages, summary.preview), (5, wanted.preview), "a new lease goes on counting");

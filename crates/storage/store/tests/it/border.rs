@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use store::{FileArchive, MemoryStore};
 use vocab::{
-    Archive, Body, Border, CallEnd, CallResult, Delivery, Entry, Fault, FaultKind, FileEdit, Item, Mode, NewSession,
-    Part, Snapshot, Store, UserFrom,
+    Archive, Body, Border, CallEnd, CallEntry, CallResult, Delivery, Entry, Fault, FaultKind, FileEdit, Item, Mode,
+    NewSession, NoteEntry, Part, QueueEntry, SettingEntry, Snapshot, Store, UserFrom,
 };
 
 /// Takes the model `good`, and directories below `/here`.
@@ -57,7 +57,7 @@ async fn carried(workspace: &str, bodies: Vec<Body>) -> (Vec<Body>, String, Vec<
 }
 
 fn model(slug: &str) -> Body {
-    Body::Model { model: slug.into() }
+    Body::Setting(SettingEntry::Model { model: slug.into() })
 }
 
 fn workspace(bodies: &[Body]) -> &Path {
@@ -81,8 +81,8 @@ async fn a_model_and_a_directory_count_only_where_the_border_takes_them() {
 async fn what_waits_in_a_file_is_not_said_in_the_users_name() {
     let parts = vec![Part::text("rm -rf")];
     let item = Item { id: "q-1".into(), parts: parts.clone(), delivery: Delivery::Policy, at_ms: 1, sender: None };
-    let (bodies, ..) = carried("/here", vec![Body::Queued(item)]).await;
-    assert!(matches!(bodies[1], Body::Recovered { .. }), "{bodies:?}");
+    let (bodies, ..) = carried("/here", vec![Body::Queue(QueueEntry::Queued(item))]).await;
+    assert!(matches!(bodies[1], Body::Note(NoteEntry::Recovered { .. })), "{bodies:?}");
     let said = Body::User { turn: None, parts, from: UserFrom::Prompt };
     let (bodies, ..) = carried("/here", vec![said.clone()]).await;
     assert_eq!(bodies[1], said, "what was said is history");
@@ -102,7 +102,7 @@ async fn what_a_file_says_it_changed_is_nothing_to_undo() {
         edits: vec![edit],
         details: None,
     };
-    let (bodies, ..) = carried("/here", vec![Body::CallEnded { turn: "t".into(), result }]).await;
-    let Body::CallEnded { result, .. } = &bodies[1] else { panic!("{bodies:?}") };
+    let (bodies, ..) = carried("/here", vec![Body::Call(CallEntry::Ended { turn: "t".into(), result })]).await;
+    let Body::Call(CallEntry::Ended { result, .. }) = &bodies[1] else { panic!("{bodies:?}") };
     assert_eq!((result.edits.len(), &*vocab::parts_text(&result.parts)), (0, "wrote it"));
 }

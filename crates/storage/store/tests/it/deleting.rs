@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use store::{FileArchive, SqliteStore};
-use vocab::{Archive, Body, Entry, FaultKind, SessionId, Store};
+use vocab::{Archive, Body, Entry, FaultKind, SessionId, SettingEntry, Store};
 
 use crate::kit::{self, Dice, new_session, raw, said, tell, texts};
 
@@ -52,7 +52,7 @@ async fn nothing_of_a_deleted_session_is_left_in_any_file() {
             let text = format!("SECRET-{}-{}", lease.session, "x".repeat(dice.below(900) as usize));
             store.append(lease, vec![said(*seq, &text)], false).await.unwrap();
         }
-        let title = Body::Title { title: "SECRET-s3-title".into() };
+        let title = Body::Setting(SettingEntry::Title { title: "SECRET-s3-title".into() });
         let (lease, seq) = &mut leases[3];
         *seq += 1;
         let named = Entry { seq: *seq, parent: *seq - 1, at_ms: 0, body: title };

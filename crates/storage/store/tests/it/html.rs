@@ -78,10 +78,10 @@ fn result(id: &str, tool: &str, text: &str) -> CallResult {
 }
 
 fn ended(result: CallResult) -> Body {
-    Body::CallEnded { turn: turn(), result }
+    Body::Call(CallEntry::Ended { turn: turn(), result })
 }
 
 fn turn_ended(stop: Stop, fault: Option<Fault>) -> Body {
     let usage = Usage { input: 1200, cache_read: 300, cache_write: 20, output: 45, estimated: false };
-    Body::TurnEnded(TurnEnd { turn: turn(), stop, iterations: 1, usage, mutations: vec![], fault })
+    Body::Turn(TurnEntry::Ended(TurnEnd { turn: turn(), stop, iterations: 1, usage, mutations: vec![], fault }))
 }

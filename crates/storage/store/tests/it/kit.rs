@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rusqlite::Connection;
 use store::SqliteStore;
-use vocab::{Body, Entry, Lease, Mode, NewSession, Part, SessionId, Store, UserFrom};
+use vocab::{Body, Entry, Lease, Mode, NewSession, NoteEntry, Part, SessionId, Store, UserFrom};
 
 pub(crate) fn new_session(id: &str) -> NewSession {
     NewSession {
@@ -28,7 +28,7 @@ pub(crate) fn said(seq: u64, text: &str) -> Arc<Entry> {
 pub(crate) fn text(entry: &Entry) -> String {
     match &entry.body {
         Body::User { parts, .. } => vocab::parts_text(parts),
-        Body::Recovered { text } => format!("recovered: {text}"),
+        Body::Note(NoteEntry::Recovered { text }) => format!("recovered: {text}"),
         other => format!("{other:?}"),
     }
 }

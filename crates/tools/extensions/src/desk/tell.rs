@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use vocab::{
-    Answer, AskId, AskKind, Body, CallId, Entry, Event, Fault, HookCall, HookKind, Json, Reply, SessionId, Stop, Tag,
-    Told, parts_text,
+    Answer, AskEntry, AskId, AskKind, Body, CallEntry, CallId, Delta, Entry, Event, ExtensionEvent, Fault, HookCall,
+    HookKind, Json, Reply, SessionId, Stop, Tag, Told, TurnEntry, parts_text,
 };
 
 use super::{ASKED_MAX, Answering, Asked, Asking, Desk, Out};
@@ -34,18 +34,20 @@ impl Desk {
         self.meets(session);
         match &told.event {
             Event::Logged(entry) => self.logged(session, entry, out),
-            Event::Hook(hook) => self.asked(session, hook, out),
-            Event::Text { turn, delta } => self.event("text_delta", session, out, |frame| {
+            Event::Extension(ExtensionEvent::Hook(hook)) => self.asked(session, hook, out),
+            Event::Delta(Delta::Text { turn, delta }) => self.event("text_delta", session, out, |frame| {
                 frame.turn_id = Some(turn.as_str());
                 frame.delta = Some(delta);
             }),
-            Event::Thinking { turn, delta } => self.event("thinking_delta", session, out, |frame| {
+            Event::Delta(Delta::Thinking { turn, delta }) => self.event("thinking_delta", session, out, |frame| {
                 frame.turn_id = Some(turn.as_str());
                 frame.delta = Some(delta);
             }),
             Event::Settled => self.event("settled", session, out, |_| {}),
             // Its word came too late or did not fit; whatever it still works on is for nothing.
-            Event::Trouble { during, .. } if &**during != "register" => self.cancel_hooks(session, out),
+            Event::Extension(ExtensionEvent::Trouble { during, .. }) if &**during != "register" => {
+                self.cancel_hooks(session, out)
+            }
             Event::TurnLost(end) => {
                 self.cancel_hooks(session, out);
                 self.event("turn_end", session, out, |frame| {
@@ -53,25 +55,21 @@ impl Desk {
                     frame.stop_reason = Some(stop_reason(end.stop));
                 });
             }
-            Event::Trouble { .. }
+            Event::Extension(ExtensionEvent::Trouble { .. })
             | Event::Reply { .. }
             | Event::Gone { .. }
             | Event::State(_)
-            | Event::CallInput { .. }
-            | Event::CallProgress { .. }
-            | Event::CompactionStarted { .. }
-            | Event::CompactionFailed { .. }
-            | Event::RetryStarted { .. }
-            | Event::RetryEnded { .. }
+            | Event::Delta(Delta::CallInput { .. })
+            | Event::Delta(Delta::CallProgress { .. })
+            | Event::Compaction(_)
+            | Event::Retry(_)
             | Event::ShellProgress { .. }
-            | Event::Notice(_)
-            | Event::Sealed { .. }
-            | Event::ModelCalled { .. }
+            | Event::Extension(ExtensionEvent::Notice(_))
+            | Event::Delta(Delta::Sealed { .. })
+            | Event::Delta(Delta::ModelCalled { .. })
             | Event::SignIn { .. }
-            | Event::EditorRequest(_)
-            | Event::EditorRequestDropped { .. }
+            | Event::Editor(_)
             | Event::Queue(_)
-            | Event::ItemEnded { .. }
             | Event::Live { .. } => {}
         }
     }
@@ -110,10 +108,10 @@ impl Desk {
 
     fn logged(&mut self, session: &SessionId, entry: &Entry, out: &mut Out) {
         match &entry.body {
-            Body::TurnStarted { turn } => {
+            Body::Turn(TurnEntry::Started { turn }) => {
                 self.event("turn_start", session, out, |frame| frame.turn_id = Some(turn.as_str()));
             }
-            Body::TurnEnded(end) => {
+            Body::Turn(TurnEntry::Ended(end)) => {
                 self.cancel_hooks(session, out);
                 self.event("turn_end", session, out, |frame| {
                     frame.turn_id = Some(end.turn.as_str());
@@ -128,7 +126,7 @@ impl Desk {
                 frame.role = Some("assistant");
                 frame.text = Some(Cow::Owned(message.text()));
             }),
-            Body::CallStarted { turn, call, tool } => {
+            Body::Call(CallEntry::Started { turn, call, tool }) => {
                 let input = call.input.json();
                 if self.wants("tool_call") {
                     let frame = EventFrame {
@@ -143,19 +141,19 @@ impl Desk {
                     frames::notification(&mut out.bytes, "event", frame);
                 }
             }
-            Body::CallEnded { turn, result } => self.event("tool_result", session, out, |frame| {
+            Body::Call(CallEntry::Ended { turn, result }) => self.event("tool_result", session, out, |frame| {
                 frame.turn_id = Some(turn.as_str());
                 frame.call_id = Some(result.call.as_str());
                 frame.tool = Some(&result.tool);
                 frame.content = Some(content(&result.parts));
                 frame.is_error = Some(result.is_error);
             }),
-            Body::AskOpened(ask) => {
+            Body::Ask(AskEntry::Opened(ask)) => {
                 if let AskKind::HostCall { call, tool, input } = &ask.kind {
                     self.call_tool(session, &ask.id, call, tool, input, out);
                 }
             }
-            Body::AskClosed { ask, .. } => {
+            Body::Ask(AskEntry::Closed { ask, .. }) => {
                 self.cancel(out, |asked| matches!(asked, Asked::Tool { ask: open, .. } if open == ask))
             }
             _ => {}

@@ -20,7 +20,7 @@ async fn one_that_crashes_at_the_start_is_told_with_its_last_words() {
     scene.start(&[&path, &gone]).await;
     let mut actor = scene.stage.open().await;
     for wanted in ["gone.py: cannot be read", "crash exited with code 1\non stderr\n", "ValueError: boom"] {
-        let is_told = |event: &Event| matches!(event, Event::Trouble { during, text, .. } if &**during == "start" && text.contains(wanted));
+        let is_told = |event: &Event| matches!(event, Event::Extension(ExtensionEvent::Trouble { during, text, .. }) if &**during == "start" && text.contains(wanted));
         actor.until(is_told).await;
     }
     still_works(&mut actor).await;
@@ -66,7 +66,7 @@ async fn a_registration_that_makes_no_sense_is_refused_with_the_reason() {
     scene.start(&paths).await;
     let mut actor = scene.stage.open().await;
     for (_, _, wanted) in programs {
-        actor.until(|event| matches!(event, Event::Trouble { text, .. } if text.starts_with(wanted))).await;
+        actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Trouble { text, .. }) if text.starts_with(wanted))).await;
     }
     still_works(&mut actor).await;
     scene.shutdown().await;
@@ -106,14 +106,15 @@ time.sleep(1000)
     scene.start(&[&path]).await;
     let mut actor = scene.stage.open().await;
     command(&mut actor, "go", "").await.unwrap();
-    let is_end = |event: &Event| matches!(event, Event::Trouble { during, .. } if &**during == "crash");
+    let is_end = |event: &Event| matches!(event, Event::Extension(ExtensionEvent::Trouble { during, .. }) if &**during == "crash");
     let end = actor.until(is_end).await;
-    let Event::Trouble { text, .. } = end else { panic!("not trouble") };
+    let Event::Extension(ExtensionEvent::Trouble { text, .. }) = end else { panic!("not trouble") };
     assert!(text.starts_with("babble was stopped after 10 bad frames; the last one: not JSON"), "{text}");
-    let told =
-        actor.told.iter().filter(|told| matches!(&told.event, Event::Trouble { during, .. } if &**during == "frame"));
+    let told = actor.told.iter().filter(
+        |told| matches!(&told.event, Event::Extension(ExtensionEvent::Trouble { during, .. }) if &**during == "frame"),
+    );
     assert_eq!(told.count(), 10);
-    actor.until(|event| matches!(event, Event::Trouble { source, .. } if &**source == "command:go")).await;
+    actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Trouble { source, .. }) if &**source == "command:go")).await;
     still_works(&mut actor).await;
     scene.shutdown().await;
 }

@@ -38,7 +38,7 @@ for frame in frames():
     let mut actor = scene.stage.open().await;
     turn(&mut actor, r#"call add {"numbers":[2,3]} then say "done""#).await;
     assert_eq!(results(&actor), [(CallEnd::Ran, "5".to_owned())]);
-    assert!(actor.told.iter().any(|told| matches!(&told.event, Event::CallProgress { .. })));
+    assert!(actor.told.iter().any(|told| matches!(&told.event, Event::Delta(Delta::CallProgress { .. }))));
     scene.shutdown().await;
 }
 
@@ -118,7 +118,11 @@ for frame in frames():
     assert_eq!(actor.turn_end().await.stop, Stop::Interrupted);
     notice(&mut actor, "it was cancelled").await;
     actor.settle().await;
-    assert!(!actor.told.iter().any(|told| matches!(told.event, Event::Trouble { .. })), "{:#?}", actor.told);
+    assert!(
+        !actor.told.iter().any(|told| matches!(told.event, Event::Extension(ExtensionEvent::Trouble { .. }))),
+        "{:#?}",
+        actor.told
+    );
     scene.shutdown().await;
 }
 
@@ -179,7 +183,7 @@ for frame in frames():
     assert_eq!(command(&mut actor, "ask", "").await, Ok(Reply::Done));
     for _ in 0..5 {
         let ask = dialog(&mut actor).await;
-        actor.told.retain(|told| !matches!(&told.event, Event::Logged(entry) if matches!(&entry.body, Body::AskOpened(it) if it.id == ask.id)));
+        actor.told.retain(|told| !matches!(&told.event, Event::Logged(entry) if matches!(&entry.body, Body::Ask(AskEntry::Opened(it)) if it.id == ask.id)));
         match &ask.kind {
             AskKind::Select { options, .. } => answer(&mut actor, &ask, Answer::Text(options[1].clone())).await,
             AskKind::Confirm { .. } => answer(&mut actor, &ask, Answer::Confirmed(true)).await,
@@ -278,7 +282,7 @@ for frame in frames():
     scene.start(&[&path]).await;
     let mut actor = scene.stage.open().await;
     command(&mut actor, "leave", "").await.unwrap();
-    actor.until(|event| matches!(event, Event::Notice(Notice::Exit))).await;
+    actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Notice(Notice::Exit)))).await;
     scene.shutdown().await;
 }
 

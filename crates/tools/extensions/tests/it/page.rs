@@ -59,7 +59,11 @@ async fn play(example: &str) {
     if turns > 0 {
         assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
     }
-    let troubles: Vec<_> = actor.told.iter().filter(|told| matches!(told.event, Event::Trouble { .. })).collect();
+    let troubles: Vec<_> = actor
+        .told
+        .iter()
+        .filter(|told| matches!(told.event, Event::Extension(ExtensionEvent::Trouble { .. })))
+        .collect();
     assert!(troubles.is_empty(), "{troubles:#?}");
     let workspace = scene.stage.workspace().display().to_string();
     scene.shutdown().await;

@@ -78,15 +78,17 @@ impl Scene {
 }
 
 pub(crate) async fn trouble(actor: &mut Actor) -> (String, String) {
-    let event = actor.until(|event| matches!(event, Event::Trouble { .. })).await;
-    let Event::Trouble { during, text, .. } = event else { unreachable!("that was waited for") };
+    let event = actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Trouble { .. }))).await;
+    let Event::Extension(ExtensionEvent::Trouble { during, text, .. }) = event else {
+        unreachable!("that was waited for")
+    };
     (during.to_string(), text.to_string())
 }
 
 pub(crate) async fn notice(actor: &mut Actor, wanted: &str) -> Notice {
     let says = |notice: &Notice| format!("{notice:?}").contains(wanted);
-    match actor.until(|event| matches!(event, Event::Notice(notice) if says(notice))).await {
-        Event::Notice(notice) => notice,
+    match actor.until(|event| matches!(event, Event::Extension(ExtensionEvent::Notice(notice)) if says(notice))).await {
+        Event::Extension(ExtensionEvent::Notice(notice)) => notice,
         other => unreachable!("that was waited for: {other:?}"),
     }
 }
@@ -104,7 +106,7 @@ pub(crate) async fn answer(actor: &mut Actor, ask: &Ask, answer: Answer) {
 pub(crate) async fn dialog(actor: &mut Actor) -> Ask {
     let is_dialog = |event: &Event| match event {
         Event::Logged(entry) => match &entry.body {
-            Body::AskOpened(ask) if !matches!(ask.kind, AskKind::HostCall { .. }) => Some(ask.clone()),
+            Body::Ask(AskEntry::Opened(ask)) if !matches!(ask.kind, AskKind::HostCall { .. }) => Some(ask.clone()),
             _ => None,
         },
         _ => None,
@@ -117,7 +119,7 @@ pub(crate) async fn dialog(actor: &mut Actor) -> Ask {
 pub(crate) fn results(actor: &Actor) -> Vec<(CallEnd, String)> {
     let result = |told: &Told| match &told.event {
         Event::Logged(entry) => match &entry.body {
-            Body::CallEnded { result, .. } => Some((result.end, result.text())),
+            Body::Call(CallEntry::Ended { result, .. }) => Some((result.end, result.text())),
             _ => None,
         },
         _ => None,

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use vocab::Delta;
 
 use futures_core::Stream;
 use testkit::stage::Actor;
@@ -82,16 +83,21 @@ impl Scene {
         actor.forget();
         actor.prompt(prompt).await;
         actor.turn_end().await;
-        let called = actor.told.iter().position(|told| matches!(told.event, Event::ModelCalled { .. })).unwrap();
+        let called =
+            actor.told.iter().position(|told| matches!(told.event, Event::Delta(Delta::ModelCalled { .. }))).unwrap();
         assert!(says(&actor.told[called..]).is_empty(), "it comes too late: {:#?}", actor.told);
-        assert!(!actor.told.iter().any(|told| matches!(told.event, Event::Trouble { .. })), "{:#?}", actor.told);
+        assert!(
+            !actor.told.iter().any(|told| matches!(told.event, Event::Extension(ExtensionEvent::Trouble { .. }))),
+            "{:#?}",
+            actor.told
+        );
         (says(&actor.told[..called]), self.model.0.lock().unwrap().last().unwrap().clone())
     }
 }
 
 fn says(told: &[Told]) -> Vec<(String, NoticeLevel)> {
     let one = |told: &Told| match &told.event {
-        Event::Notice(Notice::Say { text, level }) => Some((text.to_string(), *level)),
+        Event::Extension(ExtensionEvent::Notice(Notice::Say { text, level })) => Some((text.to_string(), *level)),
         _ => None,
     };
     told.iter().filter_map(one).collect()

@@ -110,7 +110,7 @@ fn stands_in_a_line(body: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vocab::{Body, Message, Part, Requested, UserFrom};
+    use vocab::{Body, Message, ModelEntry, Part, Requested, UserFrom};
 
     fn sent(api: &str) -> Arc<Sent> {
         let manner = r#"{"images":true}"#;
@@ -123,7 +123,7 @@ mod tests {
     fn log(requested: impl IntoIterator<Item = (Option<Arc<Sent>>, u64)>) -> Vec<Arc<Entry>> {
         let user = Body::User { turn: None, parts: vec![Part::text("hi")], from: UserFrom::Prompt };
         let requests = requested.into_iter().map(|(sent, bytes)| {
-            Body::Requested(Requested { turn: None, model: "m".into(), summary: None, sent, bytes })
+            Body::Model(ModelEntry::Requested(Requested { turn: None, model: "m".into(), summary: None, sent, bytes }))
         });
         let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
         std::iter::once(user).chain(requests).enumerate().map(entry).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{Block, Body, Entry, Query, Store, Summary, parts_text};
+use vocab::{Block, Body, Entry, Query, SettingEntry, Store, Summary, parts_text};
 
 use super::list::{Shorts, title};
 use crate::cmd::listing::{ago, now_ms};
@@ -57,7 +57,7 @@ fn said(entry: &Arc<Entry>) -> Vec<String> {
             };
             message.blocks.iter().filter_map(text).collect()
         }
-        Body::Title { title } => vec![title.to_string()],
+        Body::Setting(SettingEntry::Title { title }) => vec![title.to_string()],
         _ => Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{Block, Body, CallEnd, Entry, Summary, UserFrom, parts_text};
+use vocab::{Block, Body, BranchEntry, CallEnd, CallEntry, Entry, NoteEntry, Summary, TurnEntry, UserFrom, parts_text};
 
 use crate::terminal::clean;
 
@@ -76,7 +76,7 @@ fn as_text(entry: &Entry) -> Option<String> {
             }
             format!("assistant\n{}", lines.join("\n"))
         }
-        Body::CallEnded { result, .. } => {
+        Body::Call(CallEntry::Ended { result, .. }) => {
             let text = result.text();
             let text = clean(text.trim_end());
             let mut lines: Vec<&str> = text.lines().take(RESULT_LINES_MAX).collect();
@@ -95,9 +95,11 @@ fn as_text(entry: &Entry) -> Option<String> {
             };
             format!("{}{how}\n{}", clean(&result.tool), lines.join("\n"))
         }
-        Body::Compacted(it) => format!("summary of what was before\n{}", clean(it.summary.trim_end())),
-        Body::TurnEnded(end) => format!("turn ended: {}", crate::terminal::stop_name(end.stop)),
-        Body::Recovered { text } => format!("note\n{}", clean(text)),
+        Body::Branch(BranchEntry::Compacted(it)) => {
+            format!("summary of what was before\n{}", clean(it.summary.trim_end()))
+        }
+        Body::Turn(TurnEntry::Ended(end)) => format!("turn ended: {}", crate::terminal::stop_name(end.stop)),
+        Body::Note(NoteEntry::Recovered { text }) => format!("note\n{}", clean(text)),
         _ => return None,
     })
 }
@@ -118,7 +120,7 @@ fn as_json(entry: &Entry) -> Option<Value> {
                 .collect();
             json!({ "seq": entry.seq, "at": at, "role": "assistant", "text": message.text(), "calls": calls })
         }
-        Body::CallEnded { result, .. } => json!({
+        Body::Call(CallEntry::Ended { result, .. }) => json!({
             "seq": entry.seq, "at": at, "role": "tool", "id": result.call.as_str(), "name": &*result.tool,
             "is_error": result.is_error, "text": result.text(),
         }),
@@ -144,7 +146,7 @@ mod tests {
             edits: Vec::new(),
             details: None,
         };
-        let body = Body::CallEnded { turn: "t1".into(), result };
+        let body = Body::Call(CallEntry::Ended { turn: "t1".into(), result });
         as_text(&Entry { seq: 1, parent: 0, at_ms: 0, body }).unwrap_or_default()
     }
 

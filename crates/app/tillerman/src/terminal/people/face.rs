@@ -1,7 +1,10 @@
 //! What people are shown when something happens.
 
 use unicode_width::UnicodeWidthStr;
-use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SessionId, SlashReply, TurnEnd, short_id, visible};
+use vocab::{
+    Answer, Ask, AskKind, Body, BranchEntry, CallEntry, CompactionEvent, Delta, Event, ExtensionEvent, Fault,
+    ModelEntry, NoteEntry, Opened, RetryEvent, SessionId, SlashReply, TurnEnd, short_id, visible,
+};
 use wire::FrameBuf;
 
 use super::super::Denial;
@@ -58,8 +61,8 @@ impl Face for People {
     fn logged(&mut self, body: &Body, out: &mut FrameBuf) {
         self.bill.logged(body);
         match body {
-            Body::CallStarted { call, tool, .. } => self.call_started(call, tool, out),
-            Body::CallEnded { result, .. } => self.call_ended(result, out),
+            Body::Call(CallEntry::Started { call, tool, .. }) => self.call_started(call, tool, out),
+            Body::Call(CallEntry::Ended { result, .. }) => self.call_ended(result, out),
             Body::Assistant { message, .. } => {
                 if self.quiet {
                     self.answer = message.text().to_string();
@@ -67,96 +70,87 @@ impl Face for People {
                 self.end_thinking(out);
                 self.fresh_line(out);
             }
-            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
                 let wait = *wait_ms as f64 / 1000.0;
                 let line = format!("retrying in {wait:.1} s ({attempt}/{attempts_max}): {}", clean(&fault.message));
                 self.block(&[self.paint.yellow(&line)], out);
                 self.does(Doing::Pausing, out);
             }
-            Body::FellBack(it) => {
+            Body::Model(ModelEntry::FellBack(it)) => {
                 self.model = it.to.to_string();
                 self.does(Doing::Asking, out);
                 let line = format!("{} could not answer, asking {}: {}", it.from, it.to, it.fault.message);
                 self.block(&[self.paint.yellow(&clean(&line))], out);
             }
-            Body::Compacted(it) => {
+            Body::Branch(BranchEntry::Compacted(it)) => {
                 let (before, after) = (show::count(it.tokens_before), show::count(it.tokens_after));
                 self.block(&[self.paint.dim(&format!("older messages summarised: {before} -> {after} tokens"))], out);
                 self.summarised(out);
             }
-            Body::Recovered { text } => self.block(&[self.paint.yellow(&clean(text))], out),
+            Body::Note(NoteEntry::Recovered { text }) => self.block(&[self.paint.yellow(&clean(text))], out),
             // Shown by what follows them, or asked for by the person.
             Body::Opened { .. }
-            | Body::TurnStarted { .. }
+            | Body::Turn(_)
             | Body::User { .. }
-            | Body::TurnEnded(_)
-            | Body::AskOpened(_)
-            | Body::AskClosed { .. }
-            | Body::Queued(_)
-            | Body::Settled { .. }
-            | Body::Moved { .. }
-            | Body::Model { .. }
-            | Body::Mode { .. }
-            | Body::Thinking { .. }
-            | Body::Gadgets { .. }
+            | Body::Ask(_)
+            | Body::Queue(_)
+            | Body::Branch(BranchEntry::Moved { .. })
+            | Body::Setting(_)
             | Body::Shell(_)
-            | Body::Todos { .. }
-            | Body::Imported { .. }
-            | Body::Requested(_)
-            | Body::ShellStarted { .. }
-            | Body::Restored { .. }
-            | Body::Spent { .. }
-            | Body::Label { .. }
-            | Body::BranchSummary { .. }
-            | Body::Title { .. } => {}
+            | Body::Note(NoteEntry::Imported { .. })
+            | Body::Model(ModelEntry::Requested(_))
+            | Body::Branch(BranchEntry::Restored { .. })
+            | Body::Model(ModelEntry::Spent { .. })
+            | Body::Note(NoteEntry::Label { .. })
+            | Body::Branch(BranchEntry::Summary { .. }) => {}
         }
     }
 
     fn event(&mut self, event: &Event, out: &mut FrameBuf) {
         match event {
-            Event::Text { delta, .. } => {
+            Event::Delta(Delta::Text { delta, .. }) => {
                 self.answers(out);
                 self.text(delta, out);
             }
-            Event::Thinking { delta, .. } => {
+            Event::Delta(Delta::Thinking { delta, .. }) => {
                 self.answers(out);
                 self.thinking(delta, out);
             }
-            Event::CompactionStarted { .. } => {
+            Event::Compaction(CompactionEvent::Started { .. }) => {
                 self.block(&[self.paint.dim("summarising older messages …")], out);
                 if self.doing != Doing::Nothing {
                     self.does(Doing::Summarising, out);
                 }
             }
-            Event::CompactionFailed { fault, .. } => {
+            Event::Compaction(CompactionEvent::Failed { fault, .. }) => {
                 let line = format!("summarising failed: {}", clean(&fault.message));
                 self.block(&[self.paint.yellow(&line)], out);
                 self.summarised(out);
             }
-            Event::ModelCalled { .. } | Event::RetryStarted { .. } => {
+            Event::Delta(Delta::ModelCalled { .. }) | Event::Retry(RetryEvent::Started { .. }) => {
                 if matches!(self.doing, Doing::Starting | Doing::Answering | Doing::Pausing | Doing::Summarising) {
                     self.does(Doing::Asking, out);
                 }
             }
-            Event::CallProgress { call, parts, .. } => self.progress(call, &vocab::parts_text(parts), out),
-            Event::Notice(notice) => self.shown(notice, out),
+            Event::Delta(Delta::CallProgress { call, parts, .. }) => {
+                self.progress(call, &vocab::parts_text(parts), out)
+            }
+            Event::Extension(ExtensionEvent::Notice(notice)) => self.shown(notice, out),
             Event::State(state) => self.model = state.model.to_string(),
-            Event::Trouble { source, during, text } => {
+            Event::Extension(ExtensionEvent::Trouble { source, during, text }) => {
                 let line = format!("{} ({}): {}", clean(source), clean(during), clean(text));
                 let lines: Vec<String> = line.lines().map(|line| self.paint.red(line)).collect();
                 self.block(&lines, out);
             }
-            Event::CallInput { .. }
-            | Event::RetryEnded { .. }
+            Event::Delta(Delta::CallInput { .. })
+            | Event::Retry(RetryEvent::Ended { .. })
             | Event::Settled
             | Event::ShellProgress { .. }
-            | Event::Hook(_)
-            | Event::Sealed { .. }
+            | Event::Extension(ExtensionEvent::Hook(_))
+            | Event::Delta(Delta::Sealed { .. })
             | Event::SignIn { .. }
-            | Event::EditorRequest(_)
-            | Event::EditorRequestDropped { .. }
+            | Event::Editor(_)
             | Event::Queue(_)
-            | Event::ItemEnded { .. }
             | Event::Live { .. }
             | Event::Logged(_)
             | Event::Reply { .. }

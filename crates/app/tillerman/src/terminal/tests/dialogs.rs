@@ -1,17 +1,18 @@
 //! What extensions ask and show, at a terminal.
 
+use vocab::ExtensionEvent;
 use vocab::{Notice, NoticeLevel};
 
 use super::*;
 
 fn dialog(id: &str, kind: AskKind) -> Step {
-    told(Body::AskOpened(Ask { id: AskId::from(id), turn: None, kind, timeout_ms: None }))
+    told(Body::Ask(AskEntry::Opened(Ask { id: AskId::from(id), turn: None, kind, timeout_ms: None })))
 }
 fn confirm(id: &str) -> Step {
     dialog(id, AskKind::Confirm { title: "Delete?".into(), message: "rm -rf build".into() })
 }
 fn notice(notice: Notice) -> Step {
-    Step::Told(Event::Notice(notice))
+    Step::Told(Event::Extension(ExtensionEvent::Notice(notice)))
 }
 fn replied(tag: u64, result: Result<Reply, Fault>) -> Step {
     Step::Told(Event::Reply { tag: Tag(tag), result })
@@ -124,7 +125,7 @@ fn a_question_beside_the_prompt_takes_the_next_line_and_then_prompts_go_on() {
 
 #[test]
 fn a_question_outlives_the_turn_it_came_in_and_a_withdrawn_one_takes_no_line() {
-    let closed = told(Body::AskClosed { ask: AskId::from("a1"), end: AskEnd::Withdrawn });
+    let closed = told(Body::Ask(AskEntry::Closed { ask: AskId::from("a1"), end: AskEnd::Withdrawn }));
     in_repl(
         vec![opened(), Typed("go"), confirm("a1"), ended(Stop::EndTurn, None), closed, Typed("next")],
         expect![[r#"
@@ -185,11 +186,11 @@ fn what_extensions_show_and_where_they_fail_are_lines() {
             notice(Notice::Widget { key: "w".into(), lines: Some(vec!["Notes:".into(), "- a".into()]), below: false }),
             notice(Notice::Title { text: "title".into() }),
             notice(Notice::EditorText { text: "fix it".into() }),
-            Step::Told(Event::Trouble {
+            Step::Told(Event::Extension(ExtensionEvent::Trouble {
                 source: "/e/x.py".into(),
                 during: "crash".into(),
                 text: "x exited\nbye".into(),
-            }),
+            })),
             ended(Stop::EndTurn, None),
         ],
         expect![[r#"
@@ -223,7 +224,11 @@ fn programs_get_notices_and_trouble_as_objects() {
     let steps = vec![
         opened(),
         notice(Notice::Say { text: "hello".into(), level: NoticeLevel::Error }),
-        Step::Told(Event::Trouble { source: "/e/x.py".into(), during: "crash".into(), text: "bye".into() }),
+        Step::Told(Event::Extension(ExtensionEvent::Trouble {
+            source: "/e/x.py".into(),
+            during: "crash".into(),
+            text: "bye".into(),
+        })),
     ];
     let seen = play(run_talk(Answers::Nobody), JsonLines::default(), steps);
     let lines: Vec<&str> = seen.shown.lines().rev().take(2).collect();

@@ -54,7 +54,8 @@ fn a_turn_says_what_it_cost_where_that_is_known_and_nothing_where_nothing_was_us
         mutations: Vec::new(),
         fault: None,
     };
-    let seen = play(run_talk(Answers::Nobody), inline(false, false), vec![opened(), told(Body::TurnEnded(end))]);
+    let seen =
+        play(run_talk(Answers::Nobody), inline(false, false), vec![opened(), told(Body::Turn(TurnEntry::Ended(end)))]);
     assert!(seen.shown.ends_with("interrupted\n") && !seen.shown.contains("tokens"), "{}", seen.shown);
 }
 
@@ -65,7 +66,7 @@ fn a_long_result_shows_how_it_begins_and_how_it_ends_and_how_long_it_took() {
     let story = vec![
         opened(),
         call("c1", "bash", r#"{"command":"cargo test"}"#),
-        told(Body::CallEnded { turn: turn(), result: long }),
+        told(Body::Call(CallEntry::Ended { turn: turn(), result: long })),
     ];
     let seen = play(run_talk(Answers::AllowAll), inline(false, false), story);
     let shown = "● bash cargo test\n  line 1\n  line 2\n  line 3\n  … 13 more lines\n  line 17\n  line 18\n  line 19\n  \

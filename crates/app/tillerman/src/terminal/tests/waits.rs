@@ -1,6 +1,7 @@
 //! What a person is told to wait for.
 
 use super::*;
+use vocab::RetryEvent;
 
 /// What was said to be waited for, one after the other.
 fn waits(talk: Talk, steps: Vec<Step>) -> Vec<String> {
@@ -17,7 +18,7 @@ fn the_model_then_its_words_then_the_call_then_the_model_again() {
     let bash = || call("c1", "bash", r#"{"command":"cargo test"}"#);
     let story = vec![
         opened(),
-        Step::Told(Event::ModelCalled { turn: turn() }),
+        Step::Told(Event::Delta(Delta::ModelCalled { turn: turn() })),
         text("I test."),
         said(),
         bash(),
@@ -66,8 +67,9 @@ fn nothing_is_waited_for_while_a_question_is_asked() {
 #[test]
 fn pauses_summaries_stops_and_commands_have_words() {
     let fault = Fault::new(FaultKind::Internal, "busy");
-    let retrying = told(Body::Retrying { turn: turn(), attempt: 1, attempts_max: 4, wait_ms: 500, fault });
-    let again = Step::Told(Event::RetryStarted { turn: turn(), attempt: 1 });
+    let retrying =
+        told(Body::Model(ModelEntry::Retrying { turn: turn(), attempt: 1, attempts_max: 4, wait_ms: 500, fault }));
+    let again = Step::Told(Event::Retry(RetryEvent::Started { turn: turn(), attempt: 1 }));
     let story =
         vec![opened(), Typed("go"), retrying, again, Typed("\x03"), ended(Stop::Interrupted, None), Typed("/cost")];
     assert_eq!(

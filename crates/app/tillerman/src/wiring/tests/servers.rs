@@ -17,14 +17,15 @@ async fn prompt(stage: &mut super::stage::Stage, text: &str) -> (CallEnd, String
     stage.ask(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await.unwrap();
     let result = |event: &Event| match event {
         Event::Logged(entry) => match &entry.body {
-            Body::CallEnded { result, .. } => Some((result.end, result.text())),
+            Body::Call(CallEntry::Ended { result, .. }) => Some((result.end, result.text())),
             _ => None,
         },
         _ => None,
     };
     let found = stage.until(result).await;
-    let ended =
-        |event: &Event| matches!(event, Event::Logged(it) if matches!(it.body, Body::TurnEnded(_))).then_some(());
+    let ended = |event: &Event| {
+        matches!(event, Event::Logged(it) if matches!(it.body, Body::Turn(TurnEntry::Ended(_)))).then_some(())
+    };
     stage.until(ended).await;
     found
 }
@@ -39,7 +40,9 @@ async fn its_tools_are_called_and_it_ends_with_the_session() {
     let (end, text) = prompt(&mut stage, r#"call mcp__py__add {"a":2,"b":3}"#).await;
     assert_eq!((end, text.as_str()), (CallEnd::Ran, "5"));
     let warned = |event: &Event| match event {
-        Event::Notice(Notice::Say { text, .. }) if text.contains("bad") => Some(text.clone()),
+        Event::Extension(ExtensionEvent::Notice(Notice::Say { text, .. })) if text.contains("bad") => {
+            Some(text.clone())
+        }
         _ => None,
     };
     let warning = stage.until(warned).await;

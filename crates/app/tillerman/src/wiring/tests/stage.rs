@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use vocab::{
     Account, Accounts, Body, Command, Delivery, Event, Open, Part, Reply, SignInMode, SignInStep, Tag, Target, Told,
-    Verb, Which,
+    TurnEntry, Verb, Which,
 };
 
 use super::super::*;
@@ -169,7 +169,7 @@ impl Stage {
         }
         let ended = |event: &Event| match event {
             Event::Logged(entry) => match &entry.body {
-                Body::TurnEnded(end) => Some(end.fault.clone()),
+                Body::Turn(TurnEntry::Ended(end)) => Some(end.fault.clone()),
                 _ => None,
             },
             _ => None,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use engine::{Engine, Extension};
 use tokio::task::JoinHandle;
 use vocab::{
-    Answer, AskKind, Command, CommandInfo, Event, HookKind, HookVerdict, Notice, NoticeLevel, Offers, Reply, SessionId,
-    Tag, Target, Told, Verb,
+    Answer, AskKind, Command, CommandInfo, Event, ExtensionEvent, HookKind, HookVerdict, Notice, NoticeLevel, Offers,
+    Reply, SessionId, Tag, Target, Told, Verb,
 };
 
 /// Lives as long as the task.
@@ -27,7 +27,7 @@ impl Played {
     async fn run(mut self) {
         while let Some((session, hook)) = self
             .told_of(|event| match event {
-                Event::Hook(hook) => Some(hook.clone()),
+                Event::Extension(ExtensionEvent::Hook(hook)) => Some(hook.clone()),
                 _ => None,
             })
             .await

@@ -8,7 +8,10 @@ use testkit::lossy::LossyStore;
 use testkit::sim::Dice;
 use testkit::stories::{Recorder, Step, Teller, open_as_serve, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Body, Delivery, Entry, Event, FaultKind, NewSession, Part, Store, Verb, Which};
+use vocab::{
+    AskEntry, Body, CallEntry, Delivery, Delta, Entry, Event, FaultKind, NewSession, Part, QueueEntry, Store,
+    TurnEntry, Verb, Which,
+};
 
 use super::ServeTeller;
 use crate::golden::paused;
@@ -33,7 +36,12 @@ async fn whole() -> (Stage, Vec<Arc<Entry>>) {
     for _ in 0..2 {
         let ask = actor.ask().await;
         actor.forget();
-        if read_log(&stage.store, &session).await.iter().filter(|it| matches!(it.body, Body::AskOpened(_))).count() == 1
+        if read_log(&stage.store, &session)
+            .await
+            .iter()
+            .filter(|it| matches!(it.body, Body::Ask(AskEntry::Opened(_))))
+            .count()
+            == 1
         {
             let parts = vec![Part::text("say \"on the way\"")];
             actor.send(Verb::Prompt { parts, delivery: Delivery::Steer }).await;
@@ -77,26 +85,32 @@ fn a_session_goes_on_wherever_its_process_died() {
             assert_eq!(after[..cut], log[..cut], "{place}: what was written is there, once");
             assert_eq!(recorder.broken(), Vec::<String>::new(), "{place}");
             let count = |wanted: fn(&Body) -> bool| after.iter().filter(|entry| wanted(&entry.body)).count();
-            let started = count(|body| matches!(body, Body::TurnStarted { .. }));
-            let ended = count(|body| matches!(body, Body::TurnEnded(_)));
+            let started = count(|body| matches!(body, Body::Turn(TurnEntry::Started { .. })));
+            let ended = count(|body| matches!(body, Body::Turn(TurnEntry::Ended(_))));
             assert_eq!(started, ended, "{place}: {:#?}", shown_log(&after));
-            let asked = count(|body| matches!(body, Body::AskOpened(_)));
-            assert_eq!(asked, count(|body| matches!(body, Body::AskClosed { .. })), "{place}");
+            let asked = count(|body| matches!(body, Body::Ask(AskEntry::Opened(_))));
+            assert_eq!(asked, count(|body| matches!(body, Body::Ask(AskEntry::Closed { .. }))), "{place}");
             for entry in after.iter() {
                 let Body::Assistant { message, .. } = &entry.body else { continue };
                 for call in message.calls() {
-                    let closes =
-                        |it: &&Arc<Entry>| matches!(&it.body, Body::CallEnded { result, .. } if result.call == call.id);
+                    let closes = |it: &&Arc<Entry>| matches!(&it.body, Body::Call(CallEntry::Ended { result, .. }) if result.call == call.id);
                     assert_eq!(after.iter().filter(closes).count(), 1, "{place}: results of {}", call.id);
                 }
             }
-            let queued = count(|body| matches!(body, Body::Queued(_)));
-            assert_eq!(queued, count(|body| matches!(body, Body::Settled { .. })), "{place}: the steer is not lost");
+            let queued = count(|body| matches!(body, Body::Queue(QueueEntry::Queued(_))));
+            assert_eq!(
+                queued,
+                count(|body| matches!(body, Body::Queue(QueueEntry::Settled { .. }))),
+                "{place}: the steer is not lost"
+            );
             let said: String = serve.heard.iter().filter_map(|line| line["delta"].as_str()).collect();
             // A message that still waited joins the new turn behind its prompt; the model answers the last one.
             let waited = shown_log(&after[cut..]).iter().any(|line| line.starts_with("settled"));
             assert!(said.ends_with(if waited { "on the way" } else { "after" }), "{place}: {said:?}");
-            assert!(matches!(&after[after.len() - 1].body, Body::TurnEnded(end) if end.fault.is_none()), "{place}");
+            assert!(
+                matches!(&after[after.len() - 1].body, Body::Turn(TurnEntry::Ended(end)) if end.fault.is_none()),
+                "{place}"
+            );
             let unpaired = serve.heard.iter().filter(|line| line["type"] == "turn_complete").count();
             let begun = serve.heard.iter().filter(|line| line["type"] == "turn_started").count();
             assert_eq!(unpaired, begun, "{place}: the controller is told ends of what it saw begin");
@@ -110,8 +124,8 @@ fn check_told(heard: &[serde_json::Value], log: &[Arc<Entry>], place: &str) -> u
     let told = |kind: &str| heard.iter().filter(|line| line["type"] == kind).count();
     let there = [
         ("turn_started", count(|body| matches!(body, Body::User { .. }))),
-        ("tool_result", count(|body| matches!(body, Body::CallEnded { .. }))),
-        ("turn_complete", count(|body| matches!(body, Body::TurnEnded(_)))),
+        ("tool_result", count(|body| matches!(body, Body::Call(CallEntry::Ended { .. })))),
+        ("turn_complete", count(|body| matches!(body, Body::Turn(TurnEntry::Ended(_))))),
     ];
     for (kind, entries) in there {
         assert!(told(kind) <= entries, "{place}: {kind} was told {} times: {:#?}", told(kind), shown_log(log));
@@ -226,7 +240,7 @@ fn a_session_has_one_writer() {
         other.open(open()).await.unwrap();
         other.prompt("say two").await;
         other.turn_end().await;
-        let told = other.told.iter().any(|told| matches!(told.event, Event::Text { .. }));
+        let told = other.told.iter().any(|told| matches!(told.event, Event::Delta(Delta::Text { .. })));
         assert!(told);
     });
 }

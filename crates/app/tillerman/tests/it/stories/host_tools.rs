@@ -5,7 +5,7 @@ use std::sync::Arc;
 use testkit::stage::Actor;
 use testkit::stories::{Recorder, open_as_serve, read_log, shown_log};
 use testkit::{Stage, StageOptions};
-use vocab::{Answer, AskKind, Event, HostTool, Json, Part, Required, SessionId, Stop, Verb, Which};
+use vocab::{Answer, AskKind, Delta, Event, HostTool, Json, Part, Required, SessionId, Stop, Verb, Which};
 
 use crate::golden::paused;
 
@@ -68,7 +68,7 @@ fn a_tool_offered_in_mid_conversation_is_in_the_next_request() {
         assert!(play.offer("bash").await.is_err(), "a built-in name was taken");
         let ask = play.called().await;
         play.actor.send(Verb::Progress { ask: ask.id.clone(), parts: vec![Part::text("half")] }).await;
-        play.actor.until(|event| matches!(event, Event::CallProgress { .. })).await;
+        play.actor.until(|event| matches!(event, Event::Delta(Delta::CallProgress { .. }))).await;
         play.actor.send(Verb::Answer { ask: ask.id.clone(), answer: result("42", false) }).await;
         assert_eq!(play.actor.turn_end().await.stop, Stop::EndTurn);
         assert_eq!(play.results().await, ["result lookup Ran \"42\""]);

@@ -40,7 +40,7 @@ async fn by_the_engine(acts: &[Act]) -> Vec<String> {
         actor.settle().await;
         for told in std::mem::take(&mut actor.told) {
             if let vocab::Event::Logged(entry) = &told.event
-                && let vocab::Body::AskOpened(opened) = &entry.body
+                && let vocab::Body::Ask(vocab::AskEntry::Opened(opened)) = &entry.body
             {
                 ask = Some(opened.id.clone());
             }

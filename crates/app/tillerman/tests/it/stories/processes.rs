@@ -74,14 +74,14 @@ async fn much_output_keeps_its_head_and_its_tail() {
         .prompt("call bash {\"command\":\"echo first; yes 0123456789 | head -c 3000000; printf '\\\\377\\\\0last'\"}")
         .await;
     actor
-        .until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, vocab::Body::CallEnded { .. })))
+        .until(|event| matches!(event, Event::Logged(entry) if matches!(entry.body, vocab::Body::Call(vocab::CallEntry::Ended { .. }))))
         .await;
     let result = actor
         .told
         .iter()
         .find_map(|told| match &told.event {
             Event::Logged(entry) => match &entry.body {
-                vocab::Body::CallEnded { result, .. } => Some(result.text()),
+                vocab::Body::Call(vocab::CallEntry::Ended { result, .. }) => Some(result.text()),
                 _ => None,
             },
             _ => None,

@@ -4,7 +4,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use vocab::{Answer, AskEnd, AskId, AskKind, Body, CallResult, Entry, Scope, TurnId, Usage};
+use vocab::{
+    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, CallEntry, CallResult, Entry, ModelEntry, Scope,
+    TurnEntry, TurnId, Usage,
+};
 
 /// More models than this are not named at the top of a page.
 const MODELS_MAX: usize = 8;
@@ -38,17 +41,17 @@ impl<'a> Branch<'a> {
         let mut permissions: HashMap<&AskId, CallKey<'a>> = HashMap::new();
         for entry in branch.path.iter().copied() {
             match &entry.body {
-                Body::CallEnded { turn, result } => {
+                Body::Call(CallEntry::Ended { turn, result }) => {
                     let key = (turn.as_str(), result.call.as_str());
                     branch.results.entry(key).or_default().push_back((entry.seq, result));
                 }
-                Body::AskOpened(ask) => {
+                Body::Ask(AskEntry::Opened(ask)) => {
                     branch.asks.insert(&ask.id, &ask.kind);
                     if let (AskKind::Permission(permission), Some(turn)) = (&ask.kind, &ask.turn) {
                         permissions.insert(&ask.id, (turn.as_str(), permission.call.as_str()));
                     }
                 }
-                Body::AskClosed { ask, end } => {
+                Body::Ask(AskEntry::Closed { ask, end }) => {
                     if let Some(key) = permissions.get(ask) {
                         branch.verdicts.insert(*key, verdict(end));
                     }
@@ -122,7 +125,7 @@ impl<'a> Totals<'a> {
         for entry in path {
             match &entry.body {
                 Body::User { .. } => totals.messages += 1,
-                Body::TurnStarted { .. } => totals.turns += 1,
+                Body::Turn(TurnEntry::Started { .. }) => totals.turns += 1,
                 Body::Assistant { message, .. } => {
                     totals.messages += 1;
                     totals.calls += message.calls().count() as u64;
@@ -137,15 +140,15 @@ impl<'a> Totals<'a> {
         let mut open = Usage::default();
         for entry in entries {
             match &entry.body {
-                Body::TurnStarted { .. } => totals.usage.add(&std::mem::take(&mut open)),
+                Body::Turn(TurnEntry::Started { .. }) => totals.usage.add(&std::mem::take(&mut open)),
                 Body::Assistant { message, .. } => open.add(&message.usage),
-                Body::Spent { turn: Some(_), usage, .. } => open.add(usage),
-                Body::Spent { turn: None, usage, .. } => totals.usage.add(usage),
-                Body::TurnEnded(end) => {
+                Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => open.add(usage),
+                Body::Model(ModelEntry::Spent { turn: None, usage, .. }) => totals.usage.add(usage),
+                Body::Turn(TurnEntry::Ended(end)) => {
                     open = Usage::default();
                     totals.usage.add(&end.usage);
                 }
-                Body::Compacted(compaction) => totals.usage.add(&compaction.usage),
+                Body::Branch(BranchEntry::Compacted(compaction)) => totals.usage.add(&compaction.usage),
                 _ => {}
             }
         }
@@ -180,11 +183,16 @@ mod tests {
         };
         for tokens in [7, vocab::TOKENS_MAX, u64::MAX] {
             let bodies = [
-                Body::TurnStarted { turn: "t".into() },
+                Body::Turn(TurnEntry::Started { turn: "t".into() }),
                 Body::Assistant { turn: Some("t".into()), message: message(tokens) },
-                Body::Spent { turn: Some("t".into()), call: None, model: "m".into(), usage: usage(1) },
-                Body::TurnEnded(end(tokens)),
-                Body::Spent { turn: None, call: None, model: "m".into(), usage: usage(tokens) },
+                Body::Model(ModelEntry::Spent {
+                    turn: Some("t".into()),
+                    call: None,
+                    model: "m".into(),
+                    usage: usage(1),
+                }),
+                Body::Turn(TurnEntry::Ended(end(tokens))),
+                Body::Model(ModelEntry::Spent { turn: None, call: None, model: "m".into(), usage: usage(tokens) }),
             ];
             let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
             let entries: Vec<Arc<Entry>> = bodies.into_iter().enumerate().map(entry).collect();

@@ -2,8 +2,9 @@
 //! of [`Talk::entry`] per kind of entry.
 
 use vocab::{
-    Answer, AskEnd, AskKind, AssistantMessage, Block, Body, CompactReason, Compaction, Entry, Fault, Finish, ItemEnd,
-    MessageEnd, Part, Shell, Stop, TodoPhase, TodoStatus, TurnEnd, TurnId, Usage, UserFrom,
+    Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Block, Body, BranchEntry, CallEntry, CompactReason,
+    Compaction, Entry, Fault, Finish, ItemEnd, MessageEnd, ModelEntry, NoteEntry, Part, QueueEntry, SettingEntry,
+    Shell, ShellEntry, Stop, TodoPhase, TodoStatus, TurnEnd, TurnEntry, TurnId, Usage, UserFrom,
 };
 
 use super::blocks;
@@ -52,62 +53,70 @@ impl<'o, 'a> Talk<'o, 'a> {
                     self.note(&format!("working for call {call} of session {parent}"));
                 }
             }
-            Body::TurnStarted { .. } => self.enter_turn(entry.at_ms),
+            Body::Turn(TurnEntry::Started { .. }) => self.enter_turn(entry.at_ms),
             Body::User { parts, from, .. } => self.user(parts, *from, entry.at_ms),
             Body::Assistant { turn, message } => self.assistant(turn.as_ref(), message, entry.at_ms),
-            Body::CallEnded { turn, result } => {
+            Body::Call(CallEntry::Ended { turn, result }) => {
                 if !self.branch.is_claimed(entry.seq) {
                     let verdict = self.branch.verdict(Some(turn), result.call.as_str());
                     Card { call: None, result: Some(result), verdict }.write(self.out);
                 }
             }
-            Body::TurnEnded(end) => self.turn_ended(end, entry.at_ms),
-            Body::AskClosed { ask, end } => {
+            Body::Turn(TurnEntry::Ended(end)) => self.turn_ended(end, entry.at_ms),
+            Body::Ask(AskEntry::Closed { ask, end }) => {
                 if let Some(kind) = self.branch.ask(ask) {
                     self.dialog(kind, end);
                 }
             }
-            Body::Settled { end: ItemEnd::Dropped, .. } => self.note("a waiting message was dropped"),
-            Body::Settled { end: ItemEnd::Cancelled, .. } => self.note("a waiting message was cancelled"),
-            Body::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+            Body::Queue(QueueEntry::Settled { end: ItemEnd::Dropped, .. }) => {
+                self.note("a waiting message was dropped")
+            }
+            Body::Queue(QueueEntry::Settled { end: ItemEnd::Cancelled, .. }) => {
+                self.note("a waiting message was cancelled")
+            }
+            Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
                 let why = self.tell(fault);
                 self.note(&format!("retry {attempt} of {attempts_max} after {}{why}", duration(*wait_ms)));
             }
-            Body::FellBack(it) => {
+            Body::Model(ModelEntry::FellBack(it)) => {
                 let why = self.tell(&it.fault);
                 self.note(&format!("{} could not answer; {} is asked{why}", it.from, it.to));
             }
-            Body::Compacted(compaction) => self.compacted(compaction),
-            Body::Moved { .. } => {
+            Body::Branch(BranchEntry::Compacted(compaction)) => self.compacted(compaction),
+            Body::Branch(BranchEntry::Moved { .. }) => {
                 let gone = entry.seq.saturating_sub(before + 1);
                 self.note(&format!("undone: {} left out here", plural_entries(gone)));
             }
-            Body::Model { model } => self.note(&format!("model: {model}")),
-            Body::Mode { mode } => self.note(&format!("mode: {}", mode.as_str())),
-            Body::Thinking { level } => {
+            Body::Setting(SettingEntry::Model { model }) => self.note(&format!("model: {model}")),
+            Body::Setting(SettingEntry::Mode { mode }) => self.note(&format!("mode: {}", mode.as_str())),
+            Body::Setting(SettingEntry::Thinking { level }) => {
                 self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))
             }
-            Body::Gadgets { off } if off.is_empty() => self.note("all gadgets on"),
-            Body::Gadgets { off } => self.note(&format!("gadgets off: {}", off.join(", "))),
-            Body::Title { title } => self.note(&format!("renamed: {title}")),
-            Body::Recovered { text } => self.warning(text),
-            Body::Shell(shell) => self.shell(shell, entry.at_ms),
-            Body::Todos { phases } => self.todos(phases),
-            Body::Imported { .. } => self.note("read from another program's session file"),
-            Body::Label { target, label: Some(label) } => self.note(&format!("entry {target} is labelled: {label}")),
-            Body::Label { target, label: None } => self.note(&format!("entry {target} has no label any more")),
-            Body::BranchSummary { summary, .. } => {
+            Body::Setting(SettingEntry::Gadgets { off }) if off.is_empty() => self.note("all gadgets on"),
+            Body::Setting(SettingEntry::Gadgets { off }) => self.note(&format!("gadgets off: {}", off.join(", "))),
+            Body::Setting(SettingEntry::Title { title }) => self.note(&format!("renamed: {title}")),
+            Body::Note(NoteEntry::Recovered { text }) => self.warning(text),
+            Body::Shell(ShellEntry::Ended(shell)) => self.shell(shell, entry.at_ms),
+            Body::Setting(SettingEntry::Todos { phases }) => self.todos(phases),
+            Body::Note(NoteEntry::Imported { .. }) => self.note("read from another program's session file"),
+            Body::Note(NoteEntry::Label { target, label: Some(label) }) => {
+                self.note(&format!("entry {target} is labelled: {label}"))
+            }
+            Body::Note(NoteEntry::Label { target, label: None }) => {
+                self.note(&format!("entry {target} has no label any more"))
+            }
+            Body::Branch(BranchEntry::Summary { summary, .. }) => {
                 self.note("came back from another branch");
                 prose::write(self.out, summary, Breaks::Flow);
             }
             // A call is shown with the reply that made it, a question with its answer, a waiting message when it is taken.
-            Body::CallStarted { .. } | Body::AskOpened(_) | Body::Queued(_) | Body::Settled { .. } => {}
+            Body::Call(CallEntry::Started { .. }) | Body::Ask(AskEntry::Opened(_)) | Body::Queue(_) => {}
             // A command is shown with what came of it.
-            Body::ShellStarted { .. } => {}
-            Body::Restored { files } if files.is_empty() => {}
-            Body::Restored { files } => self.note(&format!("restored: {}", files.join(", "))),
+            Body::Shell(ShellEntry::Started { .. }) => {}
+            Body::Branch(BranchEntry::Restored { files }) if files.is_empty() => {}
+            Body::Branch(BranchEntry::Restored { files }) => self.note(&format!("restored: {}", files.join(", "))),
             // What was sent and what it cost is for other readers.
-            Body::Requested(_) | Body::Spent { .. } => {}
+            Body::Model(ModelEntry::Requested(_)) | Body::Model(ModelEntry::Spent { .. }) => {}
         }
     }
 

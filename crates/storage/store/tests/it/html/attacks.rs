@@ -39,8 +39,10 @@ const ATTACKS: [&str; 26] = [
 fn everywhere(text: &str) -> Vec<Body> {
     let fault = || Fault::new(FaultKind::Provider, text).hint(text);
     let args = format!("{{{}: {}, \"path\": {0}, \"n\": [{0}, {{{0}: 1}}]}}", quoted(text), quoted(text));
-    let ask = |id: &str, kind| Body::AskOpened(Ask { id: id.into(), turn: Some(turn()), kind, timeout_ms: None });
-    let answered = |id: &str, answer| Body::AskClosed { ask: id.into(), end: AskEnd::Answered { answer, by: None } };
+    let ask =
+        |id: &str, kind| Body::Ask(AskEntry::Opened(Ask { id: id.into(), turn: Some(turn()), kind, timeout_ms: None }));
+    let answered =
+        |id: &str, answer| Body::Ask(AskEntry::Closed { ask: id.into(), end: AskEnd::Answered { answer, by: None } });
     let broken = CallInput::Broken { text: text.into(), detail: text.into() };
     let image = |mime: &str, base64: &str| Part::Image(Image { mime: mime.into(), base64: base64.into() });
     let mut all = vec![
@@ -51,8 +53,8 @@ fn everywhere(text: &str) -> Vec<Body> {
             forked_from: Some((text.into(), 3)),
             child_of: Some((text.into(), text.into())),
         },
-        Body::Title { title: text.into() },
-        Body::TurnStarted { turn: turn() },
+        Body::Setting(SettingEntry::Title { title: text.into() }),
+        Body::Turn(TurnEntry::Started { turn: turn() }),
         Body::User {
             turn: Some(turn()),
             parts: vec![Part::text(text), image(text, "AAAA"), image("image/png", text)],
@@ -87,7 +89,7 @@ fn everywhere(text: &str) -> Vec<Body> {
         all.push(ended(result));
     }
     all.extend([
-        Body::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 5, fault: fault() },
+        Body::Model(ModelEntry::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 5, fault: fault() }),
         Body::Assistant {
             turn: None,
             message: AssistantMessage {
@@ -97,7 +99,7 @@ fn everywhere(text: &str) -> Vec<Body> {
                 usage: Usage::default(),
             },
         },
-        Body::Compacted(Compaction {
+        Body::Branch(BranchEntry::Compacted(Compaction {
             reason: CompactReason::Overflow,
             summary: text.into(),
             first_kept: 1,
@@ -107,11 +109,11 @@ fn everywhere(text: &str) -> Vec<Body> {
             messages_after: 6,
             usage: Usage::default(),
             model: "".into(),
-        }),
-        Body::Model { model: text.into() },
-        Body::Thinking { level: Some(text.into()) },
-        Body::Gadgets { off: vec![text.into()] },
-        Body::Recovered { text: text.into() },
+        })),
+        Body::Setting(SettingEntry::Model { model: text.into() }),
+        Body::Setting(SettingEntry::Thinking { level: Some(text.into()) }),
+        Body::Setting(SettingEntry::Gadgets { off: vec![text.into()] }),
+        Body::Note(NoteEntry::Recovered { text: text.into() }),
         turn_ended(Stop::Error, Some(Fault::new(FaultKind::Auth, format!("{text}?")))),
     ]);
     all

@@ -7,7 +7,12 @@ use vocab::*;
 use super::*;
 
 fn said(text: &str) -> Vec<Body> {
-    vec![opened(), Body::TurnStarted { turn: turn() }, user("do it"), reply(vec![Block::Text(text.into())])]
+    vec![
+        opened(),
+        Body::Turn(TurnEntry::Started { turn: turn() }),
+        user("do it"),
+        reply(vec![Block::Text(text.into())]),
+    ]
 }
 
 #[tokio::test]
@@ -39,7 +44,7 @@ async fn a_turn_that_never_ended_is_counted_too() {
 #[tokio::test]
 async fn a_title_wins_over_the_first_prompt() {
     let mut bodies = said("x");
-    bodies.push(Body::Title { title: "A better name".into() });
+    bodies.push(Body::Setting(SettingEntry::Title { title: "A better name".into() }));
     assert!(export(bodies).await.0.contains("<title>A better name</title>"));
 }
 
@@ -102,7 +107,7 @@ async fn what_was_undone_is_left_out_and_said() {
         user("first"),
         user("SECRET"),
         reply(vec![Block::Text("SECRET".into())]),
-        Body::Moved { to: 2 },
+        Body::Branch(BranchEntry::Moved { to: 2 }),
         user("second"),
     ];
     let (html, page) = export_tree(bodies, vec![0, 1, 2, 3, 2, 5]).await;
@@ -114,7 +119,7 @@ async fn what_was_undone_is_left_out_and_said() {
 
 #[tokio::test]
 async fn going_back_to_the_beginning_leaves_a_page() {
-    let bodies = vec![opened(), user("SECRET"), Body::Moved { to: 0 }, user("second")];
+    let bodies = vec![opened(), user("SECRET"), Body::Branch(BranchEntry::Moved { to: 0 }), user("second")];
     let (html, _) = export_tree(bodies, vec![0, 1, 0, 3]).await;
     assert!(!html[html.find("<main>").unwrap()..].contains("SECRET") && html.contains("second"));
 }
@@ -133,7 +138,8 @@ async fn thinking_and_summaries_are_folded_away() {
         usage: Usage::default(),
         model: "".into(),
     };
-    let (html, page) = export(vec![opened(), reply(vec![thinking]), Body::Compacted(compaction)]).await;
+    let (html, page) =
+        export(vec![opened(), reply(vec![thinking]), Body::Branch(BranchEntry::Compacted(compaction))]).await;
     assert!(html.contains("<details class=\"think\"><summary>Thinking") && html.contains("let me <em>see</em>"));
     assert!(page.text.contains("the context was nearly full: 90,000 \u{2192} 1,000 tokens, 40 \u{2192} 3 messages"));
     assert!(html.contains("We <strong>did</strong> things."));
@@ -150,7 +156,13 @@ async fn long_output_waits_behind_its_size() {
 #[tokio::test]
 async fn a_failure_is_told_once() {
     let fault = Fault::new(FaultKind::Network, "the line is dead").hint("try another");
-    let retrying = Body::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 500, fault: fault.clone() };
+    let retrying = Body::Model(ModelEntry::Retrying {
+        turn: turn(),
+        attempt: 1,
+        attempts_max: 3,
+        wait_ms: 500,
+        fault: fault.clone(),
+    });
     let (_, page) = export(vec![opened(), retrying, turn_ended(Stop::Error, Some(fault))]).await;
     assert!(page.text.contains("retry 1 of 3 after 500 ms: the line is dead (try another)"));
     assert!(page.text.contains("turn failed"));
@@ -172,8 +184,11 @@ async fn the_answer_to_a_question_stands_with_the_call() {
     let bodies = vec![
         opened(),
         reply(vec![call("c1", "bash", "{\"command\":\"ls\"}")]),
-        Body::AskOpened(Ask { id: "a1".into(), turn: Some(turn()), kind: ask, timeout_ms: None }),
-        Body::AskClosed { ask: "a1".into(), end: AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: None } },
+        Body::Ask(AskEntry::Opened(Ask { id: "a1".into(), turn: Some(turn()), kind: ask, timeout_ms: None })),
+        Body::Ask(AskEntry::Closed {
+            ask: "a1".into(),
+            end: AskEnd::Answered { answer: Answer::Allow(Scope::Once), by: None },
+        }),
         ended(result("c1", "bash", "ok")),
     ];
     assert!(export(bodies).await.1.text.contains("permission: allowed once"));
