@@ -200,7 +200,8 @@ fn the_page_names_every_limit_of_acp() {
 fn check_limits(page: &str, dialect: &str, least: usize) {
     let page = std::fs::read_to_string(repository().join("docs/dialects").join(page)).expect("the page");
     let mut limits = 0;
-    for file in std::fs::read_dir(repository().join("crates/dialects").join(dialect).join("src")).expect("the sources") {
+    for file in std::fs::read_dir(repository().join("crates/dialects").join(dialect).join("src")).expect("the sources")
+    {
         let path = file.expect("an entry").path();
         let Ok(source) = std::fs::read_to_string(&path) else { continue };
         // Limits of a whole file stand at its left edge.
