@@ -1,0 +1,27 @@
+//! Names of slash commands: what somebody else calls them, and what was probably meant.
+
+use crate::BuiltinCommands;
+
+/// `/skill:NAME` is no command: whoever finds skills reads it in the prompt.
+pub(super) fn calls_for_a_skill(rest: &str) -> bool {
+    const CALL: &str = "skill:";
+    rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
+}
+
+/// How others call what we have under another name.
+const OTHER_NAMES: [(&str, &str); 3] = [("q", "exit"), ("new", "clear"), ("reset", "clear")];
+/// The code of a reply to a command that nobody knows.
+pub(super) const UNKNOWN_COMMAND: &str = "unknown_command";
+
+/// What somebody may have meant.
+pub(super) fn instead_of(name: &str, builtins: BuiltinCommands) -> String {
+    match (builtins.nearest)(name) {
+        Some(near) => format!("did you mean /{near}? /help lists what there is"),
+        None => "/help lists what there is".to_owned(),
+    }
+}
+
+/// The name that the engine knows it by.
+pub(super) fn our_name(name: String) -> String {
+    OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| (*ours).to_owned())
+}
