@@ -1,5 +1,5 @@
 //! What a person has to read before they answer: facts laid out in rows of the screen's width. Nothing is cut; what one
-//! screen cannot hold is counted, and whoever takes the answer can tell that it was not shown yet.
+//! screen cannot hold is counted, and the dialect that takes the answer can tell that it was not shown yet.
 
 use unicode_width::UnicodeWidthChar;
 use vocab::visible::visible_line;

@@ -11,7 +11,7 @@ use crate::{
 
 impl<R: Renderer> TerminalDialect<R> {
     pub(crate) fn line(&mut self, line: &str, out: &mut Out) {
-        self.renderer.heard_line();
+        self.renderer.line_typed();
         let (line, is_prompt) = line.strip_prefix(PROMPT_MARK).map_or((line, false), |line| (line, true));
         if let Some(ask) = self.asks.front().cloned().filter(|_| !is_prompt) {
             return self.answered(&ask, line, out);
@@ -28,7 +28,7 @@ impl<R: Renderer> TerminalDialect<R> {
                     None => self.prompt(vec![Part::text(line.replace(LINE_JOIN, "\n"))], out),
                 }
             }
-            // Typed ahead, before a question: taking it for the answer would allow what nobody has seen.
+            // Typed ahead, before a question: taking it for the answer would allow what the person has not seen.
             TerminalPhase::Opening | TerminalPhase::Busy | TerminalPhase::Closed => {
                 if !line.is_empty() {
                     self.renderer
@@ -38,7 +38,7 @@ impl<R: Renderer> TerminalDialect<R> {
         }
     }
 
-    /// What is not built in may be an extension's; what is nobody's is answered like any unknown command.
+    /// What is not built in may be an extension's; what is none of theirs is answered like any unknown command.
     pub(crate) fn slash(&mut self, name: String, args: String, out: &mut Out) {
         if (self.options.builtins.is_builtin)(&name) {
             return self.busy_with(Verb::Slash { name, args }, out);
@@ -49,11 +49,11 @@ impl<R: Renderer> TerminalDialect<R> {
     }
 
     pub(crate) fn answered(&mut self, ask: &Ask, line: &str, out: &mut Out) {
-        let heard = match &ask.kind {
+        let parsed = match &ask.kind {
             AskKind::Editor { prefill, .. } => answer::edit(&mut self.draft, prefill.as_deref(), line),
             kind => answer::read(kind, line),
         };
-        match heard {
+        match parsed {
             ParsedAnswer::Answer(Answer::Allow(_)) if !self.renderer.has_shown_all() => {
                 self.renderer.explain(ask, Some(NOT_TAKEN), &mut out.frames);
                 self.renderer.want(WantedLine::answer_to(ask), &mut out.frames);

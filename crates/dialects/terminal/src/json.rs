@@ -1,4 +1,4 @@
-//! The renderer for programs that start `run --json`: one JSON object per line, documented in docs/cli.md. Nobody is asked
+//! The renderer for programs that start `run --json`: one JSON object per line, documented in docs/cli.md. No person is asked
 //! anything here; a program that wants to answer questions speaks a dialect such as `serve`.
 
 use serde_json::{Value, json};

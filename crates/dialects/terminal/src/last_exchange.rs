@@ -1,4 +1,4 @@
-//! The last exchange of a session, for somebody who comes back to it.
+//! The last exchange of a session, for a person who comes back to it.
 
 use std::sync::Arc;
 

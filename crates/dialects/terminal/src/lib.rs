@@ -77,7 +77,7 @@ pub struct TerminalDialect<R> {
     /// Ctrl-C was pressed in this turn.
     interrupting: bool,
     eof: bool,
-    /// A call was denied because nobody could be asked.
+    /// A call was denied because no person could be asked.
     denied_unasked: bool,
     tag: u64,
     /// The command whose reply ends the wait.
@@ -85,7 +85,7 @@ pub struct TerminalDialect<R> {
     one_shot: bool,
     /// Lines typed so far for a text of several lines.
     draft: Vec<String>,
-    /// A command that nobody may know: name and arguments as typed.
+    /// A command that may be an extension's: name and arguments as typed.
     trying: Option<(String, String)>,
     /// Asks what was said last in a session that is taken up again.
     recalling: Option<Tag>,

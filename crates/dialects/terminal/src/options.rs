@@ -50,7 +50,7 @@ impl UnaskedDenial {
 }
 
 impl TerminalOptions {
-    /// Whether a flag says that this is too much, whoever answers.
+    /// Whether a flag says that this is too much, person or `--yes`.
     pub(crate) fn is_bound_below(&self, required: Required) -> bool {
         self.bound == Some(Mode::WorkspaceWrite) && required > Required::WorkspaceWrite
     }

@@ -57,7 +57,7 @@ fn sum(one: Missing, other: Missing) -> Missing {
     Missing { lines: one.lines + other.lines, bytes: one.bytes + other.bytes }
 }
 
-/// Said where somebody allows what they have not seen.
+/// Said where the person allows what they have not seen.
 pub const NOT_TAKEN: &str = "nothing is allowed yet: these lines were not shown before. Answer again";
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const GONE: &str = "denied: the user left before answering.";
 impl<R: Renderer> TerminalDialect<R> {
     pub(crate) fn asked(&mut self, ask: &Ask, out: &mut Out) {
         if matches!(ask.kind, AskKind::HostCall { .. }) {
-            // Never offered by us; whoever offered the tool answers.
+            // Never offered here; the client that offered the tool answers.
             return;
         }
         let unasked = match (self.options.answers, &ask.kind) {
@@ -64,7 +64,7 @@ impl<R: Renderer> TerminalDialect<R> {
         }
     }
 
-    /// Answered by somebody else, or withdrawn.
+    /// Answered by another client, or withdrawn.
     pub(crate) fn ask_closed(&mut self, id: &AskId, out: &mut Out) {
         let shown = self.asks.front().is_some_and(|ask| ask.id == *id);
         self.asks.retain(|ask| ask.id != *id);
@@ -75,7 +75,7 @@ impl<R: Renderer> TerminalDialect<R> {
         }
     }
 
-    /// Nobody will type any more.
+    /// The person will not type any more.
     pub(crate) fn deny_open_asks(&mut self, out: &mut Out) {
         while let Some(ask) = self.asks.pop_front() {
             let answer = match ask.kind {

@@ -1,4 +1,4 @@
-//! How a conversation looks. One face is for people, one prints JSON lines; both are told the same things.
+//! How a conversation looks. One renderer is for people, one prints JSON lines; both are told the same things.
 
 use vocab::{Answer, Ask, AskKind, Body, Event, Fault, Opened, SessionId, SlashReply, TurnEnd};
 use wire::FrameBuf;
@@ -49,8 +49,7 @@ pub trait Renderer: Send {
     }
     /// The person has to know more before answering: because they asked, or for the reason that is given. Ends in the question.
     fn explain(&mut self, ask: &Ask, why: Option<&str>, out: &mut FrameBuf);
-    /// A question that was answered without a person.
-    /// It was answered without a person; `denial` says why, if that was a no.
+    /// A question was answered without a person; `denial` says why, if that was a no.
     fn answered_unasked(&mut self, ask: &Ask, answer: &Answer, denial: Option<&UnaskedDenial>, out: &mut FrameBuf);
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf);
     fn fault(&mut self, fault: &Fault, out: &mut FrameBuf);
@@ -62,10 +61,10 @@ pub trait Renderer: Send {
     fn left(&mut self, _session: &SessionId, _out: &mut FrameBuf) {}
     /// Something is waited for.
     fn sent(&mut self, _sent: StartedWork<'_>, _out: &mut FrameBuf) {}
-    /// Nobody is asked any more; what went on before goes on.
+    /// No question is open any more; what went on before goes on.
     fn goes_on(&mut self, _out: &mut FrameBuf) {}
     /// The person typed a line and ended it.
-    fn heard_line(&mut self) {}
+    fn line_typed(&mut self) {}
     /// A line is expected now.
     fn want(&mut self, want: WantedLine, out: &mut FrameBuf);
     /// Nothing follows.

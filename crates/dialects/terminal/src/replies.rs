@@ -58,7 +58,7 @@ impl<R: Renderer> TerminalDialect<R> {
     }
 
     /// A session that a controller drove may remember full access, with every call put to that controller. Here the mode
-    /// itself decides, so a session that is taken up again gets the mode of whoever takes it up.
+    /// itself decides, so a session that is taken up again gets the mode of the person who takes it up.
     pub(crate) fn moved(&mut self, session: &SessionId, out: &mut Out) {
         self.view.session = Some(session.clone());
         if let Some(mode) = self.view.mode {

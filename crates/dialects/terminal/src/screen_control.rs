@@ -48,7 +48,7 @@ pub enum OutputPiece<'a> {
     Control(ScreenControl),
 }
 
-/// The first piece, and how many bytes it takes. `None` where there are no bytes. A cue is never torn: a frame is handed
+/// The first piece, and how many bytes it takes. `None` where there are no bytes. A control is never torn: a frame is handed
 /// over whole; one without an end would be text.
 pub fn first_piece(bytes: &[u8]) -> Option<(OutputPiece<'_>, usize)> {
     let at = bytes.iter().position(|byte| matches!(*byte, WANT_PROMPT | WANT_ANSWER | WANT_LINE | START));

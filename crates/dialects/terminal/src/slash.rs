@@ -1,8 +1,8 @@
-//! Names of slash commands: what somebody else calls them, and what was probably meant.
+//! Names of slash commands: what other agents call them, and what was probably meant.
 
 use crate::BuiltinCommands;
 
-/// `/skill:NAME` is no command: whoever finds skills reads it in the prompt.
+/// `/skill:NAME` is no command: the session finds the skill in the prompt.
 pub(super) fn calls_for_a_skill(rest: &str) -> bool {
     const CALL: &str = "skill:";
     rest.get(..CALL.len()).is_some_and(|start| start.eq_ignore_ascii_case(CALL))
@@ -10,10 +10,10 @@ pub(super) fn calls_for_a_skill(rest: &str) -> bool {
 
 /// How others call what we have under another name.
 const OTHER_NAMES: [(&str, &str); 3] = [("q", "exit"), ("new", "clear"), ("reset", "clear")];
-/// The code of a reply to a command that nobody knows.
+/// The code of a reply to a command that the engine does not know.
 pub(super) const UNKNOWN_COMMAND: &str = "unknown_command";
 
-/// What somebody may have meant.
+/// What the person may have meant.
 pub(super) fn instead_of(name: &str, builtins: BuiltinCommands) -> String {
     match (builtins.nearest)(name) {
         Some(near) => format!("did you mean /{near}? /help lists what there is"),

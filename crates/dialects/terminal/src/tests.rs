@@ -166,8 +166,8 @@ struct StoryOutcome {
     exit: Option<u8>,
 }
 
-fn play<F: Renderer>(talk: TerminalOptions, face: F, steps: Vec<StoryStep>) -> StoryOutcome {
-    let mut terminal = TerminalDialect::new(talk, face);
+fn play<R: Renderer>(options: TerminalOptions, renderer: R, steps: Vec<StoryStep>) -> StoryOutcome {
+    let mut terminal = TerminalDialect::new(options, renderer);
     let mut out = Out::new();
     let mut seen =
         StoryOutcome { shown: String::new(), side: String::new(), waits: Vec::new(), wanted: Vec::new(), exit: None };
@@ -295,8 +295,8 @@ fn on_terminal(answers: AnswerPolicy, steps: Vec<StoryStep>, expect: Expect) {
 }
 
 fn in_pipe(answers: AnswerPolicy, steps: Vec<StoryStep>, expect: Expect) {
-    let face = TextRenderer::new(Paint { on: false }, SideChannel::Lines, Box::new(|| None), false);
-    expect.assert_eq(&show(&play(run_options(answers), face, steps)));
+    let renderer = TextRenderer::new(Paint { on: false }, SideChannel::Lines, Box::new(|| None), false);
+    expect.assert_eq(&show(&play(run_options(answers), renderer, steps)));
 }
 
 fn in_repl(steps: Vec<StoryStep>, expect: Expect) {

@@ -137,7 +137,7 @@ impl TextRenderer {
         }
     }
 
-    /// Lines that nobody misses who wants the answer alone.
+    /// Lines that a person who wants the answer alone does not miss.
     fn remark(&mut self, lines: &[String], out: &mut FrameBuf) {
         if !self.quiet {
             self.block(lines, out);
@@ -211,7 +211,7 @@ impl TextRenderer {
         self.remark(&lines, out);
     }
 
-    /// Words come: whoever was asked answers.
+    /// Words come: the model that was asked answers.
     fn answers(&mut self, out: &mut FrameBuf) {
         if matches!(self.waiting_for, WaitingFor::Starting | WaitingFor::Asking | WaitingFor::Pausing) {
             self.waits_for(WaitingFor::Answering, out);

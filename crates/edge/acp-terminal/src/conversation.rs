@@ -110,7 +110,7 @@ impl AgentConversation {
         }
         let out = std::mem::take(&mut self.shown.out);
         if self.output.write_all(out.as_bytes()).await.is_err() {
-            // Nobody reads: there is nothing left to do here.
+            // The reader is gone: there is nothing left to do here.
             self.leave = Some(FAILED);
         }
     }
@@ -172,7 +172,7 @@ impl AgentConversation {
 
     fn want(&mut self, want: WantedLine) {
         self.output.want(want);
-        // Whoever is asked for something is not waiting.
+        // A person who is asked for something is not waiting.
         self.waited_for = None;
     }
 

@@ -1,4 +1,4 @@
-//! What a typed line is: a prompt, a command of ours, or one that nobody has. Pure.
+//! What a typed line is: a prompt, a command of ours, or one that neither we nor the agent have. Pure.
 
 use acp_client::CommandEntry;
 
@@ -40,7 +40,7 @@ pub(super) fn read<'a>(line: &'a str, listed: Option<&[CommandEntry]>, choices: 
     }
 }
 
-/// Every command once, with whoever carries it out.
+/// Every command once, ours and the agent's.
 pub(super) fn list(listed: &[CommandEntry], choices: &Choices) -> Vec<String> {
     let offered: Vec<SessionSetting> = [SessionSetting::Model, SessionSetting::Mode]
         .into_iter()

@@ -22,6 +22,6 @@ pub async fn feed_lines(mut lines: mpsc::Receiver<Typed>, mut feed: DuplexStream
             return;
         }
     }
-    // Where nobody types, there is no end of input either.
+    // Without a keyboard there is no end of input either.
     std::future::pending().await
 }

@@ -47,9 +47,9 @@ pub(crate) struct ConsoleState {
     pub(crate) screen: Screen,
     pub(crate) decoder: KeyDecoder,
     pub(crate) typed: mpsc::Sender<Typed>,
-    /// There is somebody who deals with interrupts.
+    /// The conversation deals with interrupts.
     pub(crate) talking: bool,
-    /// Somebody else has the terminal for now.
+    /// Another process has the terminal for now.
     pub(crate) away: bool,
     pub(crate) closed: bool,
 }
@@ -82,7 +82,7 @@ impl ConsoleInner {
         state: &mut ConsoleState,
         change: impl FnOnce(&mut Screen, Instant, ScreenSize) -> String,
     ) -> io::Result<()> {
-        // Behind somebody else's back nothing is drawn; text is written as it would be by anybody.
+        // From behind another process nothing is drawn; text is written as any program writes it.
         state.screen.behind = state.away || state.closed || !tty::is_in_front(&self.device);
         let size = tty::size(&self.device);
         let out = change(&mut state.screen, Instant::now(), size);
@@ -115,7 +115,7 @@ impl ConsoleInner {
             KeyEffect::Interrupt => Typed::Interrupt,
             KeyEffect::End => Typed::End,
         };
-        // Nobody there to hear it: the conversation is over.
+        // Without a receiver the conversation is over.
         let _ = state.typed.try_send(typed);
     }
 
@@ -157,7 +157,7 @@ impl ConsoleInner {
         !state.away && !state.closed && (always || state.screen.editor.want.is_some())
     }
 
-    /// Everything that was typed so far. False: nobody will type any more.
+    /// Everything that was typed so far. False: nothing will be typed any more.
     pub(crate) fn read_keys(&self, state: &mut ConsoleState) -> bool {
         let Some(keyboard) = &self.keyboard else { return false };
         let mut bytes = [0; 1024];

@@ -1,4 +1,4 @@
-//! The thread that waits for keys. It reads under the console's lock: so whoever asks a question can be sure that
+//! The thread that waits for keys. It reads under the console's lock: so a console that asks a question can be sure that
 //! everything typed before was read before.
 
 use std::os::fd::OwnedFd;

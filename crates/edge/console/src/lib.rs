@@ -62,9 +62,9 @@ pub enum Typed {
 pub enum KeyboardUse {
     /// All, always: lines may be typed ahead. The file keeps them for another day.
     All { history: Option<PathBuf> },
-    /// Those at a question. What is typed at other times is for whoever comes after us.
+    /// Those at a question. What is typed at other times is for the program that comes after us.
     Answers,
-    /// None: nobody is asked.
+    /// None: the person is not asked.
     Nothing,
 }
 
@@ -80,7 +80,7 @@ pub struct ScreenDevice {
 #[derive(Clone, Default)]
 pub struct Console(Option<Arc<ConsoleInner>>);
 
-/// Ends the console together with whoever began it, and gives the terminal back as it was.
+/// Ends the console together with the command that began it, and gives the terminal back as it was.
 pub struct TerminalGuard(Console);
 
 impl Drop for TerminalGuard {
@@ -138,7 +138,7 @@ impl Console {
         self.0.is_some()
     }
 
-    /// From here on somebody deals with interrupts; before, they end the process.
+    /// From here on the conversation deals with interrupts; before, they end the process.
     pub fn begins(&self) {
         if let Some(inner) = &self.0 {
             inner.lock().talking = true;
@@ -175,7 +175,7 @@ impl Console {
         let _ = inner.apply(|screen, now, size| screen.redrawn(now, size));
     }
 
-    /// Somebody else writes to the same screen from now on, and nothing of ours may move there.
+    /// Another program writes to the same screen from now on, and nothing of ours may move there.
     pub fn shares_screen(&self) {
         if let Some(inner) = &self.0 {
             let _ = inner.apply(|screen, _, size| screen.shared(size));
@@ -199,7 +199,7 @@ impl Console {
         inner.wake();
     }
 
-    /// Somebody else ended the line on the screen.
+    /// The terminal's own echo ended the line on the screen.
     fn line_ended(&self) {
         if let Some(inner) = &self.0 {
             inner.lock().screen.line_ended();

@@ -55,7 +55,7 @@ pub(super) struct LineEditor {
     pub(super) hint: Option<String>,
     pub(super) history: History,
     pub(super) complete: Option<Complete>,
-    /// Lines of the history that nobody wrote down yet.
+    /// Lines of the history that are not in its file yet.
     pub(super) new_history: Vec<String>,
     /// Ctrl-C was pressed at an empty prompt.
     leaving: bool,
@@ -123,7 +123,7 @@ impl LineEditor {
                 self.hint = Some(LEAVE_HINT.into());
                 KeyEffect::Nothing
             }
-            // Whoever stops something does not want the next thing to start by itself.
+            // A person who stops something does not want the next thing to start by itself.
             Some(WantedLine::Answer | WantedLine::Line | WantedLine::Choice) | None => {
                 let dropped = self.queue.len();
                 self.queue.clear();
@@ -140,7 +140,7 @@ impl LineEditor {
     pub(super) fn key(&mut self, key: KeyPress) -> KeyEffect {
         self.leaving = false;
         self.hint = None;
-        // Whoever goes on typing wants to stay.
+        // A person who goes on typing wants to stay.
         self.ends &= key == KeyPress::Ctrl('d');
         if let Some(want) = self.want.filter(|want| *want != WantedLine::Prompt) {
             return self.answer_key(want, &key);

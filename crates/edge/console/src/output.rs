@@ -1,4 +1,4 @@
-//! The conversation's output: text goes to the screen or on its way, cues go where they belong. A cue counts only when
+//! The conversation's output: text goes to the screen or on its way, controls go where they belong. A control counts only when
 //! everything before it has been written, so a prompt never overtakes an answer.
 
 use std::io;

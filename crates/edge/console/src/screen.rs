@@ -30,9 +30,9 @@ pub(super) struct Screen {
     spinner: Option<Spinner>,
     /// What is waited for was said in a line.
     announced: bool,
-    /// Nobody looks: nothing is drawn below the text.
+    /// Another process is in front of the terminal: nothing is drawn below the text.
     pub(super) behind: bool,
-    /// Somebody else writes to this screen: nothing moves on it any more.
+    /// Another program writes to this screen: nothing moves on it any more.
     still: bool,
     /// When it was drawn last.
     drawn_at: Option<Instant>,
@@ -85,12 +85,12 @@ impl Screen {
         out
     }
 
-    /// Somebody else ended the line.
+    /// The terminal's own echo ended the line.
     pub(super) fn line_ended(&mut self) {
         self.wrap.ended();
     }
 
-    /// Takes everything away that is drawn below the text, for somebody else who writes.
+    /// Takes everything away that is drawn below the text, for another writer.
     pub(super) fn hide(&mut self, size: ScreenSize) -> String {
         self.wrap.resized(size.cols);
         match self.drawn.take().map(|drawn| drawn.rows(size.cols)) {
@@ -100,7 +100,7 @@ impl Screen {
         }
     }
 
-    /// Somebody else writes to this screen from now on.
+    /// Another program writes to this screen from now on.
     pub(super) fn shared(&mut self, size: ScreenSize) -> String {
         self.still = true;
         self.spinner = None;
@@ -146,30 +146,30 @@ impl Screen {
     /// The conversation wants a line.
     pub(super) fn wanted(&mut self, want: WantedLine, now: Instant, size: ScreenSize) -> (KeyEffect, String) {
         self.spinner = None;
-        let heard = self.editor.wanted(want);
-        self.settle(heard, now, size)
+        let effect = self.editor.wanted(want);
+        self.settle(effect, now, size)
     }
 
     pub(super) fn key(&mut self, key: KeyPress, now: Instant, size: ScreenSize) -> (KeyEffect, String) {
-        let heard = self.editor.key(key);
-        self.settle(heard, now, size)
+        let effect = self.editor.key(key);
+        self.settle(effect, now, size)
     }
 
     /// An open question is explained once more.
     pub(super) fn asked_again(&mut self, now: Instant, size: ScreenSize) -> (KeyEffect, String) {
-        let heard = self.editor.asked_again();
-        self.settle(heard, now, size)
+        let effect = self.editor.asked_again();
+        self.settle(effect, now, size)
     }
 
     pub(super) fn interrupted(&mut self, now: Instant, size: ScreenSize) -> (KeyEffect, String) {
-        let heard = self.editor.interrupted();
-        self.settle(heard, now, size)
+        let effect = self.editor.interrupted();
+        self.settle(effect, now, size)
     }
 
     /// A line that was taken becomes part of the text.
-    fn settle(&mut self, heard: KeyEffect, now: Instant, size: ScreenSize) -> (KeyEffect, String) {
+    fn settle(&mut self, effect: KeyEffect, now: Instant, size: ScreenSize) -> (KeyEffect, String) {
         let mut out = self.hide(size);
-        match &heard {
+        match &effect {
             KeyEffect::Line { want, text } => {
                 let text = text.replace('\n', &format!("\n{GOES_ON}"));
                 self.wrap.push(&format!("{}{text}\n", prompt_of(*want)), size.cols, &mut out);
@@ -182,7 +182,7 @@ impl Screen {
             KeyEffect::Nothing | KeyEffect::Interrupt => {}
         }
         self.draw(now, size, &mut out);
-        (heard, out)
+        (effect, out)
     }
 
     fn draw(&mut self, now: Instant, size: ScreenSize, out: &mut String) {

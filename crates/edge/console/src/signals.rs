@@ -59,13 +59,13 @@ impl ConsoleInner {
         state.away = false;
         self.take_terminal();
         let _ = self.draw(&mut state, Screen::redrawn);
-        // Whoever was away may have something else on the screen by now; what they are asked to allow is shown again.
+        // The person who was away may have something else on the screen by now; what they are asked to allow is shown again.
         self.hear(&mut state, Screen::asked_again);
         drop(state);
         self.wake();
     }
 
-    /// Nobody is there yet to end in order.
+    /// No conversation is there yet to end in order.
     fn end_early(&self) {
         let mut state = self.lock();
         if !state.talking {

@@ -13,7 +13,7 @@ use crate::{Console, ConsoleOutput, KeyboardUse, OutputPlace, ScreenDevice, Term
 /// Values of TERM whose terminals obey no escape sequences: everything is said once there, in lines.
 const PLAIN_TERMINALS: [&str; 4] = ["", "dumb", "cons25", "emacs"];
 
-/// Whether a stream gets colours: it is a terminal and nobody objects.
+/// Whether a stream gets colours: it is a terminal and the environment does not object.
 pub fn wants_colours(stream: &impl IsTerminal) -> bool {
     let objection = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -27,7 +27,7 @@ pub(crate) fn size(tty: impl AsFd) -> ScreenSize {
     size.ok().filter(|size| size.cols > 0 && size.rows > 0).unwrap_or(SIZE_UNKNOWN)
 }
 
-/// The keyboard that belongs to us, whatever stdin is. `None` where there is none, or where it is somebody else's turn.
+/// The keyboard that belongs to us, whatever stdin is. `None` where there is none, or where another process is in front.
 pub(crate) fn keyboard() -> Option<File> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
     let tty = OpenOptions::new().read(true).write(true).custom_flags(flags).open("/dev/tty").ok()?;

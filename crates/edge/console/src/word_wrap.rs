@@ -47,7 +47,7 @@ impl WordWrap {
         }
     }
 
-    /// Somebody else ended the line.
+    /// The line was ended by other means.
     pub(super) fn ended(&mut self) {
         *self = Self::default();
     }

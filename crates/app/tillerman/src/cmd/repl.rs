@@ -2,7 +2,7 @@
 //! they come from stdin as it is, so that a script can talk too. Either way a line is taken only when the conversation
 //! wants one.
 
-mod words;
+mod completion;
 
 use console::{FEED_BYTES, Interaction, KeyboardUse, StandardStreams, feed_lines};
 use dialect_terminal::{AnswerPolicy, TerminalDialect, TerminalOptions};
@@ -14,12 +14,12 @@ use crate::setup::Prepared;
 use crate::wiring;
 
 use super::run::{BUILTINS, GRACE, LOOKING, STARTING, frame_log, prepare, price_of};
-use words::Words;
+use completion::Completion;
 
 pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(start(args))?;
-    // Somebody may still sit in a read that nothing can end.
+    // A thread may still sit in a read that nothing can end.
     runtime.shutdown_background();
     Ok(code)
 }
@@ -38,8 +38,8 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     open.model = open.model.map(|_| wired.settings.model.clone());
     let skills = beside::skill_places(&wired, &home, &config);
     let beside = beside::start(&wired, extensions, Some(skills)).await;
-    let words = Words::fetch(&wired.ports, wired.engine.extension_commands());
-    interaction.console.completes_with(Box::new(move |line| words.complete(line)));
+    let completion = Completion::fetch(&wired.ports, wired.engine.extension_commands());
+    interaction.console.completes_with(Box::new(move |line| completion.complete(line)));
     let answers = match () {
         () if args.yes => AnswerPolicy::AllowAll,
         // A script knows what it answers; a person who cannot read the question does not.

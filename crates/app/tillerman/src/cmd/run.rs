@@ -45,7 +45,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     let prepared = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
     if streams.stdin_terminal && !is_stdin_alone(&args.prompt) {
-        // It is not read; whoever tries would be stopped in the background.
+        // It is not read; a read from the background would stop the process.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
     }
     let (mut input, output) = host::take().context("cannot use stdin and stdout")?;

@@ -33,8 +33,8 @@ fn where_nobody_can_be_asked_a_call_is_denied_and_the_exit_code_says_so() {
 fn yes_goes_as_far_as_the_mode_beside_it() {
     let wants = |required| vec![opened(), permission_for("ask1", required), ended(Stop::EndTurn, None)];
     let seen = |mode, required| {
-        let talk = TerminalOptions { bound: Some(mode), ..run_options(AnswerPolicy::AllowAll) };
-        show(&play(talk, inline(false, false), wants(required)))
+        let options = TerminalOptions { bound: Some(mode), ..run_options(AnswerPolicy::AllowAll) };
+        show(&play(options, inline(false, false), wants(required)))
     };
     let (write, all) = (Required::WorkspaceWrite, Required::DangerFullAccess);
     for (mode, required) in [(Mode::WorkspaceWrite, write), (Mode::Prompt, all), (Mode::DangerFullAccess, all)] {

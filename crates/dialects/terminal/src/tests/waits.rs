@@ -4,8 +4,8 @@ use super::*;
 use vocab::RetryEvent;
 
 /// What was said to be waited for, one after the other.
-fn waits(talk: TerminalOptions, steps: Vec<StoryStep>) -> Vec<String> {
-    let seen = play(talk, inline(false, talk_is_long(&steps)), steps);
+fn waits(options: TerminalOptions, steps: Vec<StoryStep>) -> Vec<String> {
+    let seen = play(options, inline(false, talk_is_long(&steps)), steps);
     seen.waits.into_iter().map(|what| what.unwrap_or_else(|| "-".into())).collect()
 }
 

@@ -18,7 +18,7 @@ use crate::screen_control::ScreenControl;
 use crate::streamed_text::LastWritten;
 use crate::waiting_for::WaitingFor;
 
-/// Lines of the last prompt and of the last answer that are shown to somebody who comes back.
+/// Lines of the last prompt and of the last answer that are shown to a person who comes back.
 const RECALLED_PROMPT_LINES: usize = 3;
 const RECALLED_ANSWER_LINES: usize = 12;
 
@@ -324,7 +324,7 @@ impl Renderer for TextRenderer {
         self.waits_for(self.waiting_for.clone(), out);
     }
 
-    fn heard_line(&mut self) {
+    fn line_typed(&mut self) {
         self.text.line_was_ended();
     }
 

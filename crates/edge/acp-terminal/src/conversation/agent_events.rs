@@ -57,7 +57,7 @@ impl AgentConversation {
         let code = exit_code(turn, self.denied, self.cancelling);
         self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
         self.busy = false;
-        // Whoever stopped the turn after all has something else in mind.
+        // A person who stopped the turn after all has something else in mind.
         let reason = self.reason.take().filter(|_| !self.cancelling && turn.is_ok());
         self.cancelling = false;
         match reason {
@@ -100,7 +100,7 @@ fn exit_code(turn: &Result<Turn, Error>, denied: bool, cancelled: bool) -> u8 {
     match turn.as_ref().map(|turn| &turn.stop) {
         Err(_) => FAILED,
         Ok(StopReason::Cancelled) if cancelled => INTERRUPTED,
-        // Some agents call it so when a permission was denied; nobody stopped anything.
+        // Some agents call it so when a permission was denied; the person stopped nothing.
         Ok(StopReason::Cancelled) => UNFINISHED,
         Ok(StopReason::MaxTokens | StopReason::MaxTurnRequests | StopReason::Refusal) => UNFINISHED,
         Ok(StopReason::EndTurn | StopReason::Unknown(_)) if denied => UNFINISHED,

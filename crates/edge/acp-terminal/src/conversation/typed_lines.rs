@@ -9,7 +9,7 @@ use crate::answer::{self, QuestionReply};
 use crate::choices::{SessionSetting, SetVia};
 use crate::typed_line::{self, TypedLine};
 
-/// Said where somebody gives a reason with an allow.
+/// Said where the person gives a reason with an allow.
 const NO_ROOM: &str = "nothing is answered yet: words can go with a no only, as the next prompt. Answer again";
 
 impl AgentConversation {
@@ -133,7 +133,7 @@ impl AgentConversation {
         }
     }
 
-    /// Nobody types any more. A turn that runs goes on; its questions are denied.
+    /// The person types no more. A turn that runs goes on; its questions are denied.
     pub(super) async fn end_of_input(&mut self) {
         if !self.busy {
             self.leave = Some(OK);

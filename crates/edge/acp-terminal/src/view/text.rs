@@ -44,7 +44,7 @@ pub struct TextView {
     titled: Option<String>,
     /// A prompt is being answered.
     in_turn: bool,
-    /// The session is open; before that, whoever waits tells what went wrong.
+    /// The session is open; before that, the command that opens it tells what went wrong.
     begun: bool,
     /// The end of the connection was told as an error already.
     told_lost: bool,

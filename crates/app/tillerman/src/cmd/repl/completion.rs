@@ -7,13 +7,13 @@ use vocab::{CommandInfo, Mode};
 
 /// What completion knows.
 #[derive(Clone, Default)]
-pub(super) struct Words {
+pub(super) struct Completion {
     models: Arc<Mutex<Vec<String>>>,
     /// Commands that are not built in.
     more: Vec<String>,
 }
 
-impl Words {
+impl Completion {
     /// Asks for the models on the side; until they are known there are none to complete.
     pub(super) fn fetch(ports: &Ports, more: Vec<CommandInfo>) -> Self {
         let more = more.iter().map(|command| command.name.to_string()).collect();
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn commands_models_and_modes_are_completed() {
         let models = Arc::new(Mutex::new(vec!["tour".into(), "tour-mini".into(), "big".into()]));
-        let words = Words { models, more: vec!["guard".into()] };
+        let words = Completion { models, more: vec!["guard".into()] };
         assert_eq!(words.complete("/gu"), (1, vec!["guard ".to_owned()]));
         assert_eq!(words.complete("/sta"), (1, vec!["status ".to_owned()]));
         assert_eq!(words.complete("/model to"), (7, vec!["tour".to_owned(), "tour-mini".to_owned()]));
