@@ -5,12 +5,10 @@ mod args;
 mod beside;
 mod cmd;
 mod config;
-mod console;
 mod leash_hook;
 mod nearest;
 mod print;
 mod setup;
-mod terminal;
 mod wiring;
 
 use std::process::ExitCode;
