@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use providers::Content;
+use net::PostBody;
 use serde::Deserialize;
 use serde_json::Value;
 use vocab::{Account, Fault, Secret};
@@ -65,7 +65,7 @@ impl Inner {
 
     pub(crate) async fn cloud_code(self: &Arc<Self>, doing: &str, path: &str, body: &str) -> Result<Vec<u8>, Fault> {
         let url = url(&self.config, path);
-        self.told(Account::Antigravity, doing, &url, Some(Content::Json(body)), &[]).await
+        self.told(Account::Antigravity, doing, &url, Some(PostBody::Json(body)), &[]).await
     }
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn project(config: &Config, token: &Secret) -> Option<String> {
     if !crate::safe_url(&url) {
         return None;
     }
-    let answer = tokens::send(config, &url, Some(Content::Json(PROJECT_BODY)), Some(token), &[]).await.ok()?;
+    let answer = tokens::send(config, &url, Some(PostBody::Json(PROJECT_BODY)), Some(token), &[]).await.ok()?;
     read_project(&answer.body).filter(|_| answer.status == 200)
 }
 
@@ -104,10 +104,10 @@ fn name(text: &str) -> Option<String> {
 /// A model that cannot be read costs itself only.
 fn read_models(body: &[u8]) -> Option<Vec<CloudModel>> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct LoadedAccount {
         models: BTreeMap<String, Value>,
     }
-    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let answer: LoadedAccount = serde_json::from_slice(body).ok()?;
     let model = |(id, said): (String, Value)| {
         let count = |member: &str| said[member].as_u64().filter(|count| *count > 0);
         let id = name(&id).filter(|id| talks(id))?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use providers::{Answer, Content};
+use net::{PostBody, WholeResponse};
 use serde_json::{Value, json};
 use vocab::{Fault, FaultKind, Secret, SignInStep};
 
@@ -41,11 +41,11 @@ pub(crate) async fn start(desk: &Desk<'_>) -> Result<Option<Started>, Fault> {
     let answer = match device.style {
         DeviceStyle::OpenAi => {
             let body = json!({ "client_id": client_id }).to_string();
-            desk.post(&device.start_url, Content::Json(&body)).await?
+            desk.post(&device.start_url, PostBody::Json(&body)).await?
         }
         DeviceStyle::Rfc8628 => {
             let body = form::of(&[("client_id", client_id), ("scope", &desk.issuer.scope)]);
-            desk.post(&device.start_url, Content::Form(&body)).await?
+            desk.post(&device.start_url, PostBody::Form(&body)).await?
         }
     };
     match answer.status {
@@ -120,12 +120,12 @@ fn expired() -> Fault {
     Fault::new(FaultKind::Auth, "the code has expired before anybody used it").hint("start again")
 }
 
-async fn poll(desk: &Desk<'_>, device: &Device, started: &Started) -> Result<Answer, Fault> {
+async fn poll(desk: &Desk<'_>, device: &Device, started: &Started) -> Result<WholeResponse, Fault> {
     let id = started.device_id.expose();
     match device.style {
         DeviceStyle::OpenAi => {
             let body = json!({ "device_auth_id": id, "user_code": started.user_code }).to_string();
-            desk.post(&device.poll_url, Content::Json(&body)).await
+            desk.post(&device.poll_url, PostBody::Json(&body)).await
         }
         DeviceStyle::Rfc8628 => {
             let mut body = form::of(&[
@@ -136,7 +136,7 @@ async fn poll(desk: &Desk<'_>, device: &Device, started: &Started) -> Result<Ans
             if let Some(secret) = &desk.issuer.client_secret {
                 form::push(&mut body, "client_secret", secret.expose());
             }
-            desk.post(&device.poll_url, Content::Form(&body)).await
+            desk.post(&device.poll_url, PostBody::Form(&body)).await
         }
     }
 }
@@ -149,7 +149,7 @@ enum Polled {
     Tokens(Tokens),
 }
 
-fn meaning(desk: &Desk<'_>, device: &Device, started: &Started, answer: &Answer) -> Result<Polled, Fault> {
+fn meaning(desk: &Desk<'_>, device: &Device, started: &Started, answer: &WholeResponse) -> Result<Polled, Fault> {
     if answer.status == 200 {
         // Not a hiccup: it has answered for good, and we cannot read it.
         let garbled = || Fault { kind: FaultKind::Auth, ..faults::garbled(POLLING) };

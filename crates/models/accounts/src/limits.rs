@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use providers::{Answer, Content};
+use net::{PostBody, WholeResponse};
 use serde::Deserialize;
 use serde_json::Value;
 use vocab::{Account, Fault, LimitWindow, ModelLimit, OpenAiLimits, Secret};
@@ -35,7 +35,7 @@ impl Inner {
         account: Account,
         doing: &str,
         url: &str,
-        content: Option<Content<'_>>,
+        content: Option<PostBody<'_>>,
         headers: &[(&str, &str)],
     ) -> Result<Vec<u8>, Fault> {
         if !safe_url(url) {
@@ -48,7 +48,7 @@ impl Inner {
             token = self.refreshed_after_401(account, &token).await?;
             answer = ask(&token).await?;
         }
-        let Answer { status, body } = answer;
+        let WholeResponse { status, body } = answer;
         match status {
             200 => Ok(body),
             UNAUTHORIZED => Err(faults::refused(doing, status, &body, &[&token]).hint("sign in again")),

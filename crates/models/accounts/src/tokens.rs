@@ -1,6 +1,6 @@
 //! The token endpoint: a code or a refresh token goes there, tokens come back. And the profile behind them.
 
-use providers::{Answer, Content, Once, Proxy};
+use net::{Exchange, PostBody, Proxy, WholeResponse};
 use serde::Deserialize;
 use serde_json::Value;
 use vocab::{Clock, Fault, FaultKind, Profile, Secret};
@@ -68,7 +68,7 @@ impl Desk<'_> {
             form::push(form, "client_secret", secret.expose());
             secrets.push(secret);
         }
-        let answer = self.post(&self.issuer.token_url, Content::Form(form)).await?;
+        let answer = self.post(&self.issuer.token_url, PostBody::Form(form)).await?;
         if answer.status != 200 {
             return Err(faults::refused(doing, answer.status, &answer.body, &secrets));
         }
@@ -106,11 +106,16 @@ impl Desk<'_> {
         asked.or_else(|| Claims::of(tokens.id.as_ref()?)?.profile())
     }
 
-    pub(crate) async fn post(&self, url: &str, content: Content<'_>) -> Result<Answer, Fault> {
+    pub(crate) async fn post(&self, url: &str, content: PostBody<'_>) -> Result<WholeResponse, Fault> {
         self.send(url, Some(content), None).await
     }
 
-    async fn send(&self, url: &str, content: Option<Content<'_>>, bearer: Option<&Secret>) -> Result<Answer, Fault> {
+    async fn send(
+        &self,
+        url: &str,
+        content: Option<PostBody<'_>>,
+        bearer: Option<&Secret>,
+    ) -> Result<WholeResponse, Fault> {
         send(self.config, url, content, bearer, &[]).await
     }
 }
@@ -119,13 +124,13 @@ impl Desk<'_> {
 pub(crate) async fn send(
     config: &Config,
     url: &str,
-    content: Option<Content<'_>>,
+    content: Option<PostBody<'_>>,
     bearer: Option<&Secret>,
     headers: &[(&str, &str)],
-) -> Result<Answer, Fault> {
+) -> Result<WholeResponse, Fault> {
     let timeout = config.limits.request;
     let proxy = Proxy::from_env(url, |name| config.environment.get(name));
-    Once { url, content, bearer, headers, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
+    Exchange { url, content, bearer, headers, proxy, timeout, answer_bytes_max: ANSWER_BYTES_MAX }.send().await
 }
 
 /// A token has to fit into a header.

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use vocab::{CallSpec, Message, ModelInfo};
 
 use crate::completions::Compat;
-use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
+use crate::prefix::Prefix;
 use encode::Transcript;
 use frame::{Frame, VERSION};
 use quirks::Quirks;
@@ -31,7 +31,7 @@ use thinking::{Generation, Wish};
 pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
-    fixed: Fixed<(Bytes, Vec<usize>)>,
+    prefix: Prefix<(Bytes, Vec<usize>)>,
     quirks: Arc<Quirks>,
     compat: Compat,
 }
@@ -50,7 +50,7 @@ impl Conversation {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
         let transcript = Transcript::new(model.slug.clone(), model.images);
         let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: Fixed::default(), quirks, compat }
+        Self { model: model.clone(), transcript, prefix: Prefix::default(), quirks, compat }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -102,7 +102,7 @@ impl Encoder for Conversation {
             model: self.model.id.clone(),
             wish: self.wish(spec),
             betas: self.compat.betas.clone(),
-            fixed: self.fixed.of(spec, || encode::fixed_head(&spec.system, &spec.tools)).clone(),
+            prefix: self.prefix.of(spec, || encode::prefix_head(&spec.system, &spec.tools)).clone(),
             messages,
             tail: self.transcript.close(),
             quirks: self.quirks.clone(),

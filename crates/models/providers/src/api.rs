@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use net::KeyHeader;
 use vocab::ModelInfo;
 
 use crate::anthropic;
 use crate::completions::{self, Compat, Routing};
-use crate::credentials::KeyHeader;
 use crate::format::{Decoder, Encoder};
 use crate::gemini::{self, CloudCode};
 use crate::responses;

@@ -29,8 +29,8 @@ pub use compat::{CallIds, Compat, ReasoningBack, TokensField};
 pub use routing::Routing;
 pub use thinking::ThinkingFormat;
 
-use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
+use crate::prefix::Prefix;
 use encode::Transcript;
 use frame::Frame;
 use manner::Manner;
@@ -41,7 +41,7 @@ pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
     /// Tools and instructions.
-    fixed: Fixed<(Bytes, Bytes)>,
+    prefix: Prefix<(Bytes, Bytes)>,
     quirks: Arc<Quirks>,
     compat: Compat,
     routing: Option<Routing>,
@@ -65,7 +65,7 @@ impl Conversation {
 
     fn with(model: ModelInfo, manner: Manner, compat: Compat, routing: Option<Routing>) -> Self {
         let quirks = Arc::new(Quirks::new(&compat, model.thinking));
-        Self { model, transcript: Transcript::new(manner), fixed: Fixed::default(), quirks, compat, routing }
+        Self { model, transcript: Transcript::new(manner), prefix: Prefix::default(), quirks, compat, routing }
     }
 }
 
@@ -85,7 +85,7 @@ impl Encoder for Conversation {
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let encode = || (encode::tools(&spec.tools), encode::instructions(&spec.system));
-        let (tools, instructions) = self.fixed.of(spec, encode).clone();
+        let (tools, instructions) = self.prefix.of(spec, encode).clone();
         let claude = CLAUDE.iter().any(|name| self.model.id.starts_with(name));
         Box::new(Frame {
             model: self.model.id.clone(),

@@ -1,12 +1,12 @@
 //! What a wire format is made of: a half that writes and a half that reads. Both are pure; sockets, clocks and retries
-//! are in [`crate::call`]. A new format is a folder with these two halves and a line in [`crate::api`].
+//! are in [`crate::model_call`]. A new format is a folder with these two halves and a line in [`crate::api`].
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use net::Pieces;
 use vocab::{CallSpec, Finish, Message, ModelEvent, ModelFault, Usage};
 
-use crate::body::Pieces;
 use crate::faults;
 
 /// Writes: messages in, requests out. Each message is encoded once and its bytes are shared from then on.

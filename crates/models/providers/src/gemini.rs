@@ -23,7 +23,7 @@ pub use cloud_code::CloudCode;
 
 use crate::format::{Decoder, Draft, Encoder};
 use encode::{Manner, Transcript};
-use frame::{Fixed, Frame};
+use frame::{Frame, GeminiPrefix};
 use quirks::Quirks;
 
 /// How ids begin that we made up for calls to which the server gave none.
@@ -33,7 +33,7 @@ const INVENTED_ID: &str = "unnamed-call-";
 pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
-    fixed: Option<Fixed>,
+    prefix: Option<GeminiPrefix>,
     quirks: Arc<Quirks>,
     cloud_code: Option<CloudCode>,
 }
@@ -56,13 +56,13 @@ impl Conversation {
 
     fn written_by(model: ModelInfo, manner: Manner) -> Self {
         let quirks = Arc::new(Quirks::new(manner.ids));
-        Self { model, transcript: Transcript::new(manner), fixed: None, quirks, cloud_code: None }
+        Self { model, transcript: Transcript::new(manner), prefix: None, quirks, cloud_code: None }
     }
 
-    fn fixed(&mut self, spec: &CallSpec) -> Fixed {
+    fn prefix(&mut self, spec: &CallSpec) -> GeminiPrefix {
         let old = self.quirks.has(Quirks::OLD_SCHEMA);
-        let same = self.fixed.take().filter(|fixed| fixed.is_for(&spec.system, &spec.tools, old));
-        self.fixed.insert(same.unwrap_or_else(|| Fixed::new(&spec.system, &spec.tools, old))).clone()
+        let same = self.prefix.take().filter(|prefix| prefix.is_for(&spec.system, &spec.tools, old));
+        self.prefix.insert(same.unwrap_or_else(|| GeminiPrefix::new(&spec.system, &spec.tools, old))).clone()
     }
 }
 
@@ -87,7 +87,7 @@ impl Encoder for Conversation {
             model: self.model.id.clone(),
             max_tokens,
             wish: level.and_then(|level| model::wish(&self.model.id, level, max_tokens)),
-            fixed: self.fixed(spec),
+            prefix: self.prefix(spec),
             messages: self.messages(),
             tail: self.transcript.tail(),
             wrap: self.cloud_code.as_ref().map(CloudCode::wrap),

@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
+use net::sse::Sse;
 use vocab::{ModelEvent, ModelFault};
 
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
-use crate::sse::Sse;
 
 pub(crate) struct Reader {
     sse: Sse,

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use vocab::{CallSpec, Message, ModelInfo};
 
 use crate::completions::Compat;
-use crate::fixed::Fixed;
 use crate::format::{Decoder, Draft, Encoder};
+use crate::prefix::Prefix;
 use encode::Transcript;
 use frame::Frame;
 use levels::Reasoning;
@@ -32,7 +32,7 @@ use quirks::Quirks;
 pub(crate) struct Conversation {
     model: ModelInfo,
     transcript: Transcript,
-    fixed: Fixed<Bytes>,
+    prefix: Prefix<Bytes>,
     quirks: Arc<Quirks>,
     compat: Compat,
 }
@@ -49,7 +49,7 @@ impl Conversation {
     pub(crate) fn new(model: &ModelInfo, compat: Compat) -> Self {
         let transcript = Transcript::new(model.slug.clone(), model.images);
         let quirks = Arc::new(Quirks::new(&compat));
-        Self { model: model.clone(), transcript, fixed: Fixed::default(), quirks, compat }
+        Self { model: model.clone(), transcript, prefix: Prefix::default(), quirks, compat }
     }
 
     /// For writing messages again as [`Encoder::manner`] says; `None` when it says nothing we know.
@@ -76,12 +76,12 @@ impl Encoder for Conversation {
 
     fn draft(&mut self, spec: &CallSpec) -> Box<dyn Draft> {
         let instructed = self.compat.instructions == Some(true);
-        let fixed = self.fixed.of(spec, || frame::fixed_head(instructed, &spec.system, &spec.tools)).clone();
+        let prefix = self.prefix.of(spec, || frame::prefix_head(instructed, &spec.system, &spec.tools)).clone();
         Box::new(Frame {
             model: self.model.id.clone(),
             max_tokens: self.model.max_output.map_or(spec.max_tokens, |limit| limit.min(spec.max_tokens)),
             reasoning: Reasoning::of(&self.model, &self.compat, spec.thinking.as_ref()),
-            fixed,
+            prefix,
             messages: self.messages(),
             quirks: self.quirks.clone(),
         })

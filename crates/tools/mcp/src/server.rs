@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use providers::{Proxy, Secret};
+use net::Proxy;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
-use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress};
+use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress, Secret};
 
 use crate::content;
 use crate::frames::{Request, ToolInfo, ToolResult, Us};

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use providers::sse::Sse;
-use providers::{Credentials, Endpoint, Incoming, Known, Late, Proxy, Secret};
+use net::sse::Sse;
+use net::{Credentials, Endpoint, KnownCredentials, Late, NetFault, Proxy, StreamedResponse};
 use serde_json::value::RawValue;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
-use vocab::{Fault, FaultKind, Later, Progress};
+use vocab::{Fault, FaultKind, Later, Progress, Secret};
 
 use crate::MESSAGE_BYTES_MAX;
 use crate::frames::{self, Heard, Request, Us};
@@ -66,11 +66,11 @@ impl Badge {
 }
 
 impl Credentials for Badge {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         let mut headers = self.headers.clone();
         headers.extend(self.session().map(|session| (SESSION.to_owned(), session)));
         headers.extend(self.version.get().map(|version| (VERSION.to_owned(), version.clone())));
-        Box::pin(std::future::ready(Ok(Known { key: None, headers })))
+        Box::pin(std::future::ready(Ok(KnownCredentials { key: None, headers })))
     }
     fn is_live(&self) -> bool {
         true
@@ -209,7 +209,7 @@ impl Shared {
     /// Reads a stream until it brings the answer that is waited for, or ends.
     async fn follow(
         &self,
-        mut incoming: Incoming<'_>,
+        mut incoming: StreamedResponse<'_>,
         id: Option<u64>,
         progress: Option<&Progress>,
     ) -> Result<Box<RawValue>, Trouble> {
@@ -259,7 +259,7 @@ impl Shared {
         answer
     }
 
-    async fn post(&self, line: Vec<u8>) -> Result<Incoming<'_>, Trouble> {
+    async fn post(&self, line: Vec<u8>) -> Result<StreamedResponse<'_>, Trouble> {
         let had_session = self.badge.session().is_some();
         let incoming = self.endpoint.post(ACCEPT, line.into()).await.map_err(failed)?;
         match incoming.status {
@@ -275,7 +275,7 @@ impl Shared {
                 self.over.store(true, Ordering::Relaxed);
                 Err(Trouble::Forgotten)
             }
-            _ => Err(failed(incoming.refusal(REFUSAL_BYTES_MAX).await)),
+            _ => Err(unasked(&incoming.refusal(REFUSAL_BYTES_MAX).await)),
         }
     }
 }
@@ -286,11 +286,15 @@ impl fmt::Debug for Web {
     }
 }
 
-fn is_stream(incoming: &Incoming<'_>) -> bool {
+fn is_stream(incoming: &StreamedResponse<'_>) -> bool {
     incoming.header("content-type").is_some_and(|kind| kind.starts_with(EVENTS))
 }
 
-fn failed(fault: Fault) -> Trouble {
+fn failed(fault: NetFault) -> Trouble {
+    unasked(&fault.fault)
+}
+
+fn unasked(fault: &Fault) -> Trouble {
     Trouble::Failed(format!("could not be asked: {}", fault.message))
 }
 

@@ -5,14 +5,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use hyper::HeaderMap;
+use net::HeaderMap;
 use vocab::{FaultKind, Finish, ModelEvent, ModelFault, Usage};
 
 use super::event::{Block, Counts, Delta, Details, Event, Message};
-use crate::calls::{Calls, Fragment};
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
 use crate::json::{self, Words};
+use crate::tool_calls::{Fragment, ToolCalls};
 
 /// An error in the stream has the name of its kind instead of a status; these are the statuses it would have had.
 const STATUSES: [(&str, u16); 10] = [
@@ -29,7 +29,7 @@ const STATUSES: [(&str, u16); 10] = [
 ];
 
 pub(super) struct Answer {
-    calls: Calls,
+    calls: ToolCalls,
     /// Blocks that have begun and not ended. By the book there is one at most.
     open: Vec<Open>,
     counts: Option<Counts>,
@@ -54,7 +54,7 @@ enum Kind {
 
 impl Answer {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), open: Vec::new(), counts: None, finish: None, spoken: false, server }
+        Self { calls: ToolCalls::default(), open: Vec::new(), counts: None, finish: None, spoken: false, server }
     }
 
     fn take(&mut self, event: Event<'_>, out: &mut VecDeque<ModelEvent>) -> Result<Flow, Trouble> {

@@ -12,8 +12,8 @@ use vocab::{AssistantMessage, Block, CallId, CallResult, Message, Part, ToolSpec
 
 use super::blocks::{self, is_blank, is_readable};
 use super::ids::Ids;
-use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, is_whole, orphan};
-use crate::ribbon::Ribbon;
+use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, is_whole, orphan};
+use crate::encoded_messages::EncodedMessages;
 
 /// Said for the user where two answers would meet, or where the last word is the model's.
 const GO_ON: &str = "Continue.";
@@ -34,8 +34,8 @@ pub(super) struct Transcript {
     /// Slug of the model that reads it.
     model: Arc<str>,
     images: bool,
-    ribbon: Ribbon,
-    pairs: Pairs,
+    encoded: EncodedMessages,
+    pairing: CallPairing,
     ids: Ids,
     role: Option<Role>,
     /// What may only follow when the whole batch of results is there.
@@ -54,8 +54,8 @@ impl Transcript {
         Self {
             model,
             images,
-            ribbon: Ribbon::default(),
-            pairs: Pairs::default(),
+            encoded: EncodedMessages::default(),
+            pairing: CallPairing::default(),
             ids: Ids::default(),
             role: None,
             behind: Vec::new(),
@@ -76,7 +76,7 @@ impl Transcript {
         *self = Self::new(self.model.clone(), self.images);
     }
     pub(super) fn bytes(&self) -> usize {
-        self.ribbon.bytes()
+        self.encoded.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -98,7 +98,7 @@ impl Transcript {
         self.settle();
         // The list lacks the comma that every element starts with.
         let seams = [self.before, self.newest].into_iter().flatten().map(|seam| seam - 1).collect();
-        (self.ribbon.list(), seams)
+        (self.encoded.list(), seams)
     }
 
     /// What closes the list. The last word is never the model's: newer models refuse to go on in their own answer.
@@ -124,7 +124,7 @@ impl Transcript {
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for (call, _) in self.pairs.give_up() {
+        for (call, _) in self.pairing.give_up() {
             self.answer(&call, &[Part::text(NO_RESULT)], false);
         }
         let behind = std::mem::take(&mut self.behind);
@@ -147,7 +147,7 @@ impl Transcript {
     fn user(&mut self, parts: &[Part]) {
         for part in parts {
             self.open(Role::User);
-            blocks::part(&mut self.ribbon.open, part);
+            blocks::part(&mut self.encoded.open, part);
             self.seam();
         }
     }
@@ -172,18 +172,18 @@ impl Transcript {
             match block {
                 Block::Text(text) if goes_back(block) => {
                     self.open(Role::Assistant);
-                    blocks::said(&mut self.ribbon.open, text);
+                    blocks::said(&mut self.encoded.open, text);
                 }
                 Block::Thinking { text, opaque: Some(signature) } if ours => self.thought(text, signature),
                 Block::Redacted(data) if ours => {
                     self.open(Role::Assistant);
                     self.sealed = true;
-                    blocks::redacted(&mut self.ribbon.open, data);
+                    blocks::redacted(&mut self.encoded.open, data);
                 }
                 Block::Call(call) if whole => {
                     self.open(Role::Assistant);
                     let id = self.ids.announce(&call.id);
-                    blocks::call(&mut self.ribbon.open, id, call);
+                    blocks::call(&mut self.encoded.open, id, call);
                     // No call is sealed on this wire: it is a thought without words that came behind the call.
                     if let Some(signature) = call.seal.as_ref().filter(|_| ours && at < last) {
                         self.thought("", signature);
@@ -195,19 +195,19 @@ impl Transcript {
         // What another model did in the middle of a loop cannot be thought on from.
         self.sealed &= message.model == self.model;
         if whole {
-            self.pairs.announce(message.calls());
+            self.pairing.announce(message.calls());
         }
     }
 
     fn thought(&mut self, text: &str, signature: &str) {
         self.open(Role::Assistant);
         self.sealed = true;
-        blocks::thinking(&mut self.ribbon.open, text, signature);
+        blocks::thinking(&mut self.encoded.open, text, signature);
     }
 
     fn result(&mut self, result: &CallResult) {
         let mut parts = self.taken(&result.parts);
-        if self.pairs.answer(result).is_none() {
+        if self.pairing.answer(result).is_none() {
             let text = vocab::parts_text(&parts);
             let mut late = orphan(result, if text.is_empty() { NO_OUTPUT } else { &text });
             late.extend(parts.into_iter().filter(|part| matches!(part, Part::Image(_))));
@@ -223,7 +223,7 @@ impl Transcript {
             }
             self.answer(&result.call, &parts, result.is_error);
         }
-        if self.pairs.is_settled() {
+        if self.pairing.is_settled() {
             self.settle();
         }
     }
@@ -231,13 +231,13 @@ impl Transcript {
     fn answer(&mut self, call: &CallId, parts: &[Part], is_error: bool) {
         self.open(Role::User);
         self.answers = true;
-        blocks::result(&mut self.ribbon.open, &self.ids.of(call), parts, is_error);
+        blocks::result(&mut self.encoded.open, &self.ids.of(call), parts, is_error);
         self.seam();
     }
 
     /// Makes room for a block in a message of this role.
     fn open(&mut self, role: Role) {
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         if self.role == Some(role) {
             return out.put_u8(b',');
         }
@@ -260,14 +260,14 @@ impl Transcript {
 
     /// Closes a block of the user's side.
     fn seam(&mut self) {
-        self.newest = Some(self.ribbon.bytes());
-        self.ribbon.open.put_u8(b'}');
+        self.newest = Some(self.encoded.bytes());
+        self.encoded.open.put_u8(b'}');
     }
 }
 
 /// Tools and system prompt: what stands before the messages and rarely changes, and where breakpoints pay. Ends inside
 /// the list of messages.
-pub(super) fn fixed_head(system: &str, tools: &[ToolSpec]) -> (Bytes, Vec<usize>) {
+pub(super) fn prefix_head(system: &str, tools: &[ToolSpec]) -> (Bytes, Vec<usize>) {
     let mut out = BytesMut::new();
     let mut seams = Vec::new();
     for (number, tool) in tools.iter().enumerate() {

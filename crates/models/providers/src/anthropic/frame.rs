@@ -21,7 +21,7 @@ pub(super) struct Frame {
     pub(super) wish: Wish,
     pub(super) betas: Vec<Arc<str>>,
     /// Tools and system prompt, and where breakpoints pay in them.
-    pub(super) fixed: (Bytes, Vec<usize>),
+    pub(super) prefix: (Bytes, Vec<usize>),
     pub(super) messages: (Vec<Bytes>, Vec<usize>),
     pub(super) tail: Bytes,
     pub(super) quirks: Arc<Quirks>,
@@ -75,7 +75,7 @@ impl Draft for Frame {
             head.put_slice(b"},");
         }
         let mut pieces = vec![head.freeze()];
-        pieces.extend(self.marked(std::slice::from_ref(&self.fixed.0), &self.fixed.1));
+        pieces.extend(self.marked(std::slice::from_ref(&self.prefix.0), &self.prefix.1));
         let messages = self.marked(&self.messages.0, &self.messages.1);
         Written { head: pieces, messages, tail: self.tail.clone() }
     }

@@ -10,16 +10,16 @@ use vocab::{Finish, ModelEvent, Usage};
 use super::chunk::{Chunk, Delta};
 use super::details::Details;
 use super::stop::{settle, stopped};
-use crate::calls::{Calls, Fragment};
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
 use crate::json::Words;
+use crate::tool_calls::{Fragment, ToolCalls};
 
 /// Nothing follows. Servers that never say it end the stream instead.
 const DONE: &[u8] = b"[DONE]";
 
 pub(super) struct Answer {
-    calls: Calls,
+    calls: ToolCalls,
     details: Details,
     /// Some servers repeat a running total with every chunk.
     usage: Option<Usage>,
@@ -31,7 +31,14 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), details: Details::default(), usage: None, finish: None, refused: false, server }
+        Self {
+            calls: ToolCalls::default(),
+            details: Details::default(),
+            usage: None,
+            finish: None,
+            refused: false,
+            server,
+        }
     }
 
     fn take(&mut self, chunk: Chunk<'_>, whole: &[u8], out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {

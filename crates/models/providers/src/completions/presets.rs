@@ -36,7 +36,7 @@ impl Compat {
     /// What is known of a server by its address, else by its name. A name alone may be anybody's: `openai` is what every
     /// server is called whose address says nothing.
     pub fn of(name: &str, base_url: &str) -> Compat {
-        let host = base_url.parse::<hyper::Uri>().ok().and_then(|uri| uri.host().map(str::to_ascii_lowercase));
+        let host = net::address::host(base_url);
         let host = host.unwrap_or_default();
         let is_at = |end: &&str| host == **end || host.strip_suffix(*end).is_some_and(|rest| rest.ends_with('.'));
         let by_host = KNOWN.iter().find(|known| known.hosts.iter().any(is_at));

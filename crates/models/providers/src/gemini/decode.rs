@@ -8,13 +8,13 @@ use vocab::{Finish, ModelEvent, Usage};
 use super::INVENTED_ID;
 use super::chunk::{self, Chunk, Function, Part};
 use super::reasons::{silenced, stopped};
-use crate::calls::{Calls, Fragment};
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
 use crate::json::Words;
+use crate::tool_calls::{Fragment, ToolCalls};
 
 pub(super) struct Answer {
-    calls: Calls,
+    calls: ToolCalls,
     count: u64,
     last: Last,
     /// Something was said or called.
@@ -35,7 +35,15 @@ enum Last {
 
 impl Answer {
     pub(super) fn new(server: Arc<str>) -> Self {
-        Self { calls: Calls::default(), count: 0, last: Last::Other, spoke: false, usage: None, finish: None, server }
+        Self {
+            calls: ToolCalls::default(),
+            count: 0,
+            last: Last::Other,
+            spoke: false,
+            usage: None,
+            finish: None,
+            server,
+        }
     }
 
     fn take(&mut self, mut chunk: Chunk<'_>, out: &mut VecDeque<ModelEvent>) -> Result<(), Trouble> {

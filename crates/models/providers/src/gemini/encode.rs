@@ -10,8 +10,8 @@ use vocab::{AssistantMessage, Block, Call, CallResult, Image, Message, Part};
 
 use super::INVENTED_ID;
 use super::parts::{Response, call_part, image_part, sealed_part, text_part};
-use crate::pairs::{NO_IMAGES, NO_OUTPUT, NO_RESULT, Pairs, is_whole, orphan};
-use crate::ribbon::Ribbon;
+use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, is_whole, orphan};
+use crate::encoded_messages::EncodedMessages;
 
 /// The documented word for a call that this model did not make: no signature exists, and none is asked for.
 const SKIP_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -35,8 +35,8 @@ pub(super) struct Manner {
 /// The history.
 pub(super) struct Transcript {
     manner: Manner,
-    ribbon: Ribbon,
-    pairs: Pairs,
+    encoded: EncodedMessages,
+    pairing: CallPairing,
     /// Images of results: they may only follow when the whole batch of results is there.
     pictures: Vec<Image>,
     /// A content with results is open.
@@ -53,8 +53,8 @@ enum Role {
 
 impl Transcript {
     pub(super) fn new(manner: Manner) -> Self {
-        let (ribbon, pairs) = (Ribbon::default(), Pairs::default());
-        Self { manner, ribbon, pairs, pictures: Vec::new(), batch: false, last: None }
+        let (encoded, pairing) = (EncodedMessages::default(), CallPairing::default());
+        Self { manner, encoded, pairing, pictures: Vec::new(), batch: false, last: None }
     }
 
     pub(super) fn manner(&self) -> &Manner {
@@ -66,7 +66,7 @@ impl Transcript {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.ribbon.bytes()
+        self.encoded.bytes()
     }
 
     pub(super) fn push(&mut self, message: &Message) {
@@ -86,7 +86,7 @@ impl Transcript {
     /// Everything so far, as shared pieces.
     pub(super) fn list(&mut self) -> Vec<Bytes> {
         self.settle();
-        self.ribbon.list()
+        self.encoded.list()
     }
 
     /// What stands behind the list of a request. Gemini answers what is said to it: half an answer may not come last. This is
@@ -104,7 +104,7 @@ impl Transcript {
 
     /// Ends a batch of results.
     fn settle(&mut self) {
-        for (call, name) in self.pairs.give_up() {
+        for (call, name) in self.pairing.give_up() {
             let missing = Response { name: &name, id: call.as_str(), key: "error", text: NO_RESULT, images: &[] };
             self.response(missing);
         }
@@ -122,19 +122,19 @@ impl Transcript {
             Role::User => "user",
             Role::Model => "model",
         };
-        self.ribbon.open.put_slice(format!(r#",{{"role":"{name}","parts":["#).as_bytes());
+        self.encoded.open.put_slice(format!(r#",{{"role":"{name}","parts":["#).as_bytes());
         self.last = Some(role);
     }
     /// The place of the next part of the open content.
     fn part(&mut self) -> &mut BytesMut {
-        let out = &mut self.ribbon.open;
+        let out = &mut self.encoded.open;
         if out.last() != Some(&b'[') {
             out.put_u8(b',');
         }
         out
     }
     fn close(&mut self) {
-        self.ribbon.open.put_slice(b"]}");
+        self.encoded.open.put_slice(b"]}");
     }
 
     fn user(&mut self, parts: &[Part]) {
@@ -182,7 +182,7 @@ impl Transcript {
             }
         }
         self.close();
-        self.pairs.announce(calls);
+        self.pairing.announce(calls);
     }
 
     fn result(&mut self, result: &CallResult) {
@@ -192,7 +192,7 @@ impl Transcript {
             let gap = if text.is_empty() { "" } else { "\n" };
             text = format!("{text}{gap}{note}");
         };
-        let Some(name) = self.pairs.answer(result) else {
+        let Some(name) = self.pairing.answer(result) else {
             if result.parts.is_empty() {
                 add(NO_OUTPUT);
             }
@@ -216,7 +216,7 @@ impl Transcript {
         }
         let key = if result.is_error { "error" } else { "output" };
         self.response(Response { name: &name, id: result.call.as_str(), key, text: &text, images: inside });
-        if self.pairs.is_settled() {
+        if self.pairing.is_settled() {
             self.settle();
         }
     }

@@ -10,13 +10,13 @@ use super::cloud_code::Wrap;
 use super::model::{Effort, Wish};
 use super::quirks::Quirks;
 use super::schema;
+use crate::call_pairing::function_name;
 use crate::format::{Draft, Written};
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// The encoded system prompt and tools, good as long as the next call shares the same ones.
 #[derive(Clone)]
-pub(super) struct Fixed {
+pub(super) struct GeminiPrefix {
     pub(super) system: Arc<str>,
     pub(super) tools: Arc<[ToolSpec]>,
     /// Schemas in the old words.
@@ -24,9 +24,9 @@ pub(super) struct Fixed {
     pub(super) bytes: Bytes,
 }
 
-impl Fixed {
+impl GeminiPrefix {
     pub(super) fn new(system: &Arc<str>, tools: &Arc<[ToolSpec]>, old: bool) -> Self {
-        Self { system: system.clone(), tools: tools.clone(), old, bytes: fixed_head(system, tools, old) }
+        Self { system: system.clone(), tools: tools.clone(), old, bytes: prefix_head(system, tools, old) }
     }
     pub(super) fn is_for(&self, system: &Arc<str>, tools: &Arc<[ToolSpec]>, old: bool) -> bool {
         Arc::ptr_eq(&self.system, system) && Arc::ptr_eq(&self.tools, tools) && self.old == old
@@ -38,7 +38,7 @@ pub(super) struct Frame {
     pub(super) model: Arc<str>,
     pub(super) max_tokens: u64,
     pub(super) wish: Option<Wish>,
-    pub(super) fixed: Fixed,
+    pub(super) prefix: GeminiPrefix,
     pub(super) messages: Vec<Bytes>,
     /// Behind the messages, up to the end of their list.
     pub(super) tail: Bytes,
@@ -71,13 +71,13 @@ impl Draft for Frame {
         generation_config(&mut head, max_tokens, self.wish());
         let old = self.quirks.has(Quirks::OLD_SCHEMA);
         // Learned since this was drafted.
-        let fixed = if self.fixed.old == old {
-            self.fixed.bytes.clone()
+        let prefix = if self.prefix.old == old {
+            self.prefix.bytes.clone()
         } else {
-            fixed_head(&self.fixed.system, &self.fixed.tools, old)
+            prefix_head(&self.prefix.system, &self.prefix.tools, old)
         };
         let tail = [&self.tail[..], if self.wrap.is_some() { b"}}" } else { b"}" }].concat();
-        Written { head: vec![head.freeze(), fixed], messages: self.messages.clone(), tail: tail.into() }
+        Written { head: vec![head.freeze(), prefix], messages: self.messages.clone(), tail: tail.into() }
     }
 
     fn learn(&self, status: u16, body: &[u8]) -> bool {
@@ -115,7 +115,7 @@ fn generation_config(out: &mut BytesMut, max_tokens: u64, wish: Option<Wish>) {
 }
 
 /// System prompt and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
-fn fixed_head(system: &str, tools: &[ToolSpec], old: bool) -> Bytes {
+fn prefix_head(system: &str, tools: &[ToolSpec], old: bool) -> Bytes {
     let mut out = BytesMut::new();
     if !system.is_empty() {
         out.put_slice(br#""systemInstruction":{"parts":[{"text":"#);
@@ -162,7 +162,7 @@ mod tests {
             model: id.into(),
             max_tokens: 1000,
             wish: model::wish(id, level, 1000),
-            fixed: Fixed::new(&"be\nkind".into(), &vec![tool].into(), false),
+            prefix: GeminiPrefix::new(&"be\nkind".into(), &vec![tool].into(), false),
             messages: Vec::new(),
             tail: Bytes::from_static(b"]"),
             wrap: None,
@@ -179,8 +179,12 @@ mod tests {
     #[test]
     fn a_request_holds_limits_system_and_tools() {
         expect![[r#"{"generationConfig":{"maxOutputTokens":1000,"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}},"systemInstruction":{"parts":[{"text":"be\nkind"}]},"tools":[{"functionDeclarations":[{"name":"file_read","description":"Reads \"it\".","parametersJsonSchema":{"type":"object","additionalProperties":false}}]}],"contents":[]}"#]].assert_eq(&text(&frame("gemini-3-flash", "low")));
-        let bare =
-            Frame { max_tokens: 0, wish: None, fixed: Fixed::new(&"".into(), &Arc::from([]), false), ..frame("m", "") };
+        let bare = Frame {
+            max_tokens: 0,
+            wish: None,
+            prefix: GeminiPrefix::new(&"".into(), &Arc::from([]), false),
+            ..frame("m", "")
+        };
         expect![[r#"{"contents":[]}"#]].assert_eq(&text(&bare));
     }
 
@@ -208,7 +212,7 @@ mod tests {
         ] {
             let path = frame(id, "").path();
             assert_eq!(path, format!("/models/{want}:streamGenerateContent?alt=sse"));
-            assert!(format!("http://x/v1beta{path}").parse::<hyper::Uri>().is_ok(), "{id}");
+            assert!(format!("http://x/v1beta{path}").parse::<net::Uri>().is_ok(), "{id}");
         }
     }
 

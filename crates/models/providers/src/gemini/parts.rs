@@ -3,8 +3,8 @@
 use bytes::{BufMut, BytesMut};
 use vocab::{Call, Image};
 
+use crate::call_pairing::function_name;
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// The result of one call.
 pub(super) struct Response<'a> {

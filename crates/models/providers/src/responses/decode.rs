@@ -11,10 +11,10 @@ use super::event::{Event, Response};
 use super::failure;
 use super::item::{self, Function, Kind, Reasoning, Said};
 use super::open::Items;
-use crate::calls::{Calls, Fragment};
 use crate::faults;
 use crate::format::{Decoder, Flow, Trouble};
 use crate::json;
+use crate::tool_calls::{Fragment, ToolCalls};
 
 /// Between parts of a summary, each of which is a paragraph or more.
 const PART_BREAK: &str = "\n\n";
@@ -22,7 +22,7 @@ const PART_BREAK: &str = "\n\n";
 type Out = VecDeque<ModelEvent>;
 
 pub(super) struct Answer {
-    calls: Calls,
+    calls: ToolCalls,
     items: Items,
     /// Where the thinking that came last stands, as long as more of it would follow directly.
     thought: Option<Place>,
@@ -44,7 +44,7 @@ struct Place {
 impl Answer {
     pub(super) fn new(server: Arc<str>) -> Self {
         Self {
-            calls: Calls::default(),
+            calls: ToolCalls::default(),
             items: Items::default(),
             thought: None,
             refused: false,

@@ -7,9 +7,9 @@ use vocab::ToolSpec;
 
 use super::levels::Reasoning;
 use super::quirks::Quirks;
+use crate::call_pairing::function_name;
 use crate::format::{Draft, Written};
 use crate::json::string;
-use crate::pairs::function_name;
 
 /// OpenAI refuses a lower limit.
 const MAX_TOKENS_LEAST: u64 = 16;
@@ -23,7 +23,7 @@ pub(super) struct Frame {
     pub(super) max_tokens: u64,
     pub(super) reasoning: Reasoning,
     /// Instructions and tools.
-    pub(super) fixed: Bytes,
+    pub(super) prefix: Bytes,
     pub(super) messages: Vec<Bytes>,
     pub(super) quirks: Arc<Quirks>,
 }
@@ -52,7 +52,7 @@ impl Draft for Frame {
         }
         self.reasoning(&mut head);
         Written {
-            head: vec![head.freeze(), self.fixed.clone()],
+            head: vec![head.freeze(), self.prefix.clone()],
             messages: self.messages.clone(),
             tail: Bytes::from_static(b"]}"),
         }
@@ -85,7 +85,7 @@ impl Frame {
 
 /// Instructions and tools: what stands before the messages and rarely changes. Ends inside the list of messages.
 /// `instructed`: there must be some.
-pub(super) fn fixed_head(instructed: bool, system: &str, tools: &[ToolSpec]) -> Bytes {
+pub(super) fn prefix_head(instructed: bool, system: &str, tools: &[ToolSpec]) -> Bytes {
     let mut out = BytesMut::new();
     let system = if instructed && system.is_empty() { NO_INSTRUCTIONS } else { system };
     if !system.is_empty() {

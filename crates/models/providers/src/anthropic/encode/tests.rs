@@ -314,7 +314,7 @@ fn the_head_holds_tools_and_system_with_a_breakpoint_each() {
         schema: Json::trusted(r#"{"type":"object"}"#),
     };
     let shown = |system: &str, tools: &[ToolSpec]| {
-        let (bytes, seams) = fixed_head(system, tools);
+        let (bytes, seams) = prefix_head(system, tools);
         String::from_utf8(splice(&[bytes], &seams, &Bytes::from("^")).concat()).unwrap()
     };
     expect![[r#""tools":[{"name":"file_read","description":"Reads \"it\".","input_schema":{"type":"object"}},{"name":"b","input_schema":{"type":"object"}^}],"system":[{"type":"text","text":"be\nkind"^}],"messages":["#]].assert_eq(&shown("be\nkind", &[tool("file.read", "Reads \"it\"."), tool("b", "")]));

@@ -1,4 +1,4 @@
-//! What stands between a client and the mock server in the world: TLS with a certificate, and a proxy that makes tunnels.
+//! What stands between a client and a server in the world: TLS with a certificate, and a proxy that makes tunnels.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -14,23 +14,24 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// Ends the task behind it when it goes.
-struct Running(AbortHandle);
+struct TaskGuard(AbortHandle);
 
-impl Drop for Running {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// A certificate authority, and the file that makes others trust it.
-pub(crate) struct Authority {
+pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     _folder: TempDir,
 }
 
 impl Authority {
-    pub(crate) fn new() -> Self {
+    #[expect(clippy::new_without_default, reason = "it writes a file")]
+    pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -43,12 +44,12 @@ impl Authority {
     }
 
     /// TLS for `name` on a port of its own, in front of the plain server on `port`.
-    pub(crate) async fn front(&self, name: &str, port: u16) -> Front {
+    pub async fn front(&self, name: &str, port: u16) -> TlsFront {
         self.front_until(name, port, 2999).await
     }
 
     /// As above, with a certificate that ends with the year before `year`.
-    pub(crate) async fn front_until(&self, name: &str, port: u16, year: i32) -> Front {
+    pub async fn front_until(&self, name: &str, port: u16, year: i32) -> TlsFront {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.not_before = date_time_ymd(1990, 1, 1);
         params.not_after = date_time_ymd(year, 1, 1);
@@ -74,51 +75,51 @@ impl Authority {
                 });
             }
         });
-        Front { port: own_port, _task: Running(task.abort_handle()) }
+        TlsFront { port: own_port, _task: TaskGuard(task.abort_handle()) }
     }
 }
 
-pub(crate) struct Front {
-    pub(crate) port: u16,
-    _task: Running,
+pub struct TlsFront {
+    pub port: u16,
+    _task: TaskGuard,
 }
 
 /// What a proxy has seen.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub struct TunnelTraffic {
     /// The head of each request for a tunnel.
-    pub(crate) heads: Vec<String>,
+    pub heads: Vec<String>,
     /// Every byte that went through, in either direction.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
-pub(crate) struct Tunnels {
-    pub(crate) port: u16,
-    seen: Arc<Mutex<Seen>>,
-    _task: Running,
+pub struct Tunnels {
+    pub port: u16,
+    seen: Arc<Mutex<TunnelTraffic>>,
+    _task: TaskGuard,
 }
 
 impl Tunnels {
     /// Makes a tunnel to `port` on this machine, wherever one is asked for; with `None` it refuses.
-    pub(crate) async fn start(port: Option<u16>) -> Self {
+    pub async fn start(port: Option<u16>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let own_port = listener.local_addr().unwrap().port();
-        let seen = Arc::<Mutex<Seen>>::default();
+        let seen = Arc::<Mutex<TunnelTraffic>>::default();
         let told = seen.clone();
         let task = tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 tokio::spawn(tunnel(socket, port, told.clone()));
             }
         });
-        Self { port: own_port, seen, _task: Running(task.abort_handle()) }
+        Self { port: own_port, seen, _task: TaskGuard(task.abort_handle()) }
     }
 
-    pub(crate) fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
+    pub fn seen(&self) -> std::sync::MutexGuard<'_, TunnelTraffic> {
         self.seen.lock().unwrap()
     }
 }
 
-async fn tunnel(mut socket: TcpStream, port: Option<u16>, seen: Arc<Mutex<Seen>>) {
+async fn tunnel(mut socket: TcpStream, port: Option<u16>, seen: Arc<Mutex<TunnelTraffic>>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         match socket.read_u8().await {
@@ -138,7 +139,7 @@ async fn tunnel(mut socket: TcpStream, port: Option<u16>, seen: Arc<Mutex<Seen>>
     tokio::join!(watched(from_client, to_server, &seen), watched(from_server, to_client, &seen));
 }
 
-async fn watched(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, seen: &Mutex<Seen>) {
+async fn watched(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, seen: &Mutex<TunnelTraffic>) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
         seen.lock().unwrap().bytes.extend_from_slice(&buffer[..length]);

@@ -16,9 +16,9 @@ const NAME_CHARS_MAX: usize = 64;
 
 /// Announced calls that have no result yet, in order, each with the name it was announced under.
 #[derive(Default)]
-pub(crate) struct Pairs(Vec<(CallId, Arc<str>)>);
+pub(crate) struct CallPairing(Vec<(CallId, Arc<str>)>);
 
-impl Pairs {
+impl CallPairing {
     pub(crate) fn announce<'a>(&mut self, calls: impl IntoIterator<Item = &'a Call>) {
         self.0 = calls.into_iter().map(|call| (call.id.clone(), call.name.clone())).collect();
     }

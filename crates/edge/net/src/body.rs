@@ -8,17 +8,17 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 /// Pieces in order; their sum is the `Content-Length`.
-pub(crate) struct Pieces {
+pub struct Pieces {
     rest: std::vec::IntoIter<Bytes>,
     left: u64,
 }
 
 impl Pieces {
-    pub(crate) fn new(pieces: Vec<Bytes>) -> Self {
+    pub fn new(pieces: Vec<Bytes>) -> Self {
         let left = pieces.iter().map(|piece| piece.len() as u64).sum();
         Self { rest: pieces.into_iter(), left }
     }
-    pub(crate) fn empty() -> Self {
+    pub fn empty() -> Self {
         Self::new(Vec::new())
     }
 }

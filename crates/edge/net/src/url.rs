@@ -1,10 +1,10 @@
 //! The part of URLs we need: http and https, no user names, and how a relative reference is resolved. Pure.
 
-use super::host::Host;
+use crate::host::Host;
 
 /// An absolute http or https URL without userinfo and fragment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Url {
+pub struct Url {
     text: String,
     host: Host,
     /// Where the path begins.
@@ -13,7 +13,7 @@ pub(crate) struct Url {
 
 impl Url {
     /// The error is written for the model.
-    pub(crate) fn parse(text: &str) -> Result<Url, String> {
+    pub fn parse(text: &str) -> Result<Url, String> {
         let text = text.split('#').next().unwrap_or_default();
         let Some((scheme, rest)) = text.split_once("://") else {
             return Err(format!("{text:?} is not an absolute URL; it must start with http:// or https://"));
@@ -44,20 +44,20 @@ impl Url {
         Ok(Url { path: scheme.len() + 3 + authority.len(), host, text: url })
     }
 
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    pub(crate) fn is_https(&self) -> bool {
+    pub fn is_https(&self) -> bool {
         self.text.starts_with("https:")
     }
 
-    pub(crate) fn host(&self) -> &Host {
+    pub fn host(&self) -> &Host {
         &self.host
     }
 
     /// What is sent there stays on this machine.
-    pub(crate) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         match &self.host {
             Host::Name(name) => name == "localhost",
             Host::Address(address) => address.is_loopback(),
@@ -65,7 +65,7 @@ impl Url {
     }
 
     /// Whether who allowed `self` has allowed this as well: the same origin, or the same host by https where it was http.
-    pub(crate) fn allows(&self, other: &Url) -> bool {
+    pub fn allows(&self, other: &Url) -> bool {
         let upgraded = self.origin().strip_prefix("http://") == other.origin().strip_prefix("https://");
         self.origin() == other.origin()
             || (upgraded && !self.is_https() && self.origin() == format!("http://{}", self.host))
@@ -77,7 +77,7 @@ impl Url {
     }
 
     /// What a reference found on this page means; not checked for scheme or form.
-    pub(crate) fn join(&self, reference: &str) -> String {
+    pub fn join(&self, reference: &str) -> String {
         let reference = reference.trim();
         let path_and_query = &self.text[self.path..];
         let path = path_and_query.split('?').next().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vocab::{CallSpec, ToolSpec};
 
 /// Something made of the system prompt and the tools, good as long as the next call shares the same ones.
-pub(crate) struct Fixed<T>(Option<Made<T>>);
+pub(crate) struct Prefix<T>(Option<Made<T>>);
 
 struct Made<T> {
     system: Arc<str>,
@@ -13,13 +13,13 @@ struct Made<T> {
     made: T,
 }
 
-impl<T> Default for Fixed<T> {
+impl<T> Default for Prefix<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T> Fixed<T> {
+impl<T> Prefix<T> {
     /// For this call: what there is where it fits, else what `make` makes.
     pub(crate) fn of(&mut self, spec: &CallSpec, make: impl FnOnce() -> T) -> &T {
         let same = |it: &Made<T>| Arc::ptr_eq(&it.system, &spec.system) && Arc::ptr_eq(&it.tools, &spec.tools);
@@ -36,11 +36,11 @@ mod tests {
     #[test]
     fn it_is_made_once_for_as_long_as_both_are_the_same() {
         let mut spec = CallSpec { system: "a".into(), tools: Arc::from([]), max_tokens: 1, thinking: None };
-        let mut fixed = Fixed::default();
-        assert_eq!(fixed.of(&spec, || 1), &1);
+        let mut prefix = Prefix::default();
+        assert_eq!(prefix.of(&spec, || 1), &1);
         spec.max_tokens = 2;
-        assert_eq!(fixed.of(&spec, || 2), &1, "a limit is not part of it");
+        assert_eq!(prefix.of(&spec, || 2), &1, "a limit is not part of it");
         spec.system = "b".into();
-        assert_eq!(fixed.of(&spec, || 3), &3);
+        assert_eq!(prefix.of(&spec, || 3), &3);
     }
 }

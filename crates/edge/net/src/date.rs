@@ -2,7 +2,7 @@
 //! IMF-fixdate), and RFC 3339, for the resets of budgets.
 
 /// Seconds since 1970 of `Sun, 06 Nov 1994 08:49:37 GMT`.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+pub fn parse(text: &str) -> Option<i64> {
     let mut words = text.trim().split_once(", ")?.1.split(' ');
     let day: i64 = words.next()?.parse().ok()?;
     let month = words.next()?;
@@ -18,7 +18,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
 }
 
 /// Seconds since 1970 of `1994-11-06T08:49:37Z`, with any offset. Fractions are rounded up.
-pub(crate) fn parse_rfc3339(text: &str) -> Option<i64> {
+pub fn parse_rfc3339(text: &str) -> Option<i64> {
     let number = |range: std::ops::Range<usize>| {
         text.get(range).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<i64>().ok()
     };

@@ -8,15 +8,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
-use hyper::header::CONTENT_TYPE;
-use hyper::{HeaderMap, Method, Response};
+use net::header::CONTENT_TYPE;
+use net::{HeaderMap, Http, Method, RequestHead, Response, ResponseBody};
 use tokio::time::{Instant, Sleep};
 use vocab::{Later, ModelEvent, ModelFault, Sent};
 
 use crate::api::Api;
 use crate::faults;
 use crate::format::{Decoder, Draft, Written};
-use crate::http::{Ask, Http, Reply};
 use crate::reader::Reader;
 
 /// What is read of the body of a refusal; the rest is left.
@@ -29,7 +28,7 @@ const USAGE_WAIT: Duration = Duration::from_secs(2);
 const END_WAIT: Duration = Duration::from_millis(200);
 
 /// A draft, and what is told about it besides its own words.
-pub(crate) struct Request {
+pub(crate) struct ModelRequest {
     pub(crate) draft: Box<dyn Draft>,
     pub(crate) api: Api,
     pub(crate) manner: Arc<str>,
@@ -40,7 +39,7 @@ pub(crate) struct Request {
 /// Headers that are the same for every call and can be shown.
 pub(crate) type Greeting = Arc<[(&'static str, String)]>;
 
-impl Request {
+impl ModelRequest {
     fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = self.draft.headers();
         headers.extend(self.greeting.iter().cloned());
@@ -64,22 +63,27 @@ impl Request {
 }
 
 /// What came back.
-enum Opened {
-    Stream(Reply),
+enum OpenedAnswer {
+    Stream(ResponseBody),
     Whole(Vec<u8>),
 }
 
 /// Sends it until it is taken or there is nothing more to learn. The event tells of the request that was sent last, where
 /// that is not the first.
-async fn open(http: Arc<Http>, request: Request, first: Written) -> (Option<ModelEvent>, Result<Opened, ModelFault>) {
+async fn open(
+    http: Arc<Http>,
+    request: ModelRequest,
+    first: Written,
+) -> (Option<ModelEvent>, Result<OpenedAnswer, ModelFault>) {
     let mut written = first;
     let mut sent = None;
     loop {
         let path = request.draft.path();
-        let ask = Ask { method: &Method::POST, path: &path, accept: "text/event-stream", headers: &request.headers() };
-        let (head, mut reply) = match http.send(ask, || written.body()).await {
+        let headers = request.headers();
+        let head = RequestHead { method: &Method::POST, path: &path, accept: "text/event-stream", headers: &headers };
+        let (head, mut reply) = match http.send(head, || written.body()).await {
             Ok(answer) => answer,
-            Err(fault) => return (sent, Err(fault)),
+            Err(fault) => return (sent, Err(faults::of_net(fault))),
         };
         let status = head.status().as_u16();
         if status == 200 {
@@ -102,17 +106,22 @@ async fn open(http: Arc<Http>, request: Request, first: Written) -> (Option<Mode
     }
 }
 
-async fn accept(http: &Http, api: Api, head: Response<()>, mut reply: Reply) -> Result<Opened, ModelFault> {
+async fn accept(
+    http: &Http,
+    api: Api,
+    head: Response<()>,
+    mut reply: ResponseBody,
+) -> Result<OpenedAnswer, ModelFault> {
     let kind = media_type(head.headers());
     match &*kind {
-        "text/event-stream" | "" => Ok(Opened::Stream(reply)),
+        "text/event-stream" | "" => Ok(OpenedAnswer::Stream(reply)),
         "application/json" => {
             let (body, whole) = reply.collect(WHOLE_BYTES_MAX).await.map_err(|error| faults::cut(Some(&error)))?;
             if !whole {
                 return Err(faults::provider(format!("the answer is larger than {WHOLE_BYTES_MAX} bytes")));
             }
             reply.done(http).await;
-            Ok(Opened::Whole(body))
+            Ok(OpenedAnswer::Whole(body))
         }
         _ => {
             let what = if kind == "text/html" { "an HTML page" } else { &*kind };
@@ -133,27 +142,32 @@ fn media_type(headers: &HeaderMap) -> String {
 }
 
 /// The stream the engine reads.
-pub(crate) struct Answer {
+pub(crate) struct ModelCall {
     http: Arc<Http>,
-    stage: Stage,
+    stage: CallStage,
     reader: Reader,
     clock: Clock,
 }
 
-enum Stage {
-    Opening(Later<'static, (Option<ModelEvent>, Result<Opened, ModelFault>)>),
-    Reading(Reply),
+enum CallStage {
+    Opening(Later<'static, (Option<ModelEvent>, Result<OpenedAnswer, ModelFault>)>),
+    Reading(ResponseBody),
     Over,
 }
 
-impl Answer {
-    pub(crate) fn new(http: Arc<Http>, idle: Option<Duration>, request: Request, decoder: Box<dyn Decoder>) -> Self {
+impl ModelCall {
+    pub(crate) fn new(
+        http: Arc<Http>,
+        idle: Option<Duration>,
+        request: ModelRequest,
+        decoder: Box<dyn Decoder>,
+    ) -> Self {
         let mut reader = Reader::new(decoder);
         let written = request.draft.write();
         reader.tell(request.sent(&written, &http));
         Self {
             reader,
-            stage: Stage::Opening(Box::pin(open(http.clone(), request, written))),
+            stage: CallStage::Opening(Box::pin(open(http.clone(), request, written))),
             http,
             clock: Clock { idle, since: None, finishing: None, sleep: None },
         }
@@ -162,34 +176,34 @@ impl Answer {
     /// Moves on until there may be an event to tell, or nothing to do but wait.
     fn advance(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.stage {
-            Stage::Opening(opening) => match opening.as_mut().poll(cx) {
+            CallStage::Opening(opening) => match opening.as_mut().poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready((sent, opened)) => {
-                    self.stage = Stage::Over;
+                    self.stage = CallStage::Over;
                     if let Some(sent) = sent {
                         self.reader.tell(sent);
                     }
                     match opened {
-                        Ok(Opened::Stream(reply)) => self.stage = Stage::Reading(reply),
-                        Ok(Opened::Whole(body)) => self.reader.whole(&body),
+                        Ok(OpenedAnswer::Stream(reply)) => self.stage = CallStage::Reading(reply),
+                        Ok(OpenedAnswer::Whole(body)) => self.reader.whole(&body),
                         Err(fault) => self.reader.fail(fault),
                     }
                 }
             },
-            Stage::Reading(reply) => match reply.poll_bytes(cx) {
+            CallStage::Reading(reply) => match reply.poll_bytes(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(bytes))) => self.reader.feed(&bytes),
                 Poll::Ready(Some(Err(error))) => self.reader.end(Some(faults::cut(Some(&error)))),
                 Poll::Ready(None) => self.reader.end(None),
             },
-            Stage::Over => self.reader.end(None),
+            CallStage::Over => self.reader.end(None),
         }
         Poll::Ready(())
     }
 
     /// The answer is complete: its connection can serve the next call, unless something went wrong on it.
     fn settle(&mut self, event: &ModelEvent, cx: &mut Context<'_>) {
-        if let Stage::Reading(reply) = std::mem::replace(&mut self.stage, Stage::Over)
+        if let CallStage::Reading(reply) = std::mem::replace(&mut self.stage, CallStage::Over)
             && !matches!(event, ModelEvent::Failed(_))
         {
             reply.give_back(&self.http, cx);
@@ -197,7 +211,7 @@ impl Answer {
     }
 
     fn out_of_time(&mut self) {
-        self.stage = Stage::Over;
+        self.stage = CallStage::Over;
         match self.clock.idle {
             Some(idle) if !self.reader.is_finished() => self.reader.fail(faults::silent(idle.as_millis() as u64)),
             _ => self.reader.end(None),
@@ -205,7 +219,7 @@ impl Answer {
     }
 }
 
-impl Stream for Answer {
+impl Stream for ModelCall {
     type Item = ModelEvent;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
@@ -218,7 +232,7 @@ impl Stream for Answer {
                     this.settle(&event, cx);
                 }
                 return Poll::Ready(Some(match event {
-                    ModelEvent::Failed(fault) => ModelEvent::Failed(this.http.seal(fault)),
+                    ModelEvent::Failed(fault) => ModelEvent::Failed(faults::sealed(fault, &this.http)),
                     event => event,
                 }));
             }

@@ -5,9 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use vocab::{Fault, FaultKind, Later};
-
-use crate::Secret;
+use vocab::{Fault, FaultKind, Later, Secret};
 
 /// Shorter values are no secrets (`none`, `ollama`, `1`), and masking them would mask ordinary words.
 const MASKED_BYTES_MIN: usize = 8;
@@ -21,7 +19,7 @@ const KEY_HEADERS: [&str; 5] = ["auth", "key", "token", "secret", "cookie"];
 /// (`application/json`); shorter ones are words.
 const KEY_LIKE_BYTES_MIN: usize = 16;
 
-/// Whether the value of a header is to be kept from others. Many are ordinary words, which nobody may lose.
+/// Whether the value of a header is to be kept from others. Many are ordinary words, which must not be lost.
 pub fn is_key(header: &str, value: &Secret) -> bool {
     let name = header.to_ascii_lowercase();
     let value = value.expose();
@@ -32,7 +30,7 @@ pub fn is_key(header: &str, value: &Secret) -> bool {
 
 /// A key and headers, ready to be sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Known {
+pub struct KnownCredentials {
     pub key: Option<Secret>,
     /// Values may be secrets: they show as `***`.
     pub headers: Vec<(String, Secret)>,
@@ -50,7 +48,7 @@ pub enum KeyHeader {
 /// A source of credentials that takes its time: a command, a keychain, an account.
 pub trait Credentials: Send + Sync {
     /// Asked again after a failure, and after a success only where the source [is live](Credentials::is_live).
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>>;
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>>;
 
     /// Whether what it says may change: then it is asked for every request. The answer itself must not change.
     fn is_live(&self) -> bool {
@@ -59,7 +57,7 @@ pub trait Credentials: Send + Sync {
 
     /// Asked of a live source when a server has answered `used` with 401: what to try instead, once. `None`: there is
     /// nothing else.
-    fn renewed(&self, _used: &Known) -> Later<'_, Result<Option<Known>, Fault>> {
+    fn renewed(&self, _used: &KnownCredentials) -> Later<'_, Result<Option<KnownCredentials>, Fault>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 }
@@ -85,7 +83,7 @@ pub(crate) struct Pass {
 
 impl Pass {
     /// Fails on what no HTTP head can carry; the error names the header, never its value.
-    pub(crate) fn new(known: &Known, key_header: KeyHeader) -> Result<Self, Fault> {
+    pub(crate) fn new(known: &KnownCredentials, key_header: KeyHeader) -> Result<Self, Fault> {
         let invalid = |what: String| Fault::new(FaultKind::Invalid, what);
         let mut headers = Vec::with_capacity(known.headers.len() + 1);
         if let Some(key) = &known.key {
@@ -120,11 +118,11 @@ impl Pass {
 const PASSES_MAX: usize = 8;
 
 #[derive(Default)]
-pub(crate) struct Passes(Mutex<Vec<(Known, Arc<Pass>)>>);
+pub(crate) struct Passes(Mutex<Vec<(KnownCredentials, Arc<Pass>)>>);
 
 impl Passes {
     /// The pass for these, made once for as long as they stay the same.
-    pub(crate) fn of(&self, known: &Known, key_header: KeyHeader) -> Result<Arc<Pass>, Fault> {
+    pub(crate) fn of(&self, known: &KnownCredentials, key_header: KeyHeader) -> Result<Arc<Pass>, Fault> {
         let mut passes = self.0.lock().expect("nothing panics while holding it");
         if let Some((_, pass)) = passes.iter().find(|(have, _)| have == known) {
             return Ok(pass.clone());
@@ -153,9 +151,9 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
 mod tests {
     use super::*;
 
-    fn known(key: &str, headers: &[(&str, &str)]) -> Known {
+    fn known(key: &str, headers: &[(&str, &str)]) -> KnownCredentials {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(value).unwrap())).collect();
-        Known { key: Secret::new(key), headers }
+        KnownCredentials { key: Secret::new(key), headers }
     }
 
     #[test]

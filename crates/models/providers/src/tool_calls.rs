@@ -18,7 +18,7 @@ pub(crate) struct Fragment<'a> {
 }
 
 #[derive(Default)]
-pub(crate) struct Calls {
+pub(crate) struct ToolCalls {
     slots: Vec<Slot>,
 }
 
@@ -31,7 +31,7 @@ struct Slot {
     bytes: usize,
 }
 
-impl Calls {
+impl ToolCalls {
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -118,7 +118,7 @@ mod tests {
     type Row = (Option<u64>, &'static str, &'static str, &'static str);
 
     fn check(rows: &[Row], want: &[&str]) {
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         let some = |text: &'static str| (!text.is_empty()).then_some(text);
         let mut got = Vec::new();
         for &(index, id, name, input) in rows {
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn limits_are_errors() {
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         let call = |index| Fragment { index: Some(index), id: None, name: Some("f"), input: "" };
         for index in 0..CALLS_MAX as u64 {
             assert!(calls.take(call(index)).is_ok());
         }
         assert!(calls.take(call(1000)).unwrap_err().starts_with("too many parallel tool calls"));
 
-        let mut calls = Calls::default();
+        let mut calls = ToolCalls::default();
         let input = "x".repeat(ARGUMENT_BYTES_MAX);
         let fragment = |input| Fragment { index: Some(0), id: None, name: Some("f"), input };
         assert!(calls.take(fragment(&input)).is_ok());

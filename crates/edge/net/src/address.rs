@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use hyper::Uri;
 
 /// The host of a base URL, in small letters; `None`: it has none.
-pub(crate) fn host(base_url: &str) -> Option<String> {
+pub fn host(base_url: &str) -> Option<String> {
     let uri: Uri = base_url.trim().parse().ok()?;
     uri.host().map(str::to_ascii_lowercase)
 }
 
 /// Whether a base URL leads to this machine.
-pub(crate) fn is_local(base_url: &str) -> bool {
+pub fn is_local(base_url: &str) -> bool {
     let Some(host) = host(base_url) else { return false };
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(ip) => ip.is_loopback() || ip.is_unspecified(),

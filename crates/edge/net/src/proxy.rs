@@ -8,8 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::Uri;
 use hyper::header::HeaderValue;
-
-use crate::Secret;
+use vocab::Secret;
 
 /// An HTTP proxy that makes tunnels.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,27 +40,9 @@ impl Proxy {
             .then_some(Self { uri, credentials })
     }
 
-    /// The proxy for this base URL: `HTTPS_PROXY` or `ALL_PROXY`, unless `NO_PROXY` names the host. Lower-case names
-    /// come first, as everywhere.
+    /// The proxy for this base URL, as [`ProxyRules`] of these variables say.
     pub fn from_env(base_url: &str, lookup: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let uri: Uri = base_url.parse().ok()?;
-        let host = uri.host()?.to_ascii_lowercase();
-        if uri.scheme_str() != Some("https") {
-            return None;
-        }
-        let either = |name: &str| {
-            let value = lookup(&name.to_ascii_lowercase()).or_else(|| lookup(name))?;
-            Some(value).filter(|value| !value.trim().is_empty())
-        };
-        let spared = |entry: &str| {
-            let entry = entry.trim().to_ascii_lowercase();
-            let name = entry.trim_start_matches("*.").trim_start_matches('.');
-            entry == "*" || host == name || (!name.is_empty() && host.ends_with(&format!(".{name}")))
-        };
-        if either("NO_PROXY").is_some_and(|list| list.split(',').any(spared)) {
-            return None;
-        }
-        Self::new(&either("HTTPS_PROXY").or_else(|| either("ALL_PROXY"))?)
+        ProxyRules::from_env(lookup).proxy(base_url)
     }
 
     pub(crate) fn authorization(&self) -> Option<HeaderValue> {
@@ -69,6 +50,41 @@ impl Proxy {
         let mut value = HeaderValue::try_from(format!("Basic {encoded}")).ok()?;
         value.set_sensitive(true);
         Some(value)
+    }
+}
+
+/// Which servers are reached through a proxy. None, unless told otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProxyRules {
+    proxy: Option<Proxy>,
+    /// As in `NO_PROXY`.
+    spared: Vec<String>,
+}
+
+impl ProxyRules {
+    /// `HTTPS_PROXY` or `ALL_PROXY`, except for what `NO_PROXY` names. Lower-case names come first, as everywhere.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Self {
+        let either = |name: &str| {
+            let value = lookup(&name.to_ascii_lowercase()).or_else(|| lookup(name))?;
+            Some(value).filter(|value| !value.trim().is_empty())
+        };
+        let entries = either("NO_PROXY").unwrap_or_default();
+        Self {
+            proxy: either("HTTPS_PROXY").or_else(|| either("ALL_PROXY")).and_then(|text| Proxy::new(&text)),
+            spared: entries.split(',').map(|entry| entry.trim().to_ascii_lowercase()).collect(),
+        }
+    }
+
+    /// The proxy for this URL, which is one for https only.
+    pub fn proxy(&self, url: &str) -> Option<Proxy> {
+        let uri: Uri = url.parse().ok()?;
+        let host = uri.host()?.to_ascii_lowercase();
+        let spares = |entry: &String| {
+            let name = entry.trim_start_matches("*.").trim_start_matches('.');
+            entry == "*" || host == name || (!name.is_empty() && host.ends_with(&format!(".{name}")))
+        };
+        let is_meant = uri.scheme_str() == Some("https") && !self.spared.iter().any(spares);
+        self.proxy.clone().filter(|_| is_meant)
     }
 }
 

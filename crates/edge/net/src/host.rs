@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a URL's host is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Host {
+pub enum Host {
     /// To be looked up; in lower case, without a dot at the end.
     Name(String),
     Address(IpAddr),
@@ -13,7 +13,7 @@ pub(crate) enum Host {
 
 impl Host {
     /// Reads what stands before the port. The error completes "the host ...".
-    pub(crate) fn parse(text: &str) -> Result<Host, String> {
+    pub fn parse(text: &str) -> Result<Host, String> {
         if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             let address: Ipv6Addr = inner.parse().map_err(|_| format!("{text:?} is no IPv6 address"))?;
             // `::ffff:127.0.0.1` reaches what `127.0.0.1` does, and is called so.
@@ -33,7 +33,7 @@ impl Host {
     }
 
     /// What it is, where it is not a part of the public internet by its very spelling.
-    pub(crate) fn special(&self) -> Option<&'static str> {
+    pub fn special(&self) -> Option<&'static str> {
         match self {
             Host::Address(address) => special(*address),
             Host::Name(name) if is_localhost(name) => Some(LOOPBACK),
@@ -60,7 +60,7 @@ fn is_localhost(name: &str) -> bool {
 }
 
 /// Whether a name may lead to these addresses. `localhost` leads to this machine and nowhere else, any other name to the
-/// public internet alone: what the question named was the name, and nobody saw where it leads.
+/// public internet alone: what the question named was the name, and it does not show where it leads.
 pub(crate) fn check(name: &str, addresses: &[IpAddr]) -> Result<(), String> {
     let local = is_localhost(&name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase());
     let wrong = addresses.iter().find_map(|address| match (local, special(*address)) {
@@ -104,7 +104,7 @@ fn number_address(text: &str) -> Option<Ipv4Addr> {
 }
 
 /// What an address is, where it is not a part of the public internet.
-pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
+fn special(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
         IpAddr::V4(address) => special_v4(address),
         IpAddr::V6(address) => special_v6(address),

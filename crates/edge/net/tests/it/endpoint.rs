@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use providers::{Credentials, Endpoint, Known, Late, Secret};
+use net::{Credentials, Endpoint, KnownCredentials, Late};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
-use vocab::{Fault, Later};
+use vocab::{Fault, Later, Secret};
 
 /// Another key for every request.
 #[derive(Default)]
 struct Counting(AtomicUsize);
 
 impl Credentials for Counting {
-    fn fetch(&self) -> Later<'_, Result<Known, Fault>> {
+    fn fetch(&self) -> Later<'_, Result<KnownCredentials, Fault>> {
         let key = format!("CANARY-{:08}", self.0.fetch_add(1, Ordering::SeqCst));
         let headers = vec![("x-key".to_owned(), Secret::new(&key).unwrap())];
-        Box::pin(std::future::ready(Ok(Known { key: None, headers })))
+        Box::pin(std::future::ready(Ok(KnownCredentials { key: None, headers })))
     }
     fn is_live(&self) -> bool {
         true
@@ -56,7 +56,7 @@ async fn every_request_asks_for_its_headers_and_has_a_connection_of_its_own() {
     assert_eq!(got.chunk().await.unwrap().as_deref(), Some(&b"body"[..]));
     assert_eq!(got.chunk().await.unwrap(), None);
     let mut deleted = endpoint.delete().await.unwrap();
-    assert!(deleted.collect(3).await.unwrap_err().message.ends_with("is longer than 3 bytes"));
+    assert!(deleted.collect(3).await.unwrap_err().fault.message.ends_with("is longer than 3 bytes"));
     let heads = server.await.unwrap();
     for (at, (head, method)) in heads.iter().zip(["POST", "GET", "DELETE"]).enumerate() {
         assert!(head.starts_with(&format!("{method} /CANARY-path/?c=CANARY-query HTTP/1.1\r\n")), "{head}");
@@ -73,6 +73,6 @@ async fn a_refusal_is_told_without_the_path_and_the_keys() {
     assert!(refused.hints.is_empty());
     server.await.unwrap();
     let gone = endpoint.get("*/*").await.err().unwrap();
-    assert!(gone.message.starts_with("cannot reach http://127.0.0.1:"), "{}", gone.message);
+    assert!(gone.fault.message.starts_with("cannot reach http://127.0.0.1:"), "{}", gone.fault.message);
     assert!(!format!("{gone:?}{endpoint:?}").contains("CANARY"), "{gone:?}{endpoint:?}");
 }

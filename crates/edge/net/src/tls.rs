@@ -1,4 +1,4 @@
-//! TLS to a server, straight or through a proxy: whom we trust, and what may help when somebody is not trusted.
+//! TLS to a server, straight or through a proxy: whom we trust, and what may help when a server is not trusted.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{CertificateError, ClientConfig, RootCertStore};
-use vocab::{Fault, FaultKind, ModelFault};
+use tokio::sync::OnceCell;
+use vocab::{Fault, FaultKind};
 
-use crate::faults;
-use crate::http::tcp;
+use crate::dial::{TcpConnector, tcp};
+use crate::fault::NetFault;
 use crate::proxy::Proxy;
+use crate::resolve::AddressPolicy;
 
 /// Certificates for servers of which nothing else is said.
 static EVERYWHERE: OnceLock<PathBuf> = OnceLock::new();
@@ -27,36 +28,64 @@ pub fn trust_everywhere(ca_file: PathBuf) -> bool {
     EVERYWHERE.get_or_init(|| ca_file.clone()) == &ca_file
 }
 
-/// The file of that name, if there is one.
-pub(crate) fn trusted_everywhere() -> Option<PathBuf> {
-    EVERYWHERE.get().cloned()
+/// Whom we trust; read by the first https call, and shared by all that share this.
+#[derive(Default)]
+pub struct Trust {
+    ca_file: Option<PathBuf>,
+    config: OnceCell<Arc<ClientConfig>>,
 }
 
-pub(crate) enum Tls {
-    Direct(TowerToHyperService<HttpsConnector<HttpConnector>>),
-    Proxied(TowerToHyperService<HttpsConnector<Tunnel<HttpConnector>>>),
+impl Trust {
+    /// `None` = as [`trust_everywhere`] says.
+    pub(crate) fn new(ca_file: Option<PathBuf>) -> Self {
+        Self { ca_file, config: OnceCell::new() }
+    }
+
+    pub(crate) async fn config(&self) -> Result<Arc<ClientConfig>, Fault> {
+        let read = || async {
+            let ca_file = self.ca_file.clone().or_else(|| EVERYWHERE.get().cloned());
+            // Off the runtime's thread: it reads some hundred files.
+            let made = tokio::task::spawn_blocking(move || config(ca_file.as_deref())).await;
+            made.unwrap_or_else(|error| Err(Fault::new(FaultKind::Internal, error.to_string())))
+        };
+        self.config.get_or_try_init(read).await.cloned()
+    }
 }
 
-impl Tls {
-    /// Reads some hundred files: not for the runtime's own thread.
-    pub(crate) fn new(timeout: Duration, proxy: Option<Proxy>, ca_file: Option<&Path>) -> Result<Self, Fault> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Fault::new(FaultKind::Internal, format!("TLS cannot be set up: {error}")))?
-            .with_root_certificates(roots(ca_file)?)
-            .with_no_client_auth();
-        let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1();
-        Ok(match proxy {
-            None => Tls::Direct(TowerToHyperService::new(builder.wrap_connector(tcp(timeout)))),
+fn config(ca_file: Option<&Path>) -> Result<Arc<ClientConfig>, Fault> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault::new(FaultKind::Internal, format!("TLS cannot be set up: {error}")))?
+        .with_root_certificates(roots(ca_file)?)
+        .with_no_client_auth();
+    Ok(Arc::new(config))
+}
+
+pub(crate) enum TlsConnector {
+    Direct(TowerToHyperService<HttpsConnector<TcpConnector>>),
+    Proxied(TowerToHyperService<HttpsConnector<Tunnel<TcpConnector>>>),
+}
+
+impl TlsConnector {
+    pub(crate) fn new(
+        config: &ClientConfig,
+        timeout: Duration,
+        proxy: Option<&Proxy>,
+        addresses: AddressPolicy,
+    ) -> Self {
+        let builder = HttpsConnectorBuilder::new().with_tls_config(config.clone()).https_only().enable_http1();
+        match proxy {
+            None => Self::Direct(TowerToHyperService::new(builder.wrap_connector(tcp(timeout, addresses)))),
             Some(proxy) => {
-                let mut tunnel = Tunnel::new(proxy.uri.clone(), tcp(timeout));
+                // The user named the proxy, so it may be anywhere.
+                let mut tunnel = Tunnel::new(proxy.uri.clone(), tcp(timeout, AddressPolicy::Anywhere));
                 if let Some(auth) = proxy.authorization() {
                     tunnel = tunnel.with_auth(auth);
                 }
-                Tls::Proxied(TowerToHyperService::new(builder.wrap_connector(tunnel)))
+                Self::Proxied(TowerToHyperService::new(builder.wrap_connector(tunnel)))
             }
-        })
+        }
     }
 }
 
@@ -90,7 +119,7 @@ fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, Fault> {
 }
 
 /// What may help when there was no connection. `None`: it has nothing to do with certificates.
-pub(crate) fn distrusted(server: &str, error: &(dyn Error + 'static)) -> Option<ModelFault> {
+pub(crate) fn distrusted(server: &str, error: &(dyn Error + 'static)) -> Option<NetFault> {
     let mut cause = Some(error);
     let wrong = loop {
         let one = cause?;
@@ -120,10 +149,5 @@ pub(crate) fn distrusted(server: &str, error: &(dyn Error + 'static)) -> Option<
         }
         other => (format!("cannot be trusted: {other}"), "ask whoever runs the server".to_owned()),
     };
-    let mut fault =
-        ModelFault::new(FaultKind::Network, format!("cannot reach {server} safely: its certificate {what}"));
-    // The same certificate will be shown again.
-    fault.retryable = false;
-    faults::hint(&mut fault, &advice);
-    Some(fault)
+    Some(NetFault::distrusted(server, &what, advice))
 }

@@ -1,12 +1,8 @@
 //! One GET with redirects and bounds.
 
-use hyper::Response;
-use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION};
+use net::{StreamedResponse, Url, Visitor};
 
 use super::BODY_BYTES_MAX;
-use crate::http::url::Url;
-use crate::http::{Client, header, read};
 
 /// Redirects followed; one more is an error.
 const REDIRECTS_MAX: usize = 5;
@@ -26,16 +22,18 @@ pub(super) struct Fetched {
 }
 
 /// The error is a sentence for the model.
-pub(super) async fn get(client: &Client, start: Url) -> Result<Fetched, String> {
+pub(super) async fn get(visitor: &Visitor, start: Url) -> Result<Fetched, String> {
     let mut url = start;
     for hop in 0..=REDIRECTS_MAX {
-        let response = client.get(&url, ACCEPT).await?;
-        let status = response.status().as_u16();
-        let location = matches!(status, 301 | 302 | 303 | 307 | 308).then(|| header(&response, LOCATION)).flatten();
-        let Some(location) = location else {
+        let server =
+            visitor.endpoint(&url).map_err(|fault| format!("{} cannot be requested: {fault}", url.as_str()))?;
+        let response = server.get(ACCEPT).await;
+        let response = response.map_err(|fault| format!("{} cannot be reached: {}", url.as_str(), fault.cause))?;
+        let is_redirect = matches!(response.status, 301 | 302 | 303 | 307 | 308);
+        let Some(location) = response.header("location").filter(|_| is_redirect) else {
             return fetched(url, hop > 0, response).await;
         };
-        let target = Url::parse(&url.join(&location))
+        let target = Url::parse(&url.join(location))
             .map_err(|problem| format!("redirected to a URL we do not follow: {problem}"))?;
         if !url.allows(&target) {
             return Err(format!(
@@ -49,19 +47,20 @@ pub(super) async fn get(client: &Client, start: Url) -> Result<Fetched, String> 
     Err(format!("more than {REDIRECTS_MAX} redirects; the last one leads to {}", url.as_str()))
 }
 
-async fn fetched(url: Url, redirected: bool, response: Response<Incoming>) -> Result<Fetched, String> {
-    let status = response.status().as_u16();
-    let content_type = header(&response, CONTENT_TYPE).unwrap_or_default();
-    let length = header(&response, CONTENT_LENGTH);
+async fn fetched(url: Url, redirected: bool, mut response: StreamedResponse<'_>) -> Result<Fetched, String> {
+    let content_type = response.header("content-type").unwrap_or_default().to_owned();
     if !content_type.is_empty() && !is_text(&content_type) {
-        let size = length.map_or("of unknown size".to_owned(), |length| format!("of {length} bytes"));
+        let size = response
+            .header("content-length")
+            .map_or("of unknown size".to_owned(), |length| format!("of {length} bytes"));
         return Err(format!("{} is {content_type} {size}, not text; it was not read", url.as_str()));
     }
-    let (bytes, cut) = read(&url, response.into_body(), BODY_BYTES_MAX).await?;
+    let read = response.beginning(BODY_BYTES_MAX).await;
+    let (bytes, whole) = read.map_err(|fault| format!("{} broke off: {}", url.as_str(), fault.cause))?;
     if content_type.is_empty() && bytes.iter().take(1024).any(|byte| *byte == 0) {
         return Err(format!("{} has no content type and is binary, {} bytes", url.as_str(), bytes.len()));
     }
-    Ok(Fetched { url, redirected, status, content_type, body: bytes, cut })
+    Ok(Fetched { url, redirected, status: response.status, content_type, body: bytes, cut: !whole })
 }
 
 fn is_text(content_type: &str) -> bool {

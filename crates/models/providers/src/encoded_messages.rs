@@ -8,14 +8,14 @@ const JOINED_BYTES_MAX: usize = 64 * 1024;
 
 /// Every element starts with a comma, so that pieces only need to be put behind one another.
 #[derive(Default)]
-pub(crate) struct Ribbon {
+pub(crate) struct EncodedMessages {
     pieces: Vec<Bytes>,
     /// Elements since the last call.
     pub(crate) open: BytesMut,
     bytes: usize,
 }
 
-impl Ribbon {
+impl EncodedMessages {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.open.len()
     }
@@ -70,45 +70,45 @@ mod tests {
         2 * bytes / JOINED_BYTES_MAX + JOINED_BYTES_MAX.ilog2() as usize + 2
     }
 
-    fn grow(sizes: impl Iterator<Item = usize>) -> (Ribbon, Vec<u8>, usize) {
-        let (mut ribbon, mut plain, mut copied) = (Ribbon::default(), Vec::new(), 0);
+    fn grow(sizes: impl Iterator<Item = usize>) -> (EncodedMessages, Vec<u8>, usize) {
+        let (mut encoded, mut plain, mut copied) = (EncodedMessages::default(), Vec::new(), 0);
         for (n, size) in sizes.enumerate() {
             let element = format!(",{}", char::from(b'a' + (n % 26) as u8).to_string().repeat(size));
-            ribbon.open.extend_from_slice(element.as_bytes());
+            encoded.open.extend_from_slice(element.as_bytes());
             plain.extend_from_slice(element.as_bytes());
-            let before = ribbon.pieces.len();
-            let count = ribbon.pieces().len();
+            let before = encoded.pieces.len();
+            let count = encoded.pieces().len();
             if count <= before {
-                copied += ribbon.pieces.last().map_or(0, Bytes::len);
+                copied += encoded.pieces.last().map_or(0, Bytes::len);
             }
             assert!(count <= pieces_max(plain.len()), "{count} pieces of {} bytes", plain.len());
         }
-        (ribbon, plain, copied)
+        (encoded, plain, copied)
     }
 
     #[test]
     fn many_small_pieces_become_few_and_say_the_same() {
-        let (mut ribbon, plain, copied) = grow(std::iter::repeat_n(100, 5000));
-        assert_eq!(ribbon.pieces().concat(), plain);
-        assert_eq!(ribbon.bytes(), plain.len());
-        assert_eq!(ribbon.list().concat(), plain[1..]);
-        assert!(ribbon.pieces().len() < 30, "{}", ribbon.pieces().len());
+        let (mut encoded, plain, copied) = grow(std::iter::repeat_n(100, 5000));
+        assert_eq!(encoded.pieces().concat(), plain);
+        assert_eq!(encoded.bytes(), plain.len());
+        assert_eq!(encoded.list().concat(), plain[1..]);
+        assert!(encoded.pieces().len() < 30, "{}", encoded.pieces().len());
         assert!(copied < plain.len() * 12, "{copied} bytes copied of {}", plain.len());
     }
 
     #[test]
     fn pieces_of_all_sizes_stay_in_order() {
         let sizes = (0..3000usize).map(|n| n.wrapping_mul(2_654_435_761) % [7, 300, 9000, 200_000][n % 4]);
-        let (mut ribbon, plain, _) = grow(sizes);
-        assert_eq!(ribbon.pieces().concat(), plain);
+        let (mut encoded, plain, _) = grow(sizes);
+        assert_eq!(encoded.pieces().concat(), plain);
     }
 
     #[test]
     fn what_a_call_was_given_is_not_changed_by_the_next() {
-        let mut ribbon = Ribbon::default();
-        ribbon.open.extend_from_slice(b",one");
-        let first = ribbon.list();
-        ribbon.open.extend_from_slice(b",two");
-        assert_eq!((first.concat(), ribbon.list().concat()), (b"one".to_vec(), b"one,two".to_vec()));
+        let mut encoded = EncodedMessages::default();
+        encoded.open.extend_from_slice(b",one");
+        let first = encoded.list();
+        encoded.open.extend_from_slice(b",two");
+        assert_eq!((first.concat(), encoded.list().concat()), (b"one".to_vec(), b"one,two".to_vec()));
     }
 }
