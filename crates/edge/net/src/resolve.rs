@@ -44,10 +44,14 @@ async fn lookup(name: &str, policy: AddressPolicy) -> io::Result<Vec<SocketAddr>
     // The port is filled in by the connector.
     let found: Vec<SocketAddr> = tokio::net::lookup_host((name, 0)).await?.collect();
     if policy == AddressPolicy::Public {
-        let addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
-        host::check(name, &addresses).map_err(io::Error::other)?;
+        check(name, &found)?;
     }
     Ok(found)
+}
+
+fn check(name: &str, found: &[SocketAddr]) -> io::Result<()> {
+    let addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+    host::check(name, &addresses).map_err(io::Error::other)
 }
 
 /// The guard where a proxy makes the connection. The proxy looks the name up by itself, so the name is looked up here
@@ -58,13 +62,16 @@ async fn lookup(name: &str, policy: AddressPolicy) -> io::Result<Vec<SocketAddr>
 pub(crate) async fn check_before_proxy(host: &str, proxy: &Proxy) -> io::Result<()> {
     match Host::parse(host).map_err(io::Error::other)? {
         Host::Address(_) => Ok(()),
-        Host::Name(name) => match lookup(&name, AddressPolicy::Public).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Other && error.get_ref().is_some() => Err(error),
-            Err(error) => Err(io::Error::other(format!(
-                "{name} cannot be looked up here ({error}), so nothing says that it is public; \
+        Host::Name(name) => {
+            let why = match lookup(&name, AddressPolicy::Anywhere).await {
+                Ok(found) if !found.is_empty() => return check(&name, &found),
+                Ok(_) => "it has no address".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            Err(io::Error::other(format!(
+                "{name} cannot be looked up here ({why}), so nothing says that it is public; \
                  the proxy {proxy:?} was not asked for it"
-            ))),
-        },
+            )))
+        }
     }
 }

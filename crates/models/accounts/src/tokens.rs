@@ -6,7 +6,7 @@ use serde_json::Value;
 use vocab::{Clock, Fault, FaultKind, Profile, Secret};
 
 use crate::claims::Claims;
-use crate::config::{Config, Issuer};
+use crate::config::{AccountsConfig, Issuer};
 use crate::{faults, form};
 
 /// A longer answer of an issuer is a fault; real ones are some KiB.
@@ -31,13 +31,13 @@ impl Tokens {
 }
 
 /// One issuer, and what is needed to speak with it.
-pub(crate) struct Desk<'a> {
-    pub(crate) config: &'a Config,
+pub(crate) struct IssuerClient<'a> {
+    pub(crate) config: &'a AccountsConfig,
     pub(crate) issuer: &'a Issuer,
     pub(crate) clock: &'a dyn Clock,
 }
 
-impl Desk<'_> {
+impl IssuerClient<'_> {
     /// Trades the code of a flow for tokens.
     pub(crate) async fn redeem(&self, code: &Secret, verifier: &Secret, redirect_uri: &str) -> Result<Tokens, Fault> {
         let mut form = form::of(&[
@@ -122,7 +122,7 @@ impl Desk<'_> {
 
 /// One exchange with an issuer or a vendor, within the usual limits.
 pub(crate) async fn send(
-    config: &Config,
+    config: &AccountsConfig,
     url: &str,
     content: Option<PostBody<'_>>,
     bearer: Option<&Secret>,

@@ -111,10 +111,10 @@ pub enum Loaded {
 /// One server. Cheap to clone; clones share connections and what was learned.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ServerState>,
 }
 
-struct Inner {
+struct ServerState {
     config: Config,
     provider: Arc<str>,
     api: Arc<str>,
@@ -155,7 +155,7 @@ impl Client {
         let models = std::mem::take(&mut config.models);
         let greeting = std::mem::take(&mut config.greeting).into();
         let config_api = config.api;
-        let mut inner = Inner {
+        let mut inner = ServerState {
             config,
             provider,
             api: config_api.as_str().into(),
@@ -191,7 +191,7 @@ impl Client {
     /// Whether the server has a model of this name, as far as anybody tells; `None`: nobody does. The built-in table
     /// tells only what there is, and only of a server that was never asked: it is no list.
     pub fn has(&self, name: &str) -> Option<bool> {
-        let Inner { config, vendor, .. } = &*self.inner;
+        let ServerState { config, vendor, .. } = &*self.inner;
         let listed = self.inner.remembered();
         let meant = vendor.and_then(|vendor| vendor.alias(name));
         if listed.is_none() && vendor.is_some_and(|vendor| meant.is_some() || vendor.find(name).is_some()) {
@@ -269,7 +269,7 @@ impl Client {
     }
 }
 
-impl Inner {
+impl ServerState {
     fn catalogue(&self) -> MutexGuard<'_, Catalogue> {
         self.catalogue.lock().expect("nothing panics while holding it")
     }
@@ -445,7 +445,7 @@ impl Provider for Client {
 
 /// One conversation with one model.
 struct Conversation {
-    inner: Arc<Inner>,
+    inner: Arc<ServerState>,
     encoder: Box<dyn Encoder>,
     manner: Arc<str>,
     /// As [`ModelInfo::levels`].
@@ -467,7 +467,7 @@ impl Chat for Conversation {
     }
 
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
-        let Inner { config, http, greeting, .. } = &*self.inner;
+        let ServerState { config, http, greeting, .. } = &*self.inner;
         let thinking = spec.thinking.as_ref().and_then(|level| clamp(level, self.levels.as_deref()));
         let spec = CallSpec { thinking, ..spec.clone() };
         let draft = self.encoder.draft(&spec);

@@ -15,8 +15,8 @@ use vocab::{Later, ModelEvent, ModelFault, Sent};
 
 use crate::api::Api;
 use crate::faults;
-use crate::format::{Decoder, Draft, Written};
-use crate::reader::Reader;
+use crate::format::{Decoder, Draft, WrittenBody};
+use crate::reader::AnswerReader;
 
 /// What is read of the body of a refusal; the rest is left.
 pub const ERROR_BYTES_MAX: usize = 64 * 1024;
@@ -47,7 +47,7 @@ impl ModelRequest {
     }
 
     /// What was written, for the log: everything but messages and secrets.
-    fn sent(&self, written: &Written, http: &Http) -> ModelEvent {
+    fn sent(&self, written: &WrittenBody, http: &Http) -> ModelEvent {
         let text = |pieces: &[bytes::Bytes]| String::from_utf8_lossy(&pieces.concat()).into_owned();
         let headers = self.headers().into_iter().map(|(name, value)| (name.into(), value.into()));
         let sent = Sent {
@@ -73,7 +73,7 @@ enum OpenedAnswer {
 async fn open(
     http: Arc<Http>,
     request: ModelRequest,
-    first: Written,
+    first: WrittenBody,
 ) -> (Option<ModelEvent>, Result<OpenedAnswer, ModelFault>) {
     let mut written = first;
     let mut sent = None;
@@ -145,7 +145,7 @@ fn media_type(headers: &HeaderMap) -> String {
 pub(crate) struct ModelCall {
     http: Arc<Http>,
     stage: CallStage,
-    reader: Reader,
+    reader: AnswerReader,
     clock: Clock,
 }
 
@@ -162,7 +162,7 @@ impl ModelCall {
         request: ModelRequest,
         decoder: Box<dyn Decoder>,
     ) -> Self {
-        let mut reader = Reader::new(decoder);
+        let mut reader = AnswerReader::new(decoder);
         let written = request.draft.write();
         reader.tell(request.sent(&written, &http));
         Self {

@@ -115,9 +115,9 @@ impl Slot {
 mod tests {
     use super::*;
 
-    type Row = (Option<u64>, &'static str, &'static str, &'static str);
+    type FragmentRow = (Option<u64>, &'static str, &'static str, &'static str);
 
-    fn check(rows: &[Row], want: &[&str]) {
+    fn check(rows: &[FragmentRow], want: &[&str]) {
         let mut calls = ToolCalls::default();
         let some = |text: &'static str| (!text.is_empty()).then_some(text);
         let mut got = Vec::new();

@@ -35,8 +35,8 @@ pub(crate) struct AccountSettings {
 }
 
 impl AccountSettings {
-    pub(super) fn auth(&self) -> accounts::Config {
-        let mut config = accounts::Config::vendors(self.environment.clone());
+    pub(super) fn auth(&self) -> accounts::AccountsConfig {
+        let mut config = accounts::AccountsConfig::vendors(self.environment.clone());
         if let Some(base) = &self.openai_issuer {
             config.openai = Issuer::openai(base);
         }

@@ -11,7 +11,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use vocab::{AssistantMessage, Block, CallId, CallResult, Message, Part, ToolSpec};
 
 use super::blocks::{self, is_blank, is_readable};
-use super::ids::Ids;
+use super::ids::AnthropicIds;
 use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, is_whole, orphan};
 use crate::encoded_messages::EncodedMessages;
 
@@ -24,20 +24,20 @@ const IMAGE_BEHIND: &str = "[an image of this result follows behind the results]
 
 /// Whose message is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum AnthropicRole {
     User,
     Assistant,
 }
 
 /// The history.
-pub(super) struct Transcript {
+pub(super) struct AnthropicTranscript {
     /// Slug of the model that reads it.
     model: Arc<str>,
     images: bool,
     encoded: EncodedMessages,
     pairing: CallPairing,
-    ids: Ids,
-    role: Option<Role>,
+    ids: AnthropicIds,
+    role: Option<AnthropicRole>,
     /// What may only follow when the whole batch of results is there.
     behind: Vec<Part>,
     /// Offset of the end of the newest block of the user's side, and of the last one before the model's newest answer.
@@ -49,14 +49,14 @@ pub(super) struct Transcript {
     sealed: bool,
 }
 
-impl Transcript {
+impl AnthropicTranscript {
     pub(super) fn new(model: Arc<str>, images: bool) -> Self {
         Self {
             model,
             images,
             encoded: EncodedMessages::default(),
             pairing: CallPairing::default(),
-            ids: Ids::default(),
+            ids: AnthropicIds::default(),
             role: None,
             behind: Vec::new(),
             newest: None,
@@ -106,8 +106,8 @@ impl Transcript {
         let mut out = BytesMut::new();
         match self.role {
             None => {}
-            Some(Role::User) => out.put_slice(b"]}"),
-            Some(Role::Assistant) => {
+            Some(AnthropicRole::User) => out.put_slice(b"]}"),
+            Some(AnthropicRole::Assistant) => {
                 out.put_slice(br#"]},{"role":"user","content":["#);
                 blocks::text(&mut out, GO_ON);
                 out.put_slice(b"}]}");
@@ -119,7 +119,7 @@ impl Transcript {
 
     /// Whether calls and results came last without a signed thought of this model among them.
     pub(super) fn is_unthought_loop(&self) -> bool {
-        self.role == Some(Role::User) && self.answers && !self.sealed
+        self.role == Some(AnthropicRole::User) && self.answers && !self.sealed
     }
 
     /// Ends a batch of results.
@@ -146,7 +146,7 @@ impl Transcript {
 
     fn user(&mut self, parts: &[Part]) {
         for part in parts {
-            self.open(Role::User);
+            self.open(AnthropicRole::User);
             blocks::part(&mut self.encoded.open, part);
             self.seam();
         }
@@ -163,25 +163,25 @@ impl Transcript {
         let Some(last) = message.blocks.iter().rposition(goes_back) else { return };
         match self.role {
             None => self.user(&[Part::text(BEGINNING)]),
-            Some(Role::Assistant) => self.user(&[Part::text(GO_ON)]),
-            Some(Role::User) => {}
+            Some(AnthropicRole::Assistant) => self.user(&[Part::text(GO_ON)]),
+            Some(AnthropicRole::User) => {}
         }
         let ours = whole && message.model == self.model;
         self.ids.next_batch();
         for (at, block) in message.blocks[..=last].iter().enumerate() {
             match block {
                 Block::Text(text) if goes_back(block) => {
-                    self.open(Role::Assistant);
+                    self.open(AnthropicRole::Assistant);
                     blocks::said(&mut self.encoded.open, text);
                 }
                 Block::Thinking { text, opaque: Some(signature) } if ours => self.thought(text, signature),
                 Block::Redacted(data) if ours => {
-                    self.open(Role::Assistant);
+                    self.open(AnthropicRole::Assistant);
                     self.sealed = true;
                     blocks::redacted(&mut self.encoded.open, data);
                 }
                 Block::Call(call) if whole => {
-                    self.open(Role::Assistant);
+                    self.open(AnthropicRole::Assistant);
                     let id = self.ids.announce(&call.id);
                     blocks::call(&mut self.encoded.open, id, call);
                     // No call is sealed on this wire: it is a thought without words that came behind the call.
@@ -200,7 +200,7 @@ impl Transcript {
     }
 
     fn thought(&mut self, text: &str, signature: &str) {
-        self.open(Role::Assistant);
+        self.open(AnthropicRole::Assistant);
         self.sealed = true;
         blocks::thinking(&mut self.encoded.open, text, signature);
     }
@@ -229,14 +229,14 @@ impl Transcript {
     }
 
     fn answer(&mut self, call: &CallId, parts: &[Part], is_error: bool) {
-        self.open(Role::User);
+        self.open(AnthropicRole::User);
         self.answers = true;
         blocks::result(&mut self.encoded.open, &self.ids.of(call), parts, is_error);
         self.seam();
     }
 
     /// Makes room for a block in a message of this role.
-    fn open(&mut self, role: Role) {
+    fn open(&mut self, role: AnthropicRole) {
         let out = &mut self.encoded.open;
         if self.role == Some(role) {
             return out.put_u8(b',');
@@ -246,12 +246,12 @@ impl Transcript {
         }
         self.role = Some(role);
         match role {
-            Role::User => {
+            AnthropicRole::User => {
                 out.put_slice(br#",{"role":"user","content":["#);
                 self.before = self.newest;
                 self.answers = false;
             }
-            Role::Assistant => {
+            AnthropicRole::Assistant => {
                 out.put_slice(br#",{"role":"assistant","content":["#);
                 self.sealed &= self.answers;
             }

@@ -8,7 +8,7 @@ use vocab::{AssistantMessage, Block, Call, CallResult, Image, Message, Part, Too
 
 use super::compat::ReasoningBack;
 use super::details;
-use super::manner::Manner;
+use super::manner::CompletionsManner;
 use crate::call_pairing::{CallPairing, NO_IMAGES, NO_OUTPUT, NO_RESULT, function_name, is_whole, orphan};
 use crate::encoded_messages::EncodedMessages;
 use crate::json::string;
@@ -17,8 +17,8 @@ use crate::json::string;
 const BRIDGE: &str = "[the results are noted]";
 
 /// The history.
-pub(super) struct Transcript {
-    manner: Manner,
+pub(super) struct CompletionsTranscript {
+    manner: CompletionsManner,
     encoded: EncodedMessages,
     pairing: CallPairing,
     /// Images of results: they may only follow when the whole batch of results is there.
@@ -29,8 +29,8 @@ pub(super) struct Transcript {
     called: bool,
 }
 
-impl Transcript {
-    pub(super) fn new(manner: Manner) -> Self {
+impl CompletionsTranscript {
+    pub(super) fn new(manner: CompletionsManner) -> Self {
         Self {
             manner,
             encoded: EncodedMessages::default(),
@@ -41,7 +41,7 @@ impl Transcript {
         }
     }
 
-    pub(super) fn manner(&self) -> &Manner {
+    pub(super) fn manner(&self) -> &CompletionsManner {
         &self.manner
     }
 

@@ -17,7 +17,7 @@ use crate::encoded_messages::EncodedMessages;
 use crate::json::string;
 
 /// The history.
-pub(super) struct Transcript {
+pub(super) struct ResponsesTranscript {
     /// The slug of the model that it is for.
     model: Arc<str>,
     images: bool,
@@ -29,7 +29,7 @@ pub(super) struct Transcript {
     calls: HashMap<CallId, u32>,
 }
 
-impl Transcript {
+impl ResponsesTranscript {
     pub(super) fn new(model: Arc<str>, images: bool) -> Self {
         let (encoded, pairing) = (EncodedMessages::default(), CallPairing::default());
         Self { model, images, encoded, pairing, texts: 0, calls: HashMap::new() }

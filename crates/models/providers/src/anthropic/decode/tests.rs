@@ -3,15 +3,15 @@
 use expect_test::{Expect, expect};
 use vocab::FaultKind::*;
 
-use super::super::streams;
 use super::*;
-use crate::reader::Reader;
+use crate::anthropic::tests::streams;
+use crate::reader::AnswerReader;
 
-fn reader() -> Reader {
-    Reader::new(Box::new(Answer::new("http://x/v1".into())))
+fn reader() -> AnswerReader {
+    AnswerReader::new(Box::new(AnthropicDecoder::new("http://x/v1".into())))
 }
 
-fn drain(reader: &mut Reader, into: &mut Vec<ModelEvent>) {
+fn drain(reader: &mut AnswerReader, into: &mut Vec<ModelEvent>) {
     while let Some(event) = reader.next() {
         into.push(event);
     }

@@ -1,5 +1,5 @@
 //! Every switch of [`Compat`] that shapes the head of a request, and what it changes. Those that shape messages are tested
-//! beside [`super::encode`].
+//! beside [`super::super::encode`].
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use vocab::{
     AssistantMessage, Block, Call, CallInput, CallSpec, Finish, Json, Message, MessageEnd, ModelInfo, Part, Usage,
 };
 
-use super::{Compat, Conversation, ThinkingFormat, TokensField};
+use crate::completions::{Compat, CompletionsEncoder, ThinkingFormat, TokensField};
 use crate::format::{Draft, Encoder};
 
 fn spec(level: &str) -> CallSpec {
@@ -21,8 +21,8 @@ fn body(draft: &dyn Draft) -> Value {
     serde_json::from_slice(&pieces.concat()).unwrap()
 }
 
-fn conversation(id: &str, compat: Compat) -> Conversation {
-    let mut conversation = Conversation::new(&ModelInfo::named(id, 1000), compat, None);
+fn conversation(id: &str, compat: Compat) -> CompletionsEncoder {
+    let mut conversation = CompletionsEncoder::new(&ModelInfo::named(id, 1000), compat, None);
     conversation.push(&Message::User(vec![Part::text("hi")]));
     conversation
 }
@@ -128,8 +128,8 @@ fn what_a_server_refuses_is_learned_once() {
     let role = |body: &Value| body["messages"][0]["role"].clone();
     let none = Compat::default;
     let has = |name: &'static str| move |body: &Value| json!(body.get(name).is_some());
-    type Look = Box<dyn Fn(&Value) -> Value>;
-    let rows: [(&str, Compat, &str, Look, Value, Value); 9] = [
+    type BodyLook = Box<dyn Fn(&Value) -> Value>;
+    let rows: [(&str, Compat, &str, BodyLook, Value, Value); 9] = [
         (
             "max_tokens_field",
             none(),

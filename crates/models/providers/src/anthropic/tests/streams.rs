@@ -5,7 +5,7 @@ macro_rules! events {
     ($($name:literal $data:literal)*) => { concat!($("event: ", $name, "\ndata: ", $data, "\n\n"),*) };
 }
 
-pub(super) const TEXT: &str = events! {
+pub(in crate::anthropic) const TEXT: &str = events! {
     "message_start" r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-4-7","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,"output_tokens":1,"service_tier":"standard"}}}"#
     "content_block_start" r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#
     "ping" r#"{"type": "ping"}"#
@@ -17,7 +17,7 @@ pub(super) const TEXT: &str = events! {
 };
 
 /// Thinks, speaks, and asks for two files.
-pub(super) const THINK_AND_CALL: &str = events! {
+pub(in crate::anthropic) const THINK_AND_CALL: &str = events! {
     "message_start" r#"{"type":"message_start","message":{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":20,"output_tokens":2}}}"#
     "content_block_start" r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#
     "content_block_delta" r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"First \"a\""}}"#
@@ -39,7 +39,7 @@ pub(super) const THINK_AND_CALL: &str = events! {
 };
 
 /// Thinks without showing it, uses a tool of the server's, and asks for a list without arguments.
-pub(super) const REDACTED: &str = events! {
+pub(in crate::anthropic) const REDACTED: &str = events! {
     "message_start" r#"{"type":"message_start","message":{"id":"msg_3","content":[],"usage":{"input_tokens":30,"output_tokens":2}}}"#
     "content_block_start" r#"{"type":"content_block_start","index":0,"content_block":{"type":"redacted_thinking","data":"EmwKAhgBEgy3va3pzix/LafPsn4a"}}"#
     "content_block_stop" r#"{"type":"content_block_stop","index":0}"#
@@ -58,11 +58,11 @@ pub(super) const REDACTED: &str = events! {
     "message_stop" r#"{"type":"message_stop"}"#
 };
 
-pub(super) const ERROR: &str = events! {
+pub(in crate::anthropic) const ERROR: &str = events! {
     "message_start" r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":4,"output_tokens":1}}}"#
     "content_block_start" r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#
     "content_block_delta" r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half"}}"#
     "error" r#"{"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#
 };
 
-pub(super) const ALL: [&str; 4] = [TEXT, THINK_AND_CALL, REDACTED, ERROR];
+pub(in crate::anthropic) const ALL: [&str; 4] = [TEXT, THINK_AND_CALL, REDACTED, ERROR];

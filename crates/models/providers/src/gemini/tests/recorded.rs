@@ -7,9 +7,9 @@ use vocab::{
     MessageEnd, ModelEvent, ModelInfo, Part, Usage,
 };
 
-use super::{Conversation, decoder};
 use crate::format::Encoder;
-use crate::reader::Reader;
+use crate::gemini::{GeminiEncoder, decoder};
+use crate::reader::AnswerReader;
 
 const SLUG: &str = "google/gemini-3-flash";
 
@@ -39,14 +39,14 @@ const ERROR: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\
 
 const RECORDED: [&str; 6] = [TEXT, CALLS, CALL_MORE, SAFETY, BLOCKED, ERROR];
 
-fn drain(reader: &mut Reader, into: &mut Vec<ModelEvent>) {
+fn drain(reader: &mut AnswerReader, into: &mut Vec<ModelEvent>) {
     while let Some(event) = reader.next() {
         into.push(event);
     }
 }
 
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
-    let mut reader = Reader::new(decoder("http://x/v1beta".into()));
+    let mut reader = AnswerReader::new(decoder("http://x/v1beta".into()));
     let mut events = Vec::new();
     for piece in pieces {
         reader.feed(piece);
@@ -58,7 +58,7 @@ fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<ModelEvent> {
 }
 
 fn whole(body: &str) -> Vec<ModelEvent> {
-    let mut reader = Reader::new(decoder("http://x/v1beta".into()));
+    let mut reader = AnswerReader::new(decoder("http://x/v1beta".into()));
     reader.whole(body.as_bytes());
     let mut events = Vec::new();
     drain(&mut reader, &mut events);
@@ -336,9 +336,9 @@ fn three_rounds_of_thinking_and_tools_carry_every_signature_at_its_part() {
     let model = ModelInfo { slug: SLUG.into(), id: "gemini-3-flash".into(), ..ModelInfo::named("x", 1000) };
     let spec =
         CallSpec { system: "be brief".into(), tools: Arc::from([]), max_tokens: 100, thinking: Some("low".into()) };
-    let mut chat = Conversation::new(&model, None);
-    let mut replay = Conversation::again(&chat.manner()).unwrap();
-    let body = |chat: &mut Conversation, replay: &mut Conversation| {
+    let mut chat = GeminiEncoder::new(&model, None);
+    let mut replay = GeminiEncoder::again(&chat.manner()).unwrap();
+    let body = |chat: &mut GeminiEncoder, replay: &mut GeminiEncoder| {
         let written = chat.draft(&spec).write();
         assert_eq!(replay.messages().concat(), written.messages.concat(), "the log writes the same");
         String::from_utf8(written.messages.concat()).unwrap()

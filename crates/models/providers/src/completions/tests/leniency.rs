@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::{FaultKind, Finish, ModelEvent, Usage};
 
-use crate::reader::Reader;
+use crate::reader::AnswerReader;
 
 enum Want {
     Events(Vec<ModelEvent>),
@@ -347,7 +347,7 @@ fn quirks() -> Vec<Quirk> {
 #[test]
 fn every_quirk_is_read() {
     for Quirk { name, server, chunks, want } in quirks() {
-        let mut reader = Reader::new(super::decoder(Arc::from("http://x/v1")));
+        let mut reader = AnswerReader::new(crate::completions::decoder(Arc::from("http://x/v1")));
         chunks.iter().for_each(|chunk| reader.feed(format!("data: {chunk}\n\n").as_bytes()));
         let mut events: Vec<ModelEvent> = std::iter::from_fn(|| reader.next()).collect();
         reader.end(None);
