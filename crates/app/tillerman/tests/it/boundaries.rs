@@ -75,10 +75,11 @@ fn manifests() -> BTreeMap<String, String> {
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" => &[],
-        "wire" | "engine" | "builtin-tools" | "providers" | "tour" | "images" => &["vocab"],
+        "wire" | "engine" | "net" | "tour" | "images" => &["vocab"],
+        "builtin-tools" | "providers" => &["vocab", "net"],
         "store" => &["vocab", "safefile"],
-        "accounts" => &["vocab", "safefile", "providers"],
-        "mcp" => &["vocab", "wire", "providers"],
+        "accounts" => &["vocab", "safefile", "net"],
+        "mcp" => &["vocab", "wire", "net"],
         "host" | "extensions" => &["vocab", "wire", "engine"],
         "session-files" => &["vocab", "wire", "dialect-rpc"],
         "acp-client" => &["vocab", "wire"],
