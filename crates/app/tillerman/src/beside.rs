@@ -1,17 +1,16 @@
 //! What stands beside a conversation: extensions (which environment they get, how they are held, when they are waited for)
 //! and the user's skills.
 
-pub(crate) mod leashed;
 mod skilled;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use extensions::{Extensions, Options};
+use process::LeashLauncher;
 
 use crate::config::{self, Config, Home};
 use crate::wiring::Wired;
-pub(crate) use leashed::Leashed;
 use skilled::Skilled;
 
 /// What runs beside the conversation.
@@ -46,9 +45,10 @@ async fn extensions(wired: &Wired, programs: Vec<PathBuf>) -> Option<Extensions>
     let options = Options {
         programs,
         workspace: wired.settings.workspace.clone(),
-        env: builtin_tools::shell::clean_environment(&wired.keyring),
+        env: process::clean_environment(&wired.keyring),
+        secrets: wired.keyring.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        launcher: Arc::new(Leashed),
+        launcher: Arc::new(LeashLauncher),
     };
     let mut extensions = extensions::start(&wired.engine, options);
     extensions.ready().await;

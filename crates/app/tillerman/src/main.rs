@@ -16,7 +16,7 @@ mod wiring;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|first| first == builtin_tools::leash::ARG) {
+    if std::env::args_os().nth(1).is_some_and(|first| first == process::leash::ARG) {
         return leash_hook::enter();
     }
     match cmd::dispatch(args::parse()) {

@@ -12,7 +12,6 @@ mod edit_file;
 mod glob;
 mod grep;
 mod http;
-pub mod leash;
 mod list_dir;
 mod output;
 pub mod project;
@@ -51,7 +50,7 @@ pub struct Options {
     pub protected: Vec<PathBuf>,
     /// Paths that no tool reads or writes: our own keys and conversations; see [`workspace::Guard`].
     pub secret_paths: Vec<PathBuf>,
-    /// The binary that becomes the leash of a command; see [`leash`].
+    /// The binary that becomes the leash of a command; see [`process::leash`].
     pub exe: PathBuf,
     /// See [`shell::Options`].
     pub keep_env: Vec<String>,

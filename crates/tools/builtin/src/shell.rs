@@ -1,7 +1,7 @@
 //! The shell tools: `bash`; for what it leaves running `bash_list` and `bash_read`, which only look, and `bash_write`,
 //! `bash_resize`, `bash_stop`, which act; and commands of the user's own, which the model neither asked for nor waits for.
 //!
-//! Each command runs on a [leash](crate::leash). All tools of one session share one [`Shell`]; when the last of them
+//! Each command runs on a [leash](process::leash). All tools of one session share one [`Shell`]; when the last of them
 //! is dropped, everything that still runs ends. Who may run what is decided elsewhere: [`classify`] and [`ground`] only say
 //! whether a command line reads and nothing else, and `run` refuses to do more than was granted.
 
@@ -10,7 +10,6 @@ mod background;
 mod bash;
 mod capture;
 mod classify;
-pub(crate) mod environment;
 mod follow;
 mod ground;
 mod handling;
@@ -21,25 +20,21 @@ mod state;
 mod terminal;
 mod watching;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use vocab::{Fault, Keyring, Required, Tool};
+use process::EnvironmentRules;
+use process::leash::{Control, LeashError, LeashRequest, OnLeash, PIDS_MAX, Spare};
+use vocab::{Fault, Keyring, Tool};
 
 use background::Registry;
 
-use crate::leash::{self, Control, Held, LeashError, Request, Spare};
 use crate::workspace::{Guard, Workspace};
-
-/// Processes one command may have at a time. Generous for any build; beyond it all of them are ended and the call
-/// says so.
-pub const PIDS_MAX: u32 = 2048;
 
 /// What the shell tools of one session need to know.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The binary that becomes the leash when called with [`crate::leash::ARG`]. On Linux `/proc/self/exe` stays
+    /// The binary that becomes the leash when called with [`process::leash::ARG`]. On Linux `/proc/self/exe` stays
     /// right even when the file is replaced under us.
     pub exe: PathBuf,
     /// Where commands start, and the border of what read-only commands may name.
@@ -65,6 +60,10 @@ impl Options {
             pids_max: PIDS_MAX,
         }
     }
+
+    fn environment_rules(&self) -> EnvironmentRules<'_> {
+        EnvironmentRules { keep: &self.keep_env, secrets: &self.secrets, workspace: &self.workspace }
+    }
 }
 
 /// What the tools of one session and its user's own commands share.
@@ -87,7 +86,7 @@ impl Shell {
     }
 
     /// Starts a command, on the leash in waiting if there is one.
-    async fn hold(&self, request: &Request, input: bool) -> Result<Held, LeashError> {
+    async fn hold(&self, request: &LeashRequest, input: bool) -> Result<OnLeash, LeashError> {
         let waiting = self.spare.lock().expect("no code panics while it holds the spare").take();
         let ready = match waiting {
             // Somebody may have killed it while it waited; a fresh one is as good.
@@ -105,17 +104,6 @@ impl Shell {
         let spare = control.into_spare().await;
         *self.spare.lock().expect("no code panics while it holds the spare") = spare;
     }
-}
-
-/// Our own environment as a program of the user's may have it: without secrets, and without a terminal to page on.
-pub fn clean_environment(secrets: &Keyring) -> Vec<(OsString, OsString)> {
-    let options = Options { secrets: secrets.clone(), ..Options::new("", "", "") };
-    environment::clean(std::env::vars_os(), &options, Required::DangerFullAccess)
-}
-
-/// The shell that commands are given to.
-pub fn program() -> PathBuf {
-    leash::shell_in(std::env::var_os("PATH").as_deref())
 }
 
 /// The shell tools of one session, in a workspace of their own.

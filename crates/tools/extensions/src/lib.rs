@@ -7,7 +7,6 @@
 
 mod desk;
 mod frames;
-mod launch;
 mod life;
 mod program;
 mod schema;
@@ -18,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Engine;
+use process::Launcher;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
+use vocab::Keyring;
 
-pub use launch::{Grouped, Launcher, Process, Started};
-pub use program::Program;
 pub use schema::schema;
 
 /// Version of the protocol, as told in `initialize`.
@@ -39,6 +38,8 @@ pub struct Options {
     pub workspace: PathBuf,
     /// The whole environment they get; nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,
+    /// Masked in what they print.
+    pub secrets: Keyring,
     pub version: String,
     pub launcher: Arc<dyn Launcher>,
 }
@@ -67,6 +68,7 @@ pub fn start(engine: &Engine, options: Options) -> Extensions {
             path: path.clone(),
             workspace: options.workspace.clone(),
             env: options.env.clone(),
+            secrets: options.secrets.clone(),
             version: options.version.clone(),
             launcher: options.launcher.clone(),
             before: std::mem::replace(&mut before, after),

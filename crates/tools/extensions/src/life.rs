@@ -1,27 +1,24 @@
 //! The life of one extension, from its start to its end: the only place here that waits.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Engine, Extension};
+use process::{Launched, Launcher, OutputTail, Program};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until};
-use vocab::Told;
+use vocab::{Keyring, Told};
 use wire::Lines;
 
 use crate::desk::{Desk, FRAME_BYTES_MAX, Out};
-use crate::launch::{Launcher, Started};
-use crate::{Program, START_LIMIT, program};
+use crate::{START_LIMIT, program};
 
 /// Unsent bytes at which neither events nor frames are taken any more, until the extension reads.
 const UNSENT_BYTES_MAX: usize = 256 * 1024;
-/// Lines of stderr and of the log that are kept to be shown when it fails; older ones go.
-const TAIL_LINES: usize = 50;
-/// A longer line is cut.
+/// A longer line of its stderr or of its log is cut.
 const TAIL_LINE_CHARS: usize = 500;
 /// How long an extension may take over `shutdown`; then it is ended.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
@@ -33,6 +30,7 @@ pub(crate) struct Birth {
     pub(crate) path: PathBuf,
     pub(crate) workspace: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
+    pub(crate) secrets: Keyring,
     pub(crate) version: String,
     pub(crate) launcher: Arc<dyn Launcher>,
     /// Resolves when the one before in the list is registered or has failed.
@@ -46,7 +44,7 @@ pub(crate) async fn live(engine: Engine, birth: Birth) {
     let source = birth.path.display().to_string();
     let launched = async {
         let argv = program::argv(&birth.path)?;
-        let program = Program { argv, cwd: birth.workspace.clone(), env: birth.env };
+        let program = Program { argv, cwd: birth.workspace.clone(), env: birth.env, joined: false };
         birth.launcher.launch(&program).await.map_err(|error| format!("cannot be started: {error}"))
     };
     let started = match launched.await {
@@ -68,7 +66,7 @@ pub(crate) async fn live(engine: Engine, birth: Birth) {
         out,
         extension: None,
         lines: Lines::new(FRAME_BYTES_MAX),
-        tail: Tail::default(),
+        tail: OutputTail::new(birth.secrets, TAIL_LINE_CHARS),
         before: Some(birth.before),
         done: Some(birth.done),
     };
@@ -92,13 +90,13 @@ struct Life {
     /// Once it is registered.
     extension: Option<Extension>,
     lines: Lines,
-    tail: Tail,
+    tail: OutputTail,
     before: Option<oneshot::Receiver<()>>,
     done: Option<oneshot::Sender<()>>,
 }
 
 impl Life {
-    async fn run(&mut self, mut started: Started, mut stopped: watch::Receiver<bool>) {
+    async fn run(&mut self, mut started: Launched, mut stopped: watch::Receiver<bool>) {
         let during = |life: &Life| if life.extension.is_some() { "run" } else { "start" };
         let over = self.talk(&mut started, &mut stopped).await;
         let at = during(self);
@@ -106,7 +104,7 @@ impl Life {
             Over::Asked => None,
             Over::Failed(text) => Some(text),
             Over::Silent => {
-                let how = tokio::time::timeout(LAST_WORDS, started.process.ended()).await;
+                let how = tokio::time::timeout(LAST_WORDS, started.process.ended_in_words()).await;
                 Some(how.unwrap_or_else(|_| "closed its stdout".into()))
             }
         };
@@ -128,7 +126,7 @@ impl Life {
         started.process.end().await;
     }
 
-    async fn talk(&mut self, started: &mut Started, stopped: &mut watch::Receiver<bool>) -> Over {
+    async fn talk(&mut self, started: &mut Launched, stopped: &mut watch::Receiver<bool>) -> Over {
         let mut deadline = Instant::now() + START_LIMIT;
         let mut ending = false;
         let (mut heard, mut errors) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
@@ -222,7 +220,7 @@ impl Life {
         self.done = None;
     }
 
-    async fn read_last_words(&mut self, started: &mut Started) {
+    async fn read_last_words(&mut self, started: &mut Launched) {
         let mut buffer = vec![0; READ_BYTES];
         let until = Instant::now() + LAST_WORDS;
         while let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(until, started.errors.read(&mut buffer)).await {
@@ -244,63 +242,5 @@ async fn next_events(extension: Option<&Extension>, told: &mut Vec<Told>) -> boo
     match extension {
         Some(extension) => extension.events(told).await,
         None => std::future::pending().await,
-    }
-}
-
-/// The last lines of what it wrote to stderr.
-#[derive(Default)]
-struct Tail {
-    lines: VecDeque<String>,
-    /// A line that has not ended, as far as it is kept.
-    partial: Vec<u8>,
-}
-
-impl Tail {
-    fn push(&mut self, mut bytes: &[u8]) {
-        while let Some(at) = bytes.iter().position(|byte| *byte == b'\n') {
-            self.keep(&bytes[..at]);
-            let line = std::mem::take(&mut self.partial);
-            self.add(&line);
-            bytes = &bytes[at + 1..];
-        }
-        self.keep(bytes);
-    }
-
-    fn keep(&mut self, bytes: &[u8]) {
-        let room = (4 * TAIL_LINE_CHARS).saturating_sub(self.partial.len());
-        self.partial.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-
-    fn add(&mut self, line: &[u8]) {
-        if self.lines.len() >= TAIL_LINES {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(String::from_utf8_lossy(line).chars().take(TAIL_LINE_CHARS).collect());
-    }
-
-    /// What there is, behind a line break.
-    fn text(&mut self) -> String {
-        if !self.partial.is_empty() {
-            let line = std::mem::take(&mut self.partial);
-            self.add(&line);
-        }
-        self.lines.iter().flat_map(|line| ["\n", line]).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tail_is_bounded_in_lines_and_in_line_length() {
-        let mut tail = Tail::default();
-        for n in 0..1000 {
-            tail.push(format!("line {n}\n").as_bytes());
-        }
-        tail.push(&vec![b'x'; 1_000_000]);
-        assert!(tail.partial.len() <= 4 * TAIL_LINE_CHARS);
-        let text = tail.text();
-        assert!(text.starts_with("\nline 951\n") && text.lines().count() == TAIL_LINES + 1, "{text}");
     }
 }

@@ -7,11 +7,9 @@
 mod content;
 mod frames;
 mod handshake;
-mod launch;
 mod link;
 mod pipe;
 mod server;
-mod tail;
 mod tool;
 mod web;
 
@@ -20,14 +18,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::Launcher;
 use tokio::task::JoinSet;
 use vocab::{Fault, FaultKind, Later, McpServer, McpServers, McpStarted, SessionId, Tool};
 
 pub use content::{IMAGE_BYTES_MAX, STRUCTURED_BYTES_MAX, TEXT_BYTES_MAX};
 pub use frames::{PROTOCOL, UNDERSTOOD};
 pub use handshake::{PAGES_MAX, TOOLS_MAX};
-pub use launch::{Grouped, Launcher, Process, Program, Started};
-pub use tail::TAIL_LINES;
 pub use tool::{DESCRIPTION_CHARS_MAX, SCHEMA_BYTES_MAX};
 
 use frames::Us;

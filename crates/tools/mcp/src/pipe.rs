@@ -7,18 +7,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
+use process::{Launched, OutputTail};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
-use vocab::{Later, Progress, Secret};
+use vocab::{Keyring, Later, Progress};
 use wire::{Line, Lines};
 
 use crate::MESSAGE_BYTES_MAX;
 use crate::frames::{self, Heard, Request, Us};
-use crate::launch::Started;
 use crate::link::{Link, Trouble};
-use crate::tail::Tail;
 
 /// Orders that wait for the task; one more waits itself.
 const ORDERS_MAX: usize = 16;
@@ -33,6 +32,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a server may take to end once its stdin is closed; then it is made to.
 const EOF_GRACE: Duration = Duration::from_secs(1);
 const READ_BYTES: usize = 64 * 1024;
+/// A longer line of its stderr is cut.
+const TAIL_LINE_CHARS: usize = 500;
 
 type Outcome = Result<Box<RawValue>, Trouble>;
 
@@ -57,13 +58,13 @@ pub(crate) struct Pipe {
 }
 
 struct Shared {
-    tail: Mutex<Tail>,
+    tail: Mutex<OutputTail>,
     /// How it ended, with its last words.
     over: OnceLock<String>,
 }
 
 impl Shared {
-    fn tail(&self) -> std::sync::MutexGuard<'_, Tail> {
+    fn tail(&self) -> std::sync::MutexGuard<'_, OutputTail> {
         self.tail.lock().expect("nothing panics while holding it")
     }
     fn over(&self) -> Trouble {
@@ -72,10 +73,11 @@ impl Shared {
 }
 
 impl Pipe {
-    pub(crate) fn new(started: Started, us: Arc<Us>, secrets: Vec<Secret>) -> Self {
+    pub(crate) fn new(started: Launched, us: Arc<Us>, secrets: Keyring) -> Self {
         let (orders, inbox) = mpsc::channel(ORDERS_MAX);
         let (held, released) = oneshot::channel();
-        let shared = Arc::new(Shared { tail: Mutex::new(Tail::new(secrets)), over: OnceLock::new() });
+        let shared =
+            Arc::new(Shared { tail: Mutex::new(OutputTail::new(secrets, TAIL_LINE_CHARS)), over: OnceLock::new() });
         let life = Life {
             inbox,
             released,
@@ -138,7 +140,7 @@ struct Life {
 }
 
 impl Life {
-    async fn run(mut self, mut started: Started) {
+    async fn run(mut self, mut started: Launched) {
         let text = match self.talk(&mut started).await {
             Over::Released => {
                 drop(started.input);
@@ -150,7 +152,7 @@ impl Life {
                 self.read_rest(&mut started, until).await;
                 match how {
                     Some(how) => how,
-                    None => timeout_at(until, started.process.ended()).await.unwrap_or_else(|_| CLOSED.into()),
+                    None => timeout_at(until, started.process.ended_in_words()).await.unwrap_or_else(|_| CLOSED.into()),
                 }
             }
             Over::Failed(text) => text.to_owned(),
@@ -166,7 +168,7 @@ impl Life {
         started.process.end().await;
     }
 
-    async fn talk(&mut self, started: &mut Started) -> Over {
+    async fn talk(&mut self, started: &mut Launched) -> Over {
         let (mut heard, mut errors) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut errors_open = true;
         loop {
@@ -192,7 +194,7 @@ impl Life {
                     Ok(count @ 1..) => self.shared.tail().push(&errors[..count]),
                     _ => errors_open = false,
                 },
-                how = started.process.ended() => return Over::Silent(Some(how)),
+                how = started.process.ended_in_words() => return Over::Silent(Some(how)),
             }
         }
     }
@@ -244,7 +246,7 @@ impl Life {
     }
 
     /// What it wrote before it ended: an answer may be among it.
-    async fn read_rest(&mut self, started: &mut Started, until: Instant) {
+    async fn read_rest(&mut self, started: &mut Launched, until: Instant) {
         let (mut heard, mut errors) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let (mut output_open, mut errors_open) = (true, true);
         while output_open || errors_open {

@@ -3,18 +3,17 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use providers::{Proxy, Secret};
+use process::{Launcher, Program};
+use providers::Proxy;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
-use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress};
+use vocab::{Fault, FaultKind, Json, Keyring, McpServer, McpTransport, Outcome, Progress};
 
 use crate::content;
 use crate::frames::{Request, ToolInfo, ToolResult, Us};
 use crate::handshake;
-use crate::launch::{Launcher, Program};
 use crate::link::{Link, Trouble};
 use crate::pipe::Pipe;
-use crate::tail::masked;
 use crate::web::Web;
 use crate::{CALL_LIMIT, Place, START_LIMIT};
 
@@ -97,7 +96,7 @@ impl Server {
 
     /// Connects, introduces us, and asks for what is wanted, all within [`START_LIMIT`].
     async fn connect(&self, wanted: Wanted) -> Result<(Arc<dyn Link>, Vec<ToolInfo>), Fault> {
-        let sealed = |fault: Fault| Fault { message: masked(&self.secrets(), &fault.message), ..fault };
+        let sealed = |fault: Fault| Fault { message: self.secrets().scrub(&fault.message).into_owned(), ..fault };
         let late = |last_words: String| {
             let text = format!("was not ready within {} s{last_words}", START_LIMIT.as_secs());
             Fault::new(FaultKind::Network, text)
@@ -148,11 +147,12 @@ impl Server {
             // Behind the others: what is given wins.
             env.extend(given.iter().map(|(name, value)| ((**name).into(), value.expose().into())));
         }
-        Program { argv, cwd: workspace.clone(), env }
+        Program { argv, cwd: workspace.clone(), env, joined: false }
     }
 
-    fn secrets(&self) -> Vec<Secret> {
+    /// What is given to it alone; masked wherever it prints that.
+    fn secrets(&self) -> Keyring {
         let (McpTransport::Process { env: pairs, .. } | McpTransport::Http { headers: pairs, .. }) = &self.way;
-        pairs.iter().map(|(_, value)| value.clone()).collect()
+        pairs.iter().map(|(_, value)| value.expose()).collect()
     }
 }

@@ -1,7 +1,6 @@
 //! `drive [-- CMD...]`: a client for any agent that speaks ACP, for people and for scripts.
 
 mod choices;
-mod leashed;
 mod record;
 mod reply;
 mod slash;
@@ -19,6 +18,7 @@ use acp_client::{
 use anyhow::Context;
 
 use builtin_tools::workspace::Guard;
+use process::LeashLauncher;
 use vocab::visible::headline;
 
 use super::USAGE;
@@ -31,7 +31,6 @@ use crate::terminal::INTERRUPTED;
 use crate::wiring::Guarded;
 
 use choices::{Choices, What};
-use leashed::Leashed;
 use record::Recorder;
 use talk::{Answers, Inputs, Start, Talk};
 use view::{Beginning, JsonLines, People, View};
@@ -174,7 +173,7 @@ fn ours() -> Vars {
 }
 
 fn channel(args: &args::Drive, cwd: &Path) -> anyhow::Result<Arc<dyn Channel>> {
-    let launcher = Arc::new(Leashed);
+    let launcher = Arc::new(LeashLauncher);
     let login = LoginShell::new(ShellProbe(launcher.clone()), std::env::var_os("SHELL"));
     let mut argv = args.command.clone();
     if argv.is_empty() {
@@ -221,5 +220,5 @@ fn workshop(cwd: &Path) -> anyhow::Result<Workshop> {
     let Guarded { protected, secret } = guarded.unwrap_or_default();
     let guard = Guard { home, protected, secret, spill_dir: None };
     let files = builtin_tools::AgentFiles::open(cwd, guard).map_err(|fault| anyhow::anyhow!("{fault}"))?;
-    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(Leashed) })
+    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(LeashLauncher) })
 }

@@ -110,7 +110,7 @@ fn day(at_ms: i64) -> String {
 
 fn surroundings(day: &str, repository: Option<&Repository>) -> String {
     let (os, machine) = (std::env::consts::OS, std::env::consts::ARCH);
-    let shell = builtin_tools::shell::program();
+    let shell = process::leash::shell_in(std::env::var_os("PATH").as_deref());
     let mut text = format!("Date: {day} (UTC)\nSystem: {os} ({machine})\nShell: {}\n", visible_path(&shell));
     let Some(Repository { top, head, state }) = repository else {
         text.push_str("Git: no repository\n");

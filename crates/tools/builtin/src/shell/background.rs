@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 
 use vocab::Required;
 
-use crate::leash::{Control, Report, Size, Terminal, read_now};
+use process::leash::{Control, PseudoTerminal, Report, TerminalSize, read_now};
 
 use super::state::State;
 
@@ -90,7 +90,7 @@ pub(super) struct Start {
     pub(super) control: Control,
     pub(super) output: pipe::Receiver,
     pub(super) input: Option<pipe::Sender>,
-    pub(super) terminal: Option<Terminal>,
+    pub(super) terminal: Option<PseudoTerminal>,
     /// What starting it needed; so does everything that acts on it.
     pub(super) required: Required,
     /// How the direct child ended, when it already did.
@@ -110,7 +110,7 @@ pub(super) struct Process {
     stop: Notify,
     pub(super) input: tokio::sync::Mutex<Option<pipe::Sender>>,
     /// There while it runs on one.
-    terminal: Mutex<Option<Terminal>>,
+    terminal: Mutex<Option<PseudoTerminal>>,
     task: Mutex<Option<AbortHandle>>,
 }
 
@@ -130,16 +130,16 @@ impl Process {
     }
 
     /// The size of its terminal, while it runs on one.
-    pub(super) fn size(&self) -> Option<Size> {
+    pub(super) fn size(&self) -> Option<TerminalSize> {
         self.terminal().as_ref()?.size()
     }
 
     /// Gives its terminal a size; `None` when it has none.
-    pub(super) fn resize(&self, size: Size) -> Option<std::io::Result<()>> {
+    pub(super) fn resize(&self, size: TerminalSize) -> Option<std::io::Result<()>> {
         self.terminal().as_ref().map(|terminal| terminal.resize(size))
     }
 
-    fn terminal(&self) -> MutexGuard<'_, Option<Terminal>> {
+    fn terminal(&self) -> MutexGuard<'_, Option<PseudoTerminal>> {
         self.terminal.lock().expect("no code panics while it holds the terminal")
     }
 

@@ -8,15 +8,15 @@ use std::time::Duration;
 use vocab::visible::headline;
 use vocab::{CallContext, Fact, Json, Later, Outcome, Plan, Required, Tool, ToolSpec};
 
-use crate::leash::{Held, Report, Request};
 use crate::workspace::{Access, Place, Workspace, explain};
+use process::leash::{LeashRequest, OnLeash, Report};
 
 use super::args::BashArgs;
 use super::background::{RUNNING_MAX, Start};
 use super::capture::{Capture, Shown};
 use super::classify::reading;
 use super::follow::{End, follow};
-use super::{Shell, environment, ground, terminal};
+use super::{Shell, ground, terminal};
 
 /// After a timeout the leash needs two seconds and a little to end everything; then we stop waiting for its report.
 const STOP_TIME_MAX: Duration = Duration::from_secs(4);
@@ -185,7 +185,7 @@ fn directory(shell: &Shell, args: &BashArgs, granted: Required) -> Result<OwnedF
 }
 
 /// Starts a command that was checked.
-async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Result<Held, String> {
+async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Result<OnLeash, String> {
     let (args, cwd) = (&checked.args, Arc::clone(&checked.cwd));
     let options = &shell.options;
     if args.in_background() && !shell.background().has_room() {
@@ -194,16 +194,16 @@ async fn start(shell: &Shell, checked: &Checked, context: &CallContext) -> Resul
              (bash_list shows them)"
         ));
     }
-    let mut env = environment::clean(std::env::vars_os(), options, context.granted);
+    let mut env = options.environment_rules().clean(std::env::vars_os(), context.granted);
     let terminal = args.terminal()?;
     if terminal.is_some() {
-        environment::on_terminal(&mut env);
+        process::on_terminal(&mut env);
     }
-    let request = Request { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
+    let request = LeashRequest { command: args.command.clone(), cwd, env, pids_max: options.pids_max, terminal };
     shell.hold(&request, args.in_background()).await.map_err(|error| format!("bash: {error}"))
 }
 
-fn background(shell: &Shell, checked: &Checked, held: Held) -> Outcome {
+fn background(shell: &Shell, checked: &Checked, held: OnLeash) -> Outcome {
     let args = &checked.args;
     let start = Start {
         command: headline(&args.command),
@@ -227,9 +227,9 @@ fn background(shell: &Shell, checked: &Checked, held: Held) -> Outcome {
     }
 }
 
-async fn foreground(shell: &Shell, checked: &Checked, held: Held, context: &CallContext) -> Outcome {
+async fn foreground(shell: &Shell, checked: &Checked, held: OnLeash, context: &CallContext) -> Outcome {
     let args = &checked.args;
-    let Held { mut control, mut output, .. } = held;
+    let OnLeash { mut control, mut output, .. } = held;
     let mut capture = Capture::new(shell.options.spill_dir.clone());
     let timeout = tokio::time::sleep(args.timeout());
     let end = follow(&mut control, &mut output, &mut capture, &context.progress, timeout, STOP_TIME_MAX).await;

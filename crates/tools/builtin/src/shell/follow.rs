@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use vocab::Progress;
 
-use crate::leash::{Control, Report, read_now};
+use process::leash::{Control, Report, read_now};
 
 use super::capture::Capture;
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use vocab::{Later, Progress, Required};
 
-use crate::leash::{self, Held, Report, Request};
 use crate::workspace::explain;
+use process::leash::{self, LeashRequest, OnLeash, Report};
 
+use super::Shell;
 use super::background::Start;
 use super::capture::{Capture, Shown};
 use super::follow::{End, follow};
-use super::{Shell, environment};
 use vocab::visible::headline;
 
 /// After a stop, how long the end of the command is waited for. The leash kills what ignores the first signal two
@@ -39,7 +39,7 @@ pub(crate) async fn run(
         Ok(held) => held,
         Err(why) => return cannot_start(&command, &why),
     };
-    let Held { mut control, mut output, .. } = held;
+    let OnLeash { mut control, mut output, .. } = held;
     let mut capture = Capture::new(shell.options.spill_dir.clone());
     let end = follow(&mut control, &mut output, &mut capture, &told, stop, STOP_TIME_MAX).await;
     if end.is_clean() {
@@ -65,13 +65,13 @@ pub(crate) async fn run(
     came_out(&command, &end, capture.finish_within(LINES_MAX).await)
 }
 
-async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<Held, String> {
+async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<OnLeash, String> {
     let cwd = leash::directory(&cwd).map_err(|error| explain(&cwd.display().to_string(), &error))?;
     let options = &shell.options;
-    let request = Request {
+    let request = LeashRequest {
         command: command.to_owned(),
         cwd,
-        env: environment::clean(std::env::vars_os(), options, Required::DangerFullAccess),
+        env: options.environment_rules().clean(std::env::vars_os(), Required::DangerFullAccess),
         pids_max: options.pids_max,
         terminal: None,
     };

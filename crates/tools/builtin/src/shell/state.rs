@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::leash::Report;
+use process::leash::Report;
 
 use super::capture::{cut_partial, readable};
 

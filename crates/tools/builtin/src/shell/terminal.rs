@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use vocab::{CallContext, Editor, EditorReply, EditorRequestKind, Json, Outcome, Required};
 
-use crate::leash;
+use process::leash;
 
+use super::Shell;
 use super::args::BashArgs;
 use super::bash::{cwd, with_notes};
 use super::capture::Capture;
-use super::{Shell, environment};
 
 /// Output that a controller is asked to keep; of more, the beginning is lost.
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
@@ -39,7 +39,7 @@ fn command_line(env: &[(Arc<str>, Arc<str>)], command: &str, granted: Required) 
 
 /// Runs a command that was checked.
 pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Editor>, context: &CallContext) -> Outcome {
-    let env = environment::on_top(&shell.options, context.granted);
+    let env = shell.options.environment_rules().on_top(context.granted);
     let (program, given) = command_line(&env, &args.command, context.granted);
     let kind = EditorRequestKind::Run {
         program,

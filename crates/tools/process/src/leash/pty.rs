@@ -1,4 +1,4 @@
-//! A pseudo-terminal from our side: opened, read, written, resized. Whose terminal it becomes is [`super::stage`]'s
+//! A pseudo-terminal from our side: opened, read, written, resized. Whose terminal it becomes is [`super::terminal_step`]'s
 //! business.
 
 use std::io;
@@ -12,19 +12,19 @@ use tokio::net::unix::pipe;
 
 /// How large a terminal is, in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Size {
+pub struct TerminalSize {
     pub cols: u16,
     pub rows: u16,
 }
 
 /// Our end of a terminal. While anybody holds it, the programs on the other end are not hung up.
-pub struct Terminal {
+pub struct PseudoTerminal {
     master: OwnedFd,
 }
 
-impl Terminal {
+impl PseudoTerminal {
     /// A new terminal of that size, and the end that a command gets.
-    pub(super) fn open(size: Size) -> io::Result<(Terminal, OwnedFd)> {
+    pub(super) fn open(size: TerminalSize) -> io::Result<(PseudoTerminal, OwnedFd)> {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | close_on_exec())?;
         fcntl_setfd(&master, FdFlags::CLOEXEC)?;
         grantpt(&master)?;
@@ -33,7 +33,7 @@ impl Terminal {
         // It must not become *our* terminal, which opening one does to a leader of a session that has none.
         let slave = rustix::fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
         ioctl_fionbio(&master, true)?;
-        let terminal = Terminal { master };
+        let terminal = PseudoTerminal { master };
         terminal.resize(size)?;
         Ok((terminal, slave))
     }
@@ -50,15 +50,15 @@ impl Terminal {
     }
 
     /// Sets the size; the kernel tells the programs in the foreground (`SIGWINCH`) when it is a new one.
-    pub fn resize(&self, size: Size) -> io::Result<()> {
+    pub fn resize(&self, size: TerminalSize) -> io::Result<()> {
         let size = Winsize { ws_col: size.cols, ws_row: size.rows, ws_xpixel: 0, ws_ypixel: 0 };
         Ok(tcsetwinsize(&self.master, size)?)
     }
 
     /// The size as it is now; a program may have changed it as well.
-    pub fn size(&self) -> Option<Size> {
+    pub fn size(&self) -> Option<TerminalSize> {
         let size = tcgetwinsize(&self.master).ok()?;
-        Some(Size { cols: size.ws_col, rows: size.ws_row })
+        Some(TerminalSize { cols: size.ws_col, rows: size.ws_row })
     }
 }
 

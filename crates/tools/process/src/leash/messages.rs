@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
-use super::pty::Size;
+use super::pty::TerminalSize;
 
 /// Longest command text. The kernel takes 128 KiB per argument and `bash -c` gets it as one; longer ones are refused.
 pub const COMMAND_BYTES_MAX: usize = 100 * 1024;
@@ -19,7 +19,7 @@ pub(super) const STOP: u8 = b'S';
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct LeashRequest {
     pub command: String,
     /// Where: a handle, which goes along as it is. Whoever renames directories meanwhile moves no command.
     pub cwd: Arc<OwnedFd>,
@@ -28,16 +28,16 @@ pub struct Request {
     /// More processes than this under one leash end them all.
     pub pids_max: u32,
     /// Run it on a terminal of this size, as the leader of a session of its own.
-    pub terminal: Option<Size>,
+    pub terminal: Option<TerminalSize>,
 }
 
-impl Request {
+impl LeashRequest {
     /// The fields behind the length.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(4096 + self.command.len());
         out.extend_from_slice(&self.pids_max.to_le_bytes());
         // No terminal is one without columns.
-        let Size { cols, rows } = self.terminal.unwrap_or(Size { cols: 0, rows: 0 });
+        let TerminalSize { cols, rows } = self.terminal.unwrap_or(TerminalSize { cols: 0, rows: 0 });
         out.extend_from_slice(&cols.to_le_bytes());
         out.extend_from_slice(&rows.to_le_bytes());
         field(&mut out, self.command.as_bytes());
@@ -48,19 +48,19 @@ impl Request {
         out
     }
 
-    /// `None` when the bytes are not what [`Request::encode`] makes.
-    pub(super) fn decode(mut bytes: &[u8], cwd: OwnedFd) -> Option<Request> {
+    /// `None` when the bytes are not what [`LeashRequest::encode`] makes.
+    pub(super) fn decode(mut bytes: &[u8], cwd: OwnedFd) -> Option<LeashRequest> {
         let pids_max = u32::from_le_bytes(take(&mut bytes, 4)?.try_into().ok()?);
         let cols = u16::from_le_bytes(take(&mut bytes, 2)?.try_into().ok()?);
         let rows = u16::from_le_bytes(take(&mut bytes, 2)?.try_into().ok()?);
-        let terminal = (cols > 0).then_some(Size { cols, rows });
+        let terminal = (cols > 0).then_some(TerminalSize { cols, rows });
         let command = String::from_utf8(take_field(&mut bytes)?.to_vec()).ok()?;
         let mut env = Vec::new();
         while !bytes.is_empty() {
             let name = OsString::from_vec(take_field(&mut bytes)?.to_vec());
             env.push((name, OsString::from_vec(take_field(&mut bytes)?.to_vec())));
         }
-        Some(Request { command, cwd: Arc::new(cwd), env, pids_max, terminal })
+        Some(LeashRequest { command, cwd: Arc::new(cwd), env, pids_max, terminal })
     }
 }
 
@@ -136,21 +136,21 @@ mod tests {
     #[test]
     fn a_request_survives_the_socket() {
         let root = || OwnedFd::from(std::fs::File::open("/").unwrap());
-        let fields = |request: Request| (request.command, request.env, request.pids_max, request.terminal);
-        let request = Request {
+        let fields = |request: LeashRequest| (request.command, request.env, request.pids_max, request.terminal);
+        let request = LeashRequest {
             command: "echo 'ü'\n".into(),
             cwd: Arc::new(root()),
             env: vec![("A".into(), "1=2".into()), (OsString::from_vec(vec![0xff]), "".into())],
             pids_max: 7,
-            terminal: Some(Size { cols: 300, rows: 2 }),
+            terminal: Some(TerminalSize { cols: 300, rows: 2 }),
         };
         let bytes = request.encode();
-        assert_eq!(Request::decode(&bytes, root()).map(fields), Some(fields(request.clone())));
-        let plain = Request { terminal: None, ..request };
-        assert_eq!(Request::decode(&plain.encode(), root()).map(fields), Some(fields(plain)));
+        assert_eq!(LeashRequest::decode(&bytes, root()).map(fields), Some(fields(request.clone())));
+        let plain = LeashRequest { terminal: None, ..request };
+        assert_eq!(LeashRequest::decode(&plain.encode(), root()).map(fields), Some(fields(plain)));
         for cut in 0..bytes.len() {
             // A cut between two environment fields may still be well-formed; it must never panic or invent fields.
-            if let Some(part) = Request::decode(&bytes[..cut], root()) {
+            if let Some(part) = LeashRequest::decode(&bytes[..cut], root()) {
                 assert!(part.env.len() < 2);
             }
         }

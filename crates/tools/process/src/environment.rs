@@ -1,4 +1,4 @@
-//! The environment a command gets: ours without secrets, with the switches that keep tools from paging and prompting.
+//! The environment a child process gets: ours without secrets, with the switches that keep tools from paging and prompting.
 //! The caller hands over the variables.
 
 use std::ffi::{OsStr, OsString};
@@ -6,14 +6,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use vocab::Required;
+use vocab::{Keyring, Required};
 
-use super::Options;
+/// The whole environment of a child process.
+pub type Vars = Vec<(OsString, OsString)>;
 
-pub(crate) type Vars = Vec<(OsString, OsString)>;
+/// What decides over the variables of one child process.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvironmentRules<'a> {
+    /// Names of variables that are passed on although they look like secrets (`SSH_AUTH_SOCK`).
+    pub keep: &'a [String],
+    /// Values that never reach a child's environment, whatever the variable is called.
+    pub secrets: &'a Keyring,
+    /// A command that may only read finds no programs in here.
+    pub workspace: &'a Path,
+}
 
 /// A variable whose name contains one of these is not passed on (`SSH_AUTH_SOCK` included: an agent socket is as
-/// good as the key). `Options::keep_env` names exceptions.
+/// good as the key). [`EnvironmentRules::keep`] names exceptions.
 const SECRET_NAMES: [&str; 11] = [
     "KEY",
     "TOKEN",
@@ -78,45 +88,63 @@ const READ_ONLY_GIT: [(&str, &str); 4] = [
 const READ_ONLY_GIT_VARIABLES: [(&str, &str); 3] =
     [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")];
 
-/// Builds the environment of one command from our own variables.
-pub(crate) fn clean(ours: impl Iterator<Item = (OsString, OsString)>, options: &Options, granted: Required) -> Vars {
-    let read_only = granted < Required::DangerFullAccess;
-    let mut vars: Vars = Vec::new();
-    for (name, value) in ours {
-        let kept = options.keep_env.iter().any(|keep| name == keep.as_str());
-        let fixed = ALWAYS.iter().any(|(fixed, _)| name == *fixed);
-        if fixed || (!kept && (secret_name(&name) || secret_value(&value) || options.secrets.is_in(value.as_bytes()))) {
-            continue;
-        }
-        if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name) || is_git(&name)) {
-            continue;
-        }
-        let value = match read_only && name == "PATH" {
-            true => outside_path(&value, &options.workspace),
-            false => without_userinfo(value),
-        };
-        vars.push((name, value));
-    }
-    vars.extend(ALWAYS.iter().map(|(name, value)| (name.into(), value.into())));
-    if read_only {
-        harden_git(&mut vars);
-    }
-    vars
+/// Our own environment as a program of the user's may have it: without secrets, and without a terminal to page on.
+pub fn clean_environment(secrets: &Keyring) -> Vars {
+    let rules = EnvironmentRules { keep: &[], secrets, workspace: Path::new("") };
+    rules.clean(std::env::vars_os(), Required::DangerFullAccess)
 }
 
-/// What a command in a controller's terminal gets on top of the controller's own variables: the same switches, and for a
-/// command that may only read the same fences.
-pub(super) fn on_top(options: &Options, granted: Required) -> Vec<(Arc<str>, Arc<str>)> {
-    let path = std::env::var_os("PATH").filter(|_| granted < Required::DangerFullAccess);
-    let ours = path.into_iter().map(|path| (OsString::from("PATH"), path));
-    let text = |text: OsString| text.into_string().ok().map(Arc::from);
-    clean(ours, options, granted).into_iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+impl EnvironmentRules<'_> {
+    /// Builds the environment of one command from our own variables.
+    pub fn clean(&self, ours: impl Iterator<Item = (OsString, OsString)>, granted: Required) -> Vars {
+        let read_only = granted < Required::DangerFullAccess;
+        let mut vars: Vars = Vec::new();
+        for (name, value) in ours {
+            let fixed = ALWAYS.iter().any(|(fixed, _)| name == *fixed);
+            if fixed || self.is_withheld(&name, &value) {
+                continue;
+            }
+            if read_only && (READ_ONLY_DROPS.iter().any(|drop| name == *drop) || is_function(&name) || is_git(&name)) {
+                continue;
+            }
+            let value = match read_only && name == "PATH" {
+                true => outside_path(&value, self.workspace),
+                false => without_userinfo(value),
+            };
+            vars.push((name, value));
+        }
+        vars.extend(ALWAYS.iter().map(|(name, value)| (name.into(), value.into())));
+        if read_only {
+            harden_git(&mut vars);
+        }
+        vars
+    }
+
+    fn is_withheld(&self, name: &OsStr, value: &OsStr) -> bool {
+        let kept = self.keep.iter().any(|keep| name == keep.as_str());
+        !kept && (secret_name(name) || secret_value(value) || self.secrets.is_in(value.as_bytes()))
+    }
+
+    /// What a command in a controller's terminal gets on top of the controller's own variables: the same switches, and for
+    /// a command that may only read the same fences.
+    pub fn on_top(&self, granted: Required) -> Vec<(Arc<str>, Arc<str>)> {
+        let path = std::env::var_os("PATH").filter(|_| granted < Required::DangerFullAccess);
+        let ours = path.into_iter().map(|path| (OsString::from("PATH"), path));
+        let text = |text: OsString| text.into_string().ok().map(Arc::from);
+        self.clean(ours, granted).into_iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect()
+    }
 }
 
 /// What a command on a terminal gets instead: one that can move its cursor. Sizes in variables would hide a resize.
-pub(super) fn on_terminal(vars: &mut Vars) {
+pub fn on_terminal(vars: &mut Vars) {
     vars.retain(|(name, _)| !["TERM", "COLUMNS", "LINES"].iter().any(|drop| name == *drop));
     vars.push(("TERM".into(), "xterm-256color".into()));
+}
+
+/// The values that would be withheld by their name or their look.
+pub(crate) fn secrets_in(vars: &Vars) -> Keyring {
+    let secret = vars.iter().filter(|(name, value)| secret_name(name) || secret_value(value));
+    secret.filter_map(|(_, value)| value.to_str()).collect()
 }
 
 fn secret_name(name: &OsStr) -> bool {
@@ -190,12 +218,13 @@ fn harden_git(vars: &mut Vars) {
 mod tests {
     use super::*;
 
-    fn cleaned(ours: &[(&str, &str)], change: impl FnOnce(&mut Options), granted: Required) -> Vec<(String, String)> {
-        let mut options = Options::new("/x", "/ws", "/spill");
-        change(&mut options);
+    fn cleaned(ours: &[(&str, &str)], keep: &[&str], secrets: &[&str], granted: Required) -> Vec<(String, String)> {
+        let keep: Vec<String> = keep.iter().map(|name| (*name).to_owned()).collect();
+        let secrets = secrets.iter().collect();
+        let rules = EnvironmentRules { keep: &keep, secrets: &secrets, workspace: Path::new("/ws") };
         let ours = ours.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
         let text = |text: OsString| text.into_string().unwrap();
-        clean(ours, &options, granted).into_iter().map(|(name, value)| (text(name), text(value))).collect()
+        rules.clean(ours, granted).into_iter().map(|(name, value)| (text(name), text(value))).collect()
     }
 
     fn get<'a>(vars: &'a [(String, String)], name: &str) -> Option<&'a str> {
@@ -217,7 +246,7 @@ mod tests {
             ("HOME", "/h"),
             ("NPM_TOKEN", "5"),
         ];
-        let vars = cleaned(&ours, |options| options.keep_env = vec!["NPM_TOKEN".into()], FULL);
+        let vars = cleaned(&ours, &["NPM_TOKEN"], &[], FULL);
         assert_eq!(get(&vars, "HOME"), Some("/h"));
         assert_eq!(get(&vars, "NPM_TOKEN"), Some("5"));
         for gone in ["OPENAI_API_KEY", "github_token", "Db_Password", "SSH_AUTH_SOCK"] {
@@ -240,7 +269,7 @@ mod tests {
             ("DATABASE_URL", "postgres://u:p@db/x"),
             ("LANG", "C"),
         ];
-        let vars = cleaned(&ours, |_| {}, FULL);
+        let vars = cleaned(&ours, &[], &[], FULL);
         for (name, value) in ours {
             let want = if name == "DATABASE_URL" { "postgres://db/x" } else { value };
             assert_eq!(get(&vars, name), Some(want), "{name}");
@@ -259,7 +288,7 @@ mod tests {
             ("CERT", "-----BEGIN PRIVATE"),
             ("GPG_PASSPHRASE", "x"),
         ];
-        let vars = cleaned(&gone, |_| {}, FULL);
+        let vars = cleaned(&gone, &[], &[], FULL);
         for (name, _) in gone {
             assert_eq!(get(&vars, name), None, "{name}");
         }
@@ -268,7 +297,7 @@ mod tests {
     #[test]
     fn configured_values_go_under_any_name() {
         let ours = [("A", "sk-canary-1"), ("B", "Bearer sk-canary-1"), ("C", "pin"), ("D", "spinning")];
-        let vars = cleaned(&ours, |options| options.secrets = ["sk-canary-1", "pin"].into_iter().collect(), FULL);
+        let vars = cleaned(&ours, &[], &["sk-canary-1", "pin"], FULL);
         assert_eq!([get(&vars, "A"), get(&vars, "B"), get(&vars, "C")], [None, None, None]);
         assert_eq!(get(&vars, "D"), Some("spinning"));
     }
@@ -286,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_never_promised() {
-        let vars = cleaned(&[("TERM", "xterm"), ("PAGER", "less")], |_| {}, FULL);
+        let vars = cleaned(&[("TERM", "xterm"), ("PAGER", "less")], &[], &[], FULL);
         assert_eq!((get(&vars, "TERM"), get(&vars, "PAGER")), (Some("dumb"), Some("cat")));
         assert_eq!(get(&vars, "TILLERMAN"), Some("1"));
         assert_eq!(get(&vars, "CI"), None);
@@ -303,12 +332,12 @@ mod tests {
             ("GIT_TRACE", "/ws/trace"),
             ("SHELLOPTS", "xtrace"),
         ];
-        let vars = cleaned(&ours, |_| {}, Required::ReadOnly);
+        let vars = cleaned(&ours, &[], &[], Required::ReadOnly);
         assert_eq!(get(&vars, "PATH"), Some("/usr/bin:/bin"));
         assert_eq!((get(&vars, "BASH_ENV"), get(&vars, "BASH_FUNC_ls%%")), (None, None));
         assert_eq!(get(&vars, "GIT_CONFIG_COUNT"), Some("4"));
         assert_eq!([get(&vars, "GIT_DIR"), get(&vars, "GIT_TRACE"), get(&vars, "SHELLOPTS")], [None, None, None]);
-        let vars = cleaned(&ours, |_| {}, FULL);
+        let vars = cleaned(&ours, &[], &[], FULL);
         assert_eq!(get(&vars, "PATH"), Some("/ws/bin:.:/usr/bin::/bin"));
     }
 }

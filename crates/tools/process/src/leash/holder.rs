@@ -13,8 +13,8 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::process::Command;
 
-use super::pty::{Size, Terminal};
-use super::talk::{REQUEST_BYTES_MAX, Report, Request, STOP};
+use super::messages::{LeashRequest, REQUEST_BYTES_MAX, Report, STOP};
+use super::pty::{PseudoTerminal, TerminalSize};
 use super::{ARG, sys};
 
 /// Why a command could not be put on a leash.
@@ -43,14 +43,14 @@ impl std::fmt::Display for LeashError {
 impl std::error::Error for LeashError {}
 
 /// A command on its leash.
-pub struct Held {
+pub struct OnLeash {
     pub control: Control,
     /// Standard output and error of the command, interleaved as written.
     pub output: pipe::Receiver,
     /// Standard input, when it was asked for; dropped = end of input, except on a terminal.
     pub input: Option<pipe::Sender>,
     /// When the request wanted one: then output and input go through it.
-    pub terminal: Option<Terminal>,
+    pub terminal: Option<PseudoTerminal>,
 }
 
 /// The end of the leash that we hold. Dropping it sends "stop": TERM, two seconds, KILL, done by the leash while we
@@ -93,7 +93,7 @@ impl Spare {
 
     /// Puts the request on this leash. With `input` the command gets a pipe as standard input, else `/dev/null`; a
     /// terminal is both output and input.
-    pub async fn hold(self, request: &Request, input: bool) -> Result<Held, LeashError> {
+    pub async fn hold(self, request: &LeashRequest, input: bool) -> Result<OnLeash, LeashError> {
         let payload = request.encode();
         if payload.len() > REQUEST_BYTES_MAX {
             return Err(LeashError::TooLarge(payload.len()));
@@ -110,7 +110,7 @@ impl Spare {
         socket.write_all(&payload).await.map_err(LeashError::Start)?;
         let control =
             Control { socket: Some(socket), partial: Vec::new(), leash_pid: self.pid, command_pid: None, empty: false };
-        Ok(Held { control, output: ends.output, input: ends.input, terminal: ends.terminal })
+        Ok(OnLeash { control, output: ends.output, input: ends.input, terminal: ends.terminal })
     }
 }
 
@@ -118,7 +118,7 @@ impl Spare {
 struct Ends {
     output: pipe::Receiver,
     input: Option<pipe::Sender>,
-    terminal: Option<Terminal>,
+    terminal: Option<PseudoTerminal>,
     command_output: OwnedFd,
     command_input: Option<OwnedFd>,
 }
@@ -137,8 +137,8 @@ impl Ends {
         })
     }
 
-    fn terminal(size: Size) -> io::Result<Ends> {
-        let (terminal, command_output) = Terminal::open(size)?;
+    fn terminal(size: TerminalSize) -> io::Result<Ends> {
+        let (terminal, command_output) = PseudoTerminal::open(size)?;
         let (output, input) = (terminal.output()?, Some(terminal.input()?));
         Ok(Ends { output, input, terminal: Some(terminal), command_output, command_input: None })
     }

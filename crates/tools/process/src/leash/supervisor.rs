@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recv, recvmsg, send};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 
-use super::talk::{REQUEST_BYTES_MAX, Report, Request, STOP};
-use super::{stage, sys};
+use super::messages::{LeashRequest, REQUEST_BYTES_MAX, Report, STOP};
+use super::{sys, terminal_step};
 
 /// Between TERM and KILL when we are told to stop.
 const GRACE: Duration = Duration::from_secs(2);
@@ -28,8 +28,8 @@ const TICK_BLIND: Duration = Duration::from_millis(10);
 /// Runs the supervisor; the value is the exit code of the process. Call it first thing in `main`. A leash that has
 /// nothing left on it takes the next command: starting one costs as much as starting the shell.
 pub fn run() -> i32 {
-    if stage::is_this() {
-        return stage::run();
+    if terminal_step::is_this() {
+        return terminal_step::run();
     }
     let parent = rustix::process::getppid();
     sys::settle();
@@ -52,7 +52,7 @@ pub fn run() -> i32 {
         let leash = Leash { child, exited: false, pids_max: request.pids_max, tasks_at_start };
         let over = leash.watch(parent_exit.as_ref(), child_exit);
         report(Report::Empty);
-        if over == Over::Ended {
+        if over == Emptied::Ended {
             return 0;
         }
     }
@@ -61,7 +61,7 @@ pub fn run() -> i32 {
 
 /// Why nothing is left.
 #[derive(PartialEq, Eq)]
-enum Over {
+enum Emptied {
     /// Everything ended by itself.
     Done,
     /// We ended it.
@@ -79,7 +79,7 @@ fn report(report: Report) {
 }
 
 /// Reads the request and the descriptors that come with its length.
-pub(super) fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
+pub(super) fn receive() -> Option<(LeashRequest, OwnedFd, Option<OwnedFd>)> {
     let mut length = [0u8; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -98,7 +98,7 @@ pub(super) fn receive() -> Option<(Request, OwnedFd, Option<OwnedFd>)> {
     read_exactly(&mut bytes)?;
     let mut descriptors = descriptors.into_iter();
     let (output, cwd) = (descriptors.next()?, descriptors.next()?);
-    Some((Request::decode(&bytes, cwd)?, output, descriptors.next()))
+    Some((LeashRequest::decode(&bytes, cwd)?, output, descriptors.next()))
 }
 
 /// Not through the standard library's buffer: what follows the request, such as an early [`STOP`], must stay in the socket
@@ -115,9 +115,9 @@ fn read_exactly(mut bytes: &mut [u8]) -> Option<()> {
 }
 
 /// Starts the command in a group of its own. All our copies of its descriptors are closed when this returns.
-fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io::Result<Pid> {
+fn spawn(request: &LeashRequest, output: OwnedFd, input: Option<OwnedFd>) -> std::io::Result<Pid> {
     if request.terminal.is_some() {
-        return stage::spawn(request, output);
+        return terminal_step::spawn(request, output);
     }
     let again = output.try_clone()?;
     // We go there and the command inherits it: a handle cannot be given to a child in any other way without `unsafe`.
@@ -134,7 +134,7 @@ fn spawn(request: &Request, output: OwnedFd, input: Option<OwnedFd>) -> std::io:
 }
 
 /// The command line in its shell and its environment, in the directory where we are.
-pub(super) fn shell_command(request: &Request) -> Command {
+pub(super) fn shell_command(request: &LeashRequest) -> Command {
     let shell = shell(request);
     let mut command = Command::new(&shell);
     command
@@ -162,13 +162,13 @@ fn closing(shell: &Path) -> String {
 }
 
 /// `bash` from an absolute directory of the command's own `PATH`, else the POSIX shell every system has.
-fn shell(request: &Request) -> PathBuf {
+fn shell(request: &LeashRequest) -> PathBuf {
     let path = request.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
     shell_in(path)
 }
 
-/// The same, for this `PATH`.
-pub(crate) fn shell_in(path: Option<&OsStr>) -> PathBuf {
+/// The shell that commands are given to, for this `PATH`.
+pub fn shell_in(path: Option<&OsStr>) -> PathBuf {
     let dirs = std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin")));
     let mut candidates = dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join("bash"));
     candidates.find(|candidate| candidate.is_file()).unwrap_or_else(|| PathBuf::from("/bin/sh"))
@@ -184,7 +184,7 @@ struct Leash {
 
 impl Leash {
     /// Returns when nothing is left below us.
-    fn watch(mut self, parent_exit: Option<&OwnedFd>, child_exit: Option<OwnedFd>) -> Over {
+    fn watch(mut self, parent_exit: Option<&OwnedFd>, child_exit: Option<OwnedFd>) -> Emptied {
         let tick = if child_exit.is_some() { TICK } else { TICK_BLIND };
         let tick = Timespec { tv_sec: 0, tv_nsec: i64::from(tick.subsec_nanos()) };
         while self.reap() {
@@ -212,7 +212,7 @@ impl Leash {
                 return self.end(grace);
             }
         }
-        Over::Done
+        Emptied::Done
     }
 
     /// Collects the dead and reports the command's own end. `false` when we have no child left.
@@ -253,7 +253,7 @@ impl Leash {
     }
 
     /// TERM, the grace, KILL, until nothing is left.
-    fn end(mut self, grace: Duration) -> Over {
+    fn end(mut self, grace: Duration) -> Emptied {
         let start = Instant::now();
         if !grace.is_zero() {
             let found = sys::descendants();
@@ -266,7 +266,7 @@ impl Leash {
         }
         let child = self.child;
         sys::kill_all(child, || self.reap());
-        Over::Ended
+        Emptied::Ended
     }
 }
 

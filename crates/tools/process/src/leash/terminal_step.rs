@@ -15,8 +15,8 @@ use rustix::process::Pid;
 
 use super::ARG;
 use super::holder::send_descriptors;
+use super::messages::LeashRequest;
 use super::supervisor::{receive, shell_command};
-use super::talk::Request;
 
 /// The name under which our binary runs as this step. Not an argument: whoever looks for [`ARG`] need not know it.
 const NAME: &str = "leash-terminal";
@@ -29,7 +29,7 @@ pub(super) fn is_this() -> bool {
 }
 
 /// The leash's side: starts the step and hands it everything. All our copies of the terminal are closed afterwards.
-pub(super) fn spawn(request: &Request, terminal: OwnedFd) -> io::Result<Pid> {
+pub(super) fn spawn(request: &LeashRequest, terminal: OwnedFd) -> io::Result<Pid> {
     let (ours, theirs) = UnixStream::pair()?;
     let child = Command::new(own_binary()?)
         .arg0(NAME)
@@ -63,7 +63,7 @@ pub(super) fn run() -> i32 {
     CANNOT_START
 }
 
-fn become_command(request: &Request, terminal: &OwnedFd) -> io::Result<std::convert::Infallible> {
+fn become_command(request: &LeashRequest, terminal: &OwnedFd) -> io::Result<std::convert::Infallible> {
     rustix::process::setsid()?;
     rustix::process::ioctl_tiocsctty(terminal)?;
     rustix::process::fchdir(&request.cwd)?;

@@ -1,27 +1,31 @@
-//! A server of tools on a real leash. The server is the one that the tests of `mcp` use.
+//! A server of tools on a real leash, as in the product.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use vocab::*;
 
-use super::Leashed;
+use process::LeashLauncher;
 
 /// Lets this test binary be its own leash: the argument `__leash` is, for the test harness, a filter that selects
 /// exactly this function.
 #[test]
 fn __leash() {
     // In an ordinary test run this is one of many tests and has nothing to do.
-    if std::env::args().nth(1).as_deref() == Some(builtin_tools::leash::ARG) {
-        std::process::exit(builtin_tools::leash::run());
+    if std::env::args().nth(1).as_deref() == Some(process::leash::ARG) {
+        std::process::exit(process::leash::run());
     }
 }
 
 async fn start(workspace: &std::path::Path, command: &str) -> Result<Vec<Arc<dyn Tool>>, Fault> {
-    let env = builtin_tools::shell::clean_environment(&Keyring::default());
-    let servers =
-        mcp::Servers::new(mcp::Options { env, version: "0.1.0".into(), launcher: Arc::new(Leashed), own: Vec::new() });
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/mcp/tests/scripted.py");
+    let env = process::clean_environment(&Keyring::default());
+    let servers = mcp::Servers::new(mcp::Options {
+        env,
+        version: "0.1.0".into(),
+        launcher: Arc::new(LeashLauncher),
+        own: Vec::new(),
+    });
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scripted.py");
     // A word that a shell would take apart.
     let args = vec![script.into(), "it's; exit 5".into()];
     let env = vec![("SERVER_KEY".into(), Secret::new("canary-5d2f8a").unwrap())];

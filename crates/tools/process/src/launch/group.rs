@@ -1,63 +1,22 @@
-//! Starting and ending a program. The product brings a launcher that puts it on a leash, so that nothing survives us;
-//! [`Grouped`] is the plain one: a process group of its own, signalled as a group.
+//! The plain launcher: a program leads its own process group, and the group is signalled as one.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 use vocab::Later;
 
-use crate::error::Exit;
-
-/// What is started: its words, its place, its whole environment.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Program {
-    pub argv: Vec<OsString>,
-    pub cwd: PathBuf,
-    pub env: Vec<(OsString, OsString)>,
-    /// Stderr goes where stdout goes, in the order it is written; `errors` is empty then.
-    pub joined: bool,
-}
-
-/// A program that runs.
-pub struct Started {
-    pub input: Box<dyn AsyncWrite + Send + Unpin>,
-    pub output: Box<dyn AsyncRead + Send + Unpin>,
-    pub errors: Box<dyn AsyncRead + Send + Unpin>,
-    pub process: Box<dyn Process>,
-}
-
-/// How hard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Strike {
-    Interrupt,
-    Terminate,
-    Kill,
-}
-
-/// What stands behind the pipes. Dropping it ends it and everything it started, without waiting.
-pub trait Process: Send {
-    /// Resolves when the program has ended. Safe to cancel and to ask again.
-    fn ended(&mut self) -> Later<'_, Exit>;
-    /// Signals the program and its group.
-    fn strike(&mut self, how: Strike);
-}
-
-pub trait Launcher: Send + Sync {
-    fn launch<'a>(&'a self, program: &'a Program) -> Later<'a, io::Result<Started>>;
-}
+use super::{ChildProcess, EndSignal, Exit, Launched, Launcher, Program};
 
 /// Starts a program as the leader of its own process group.
-pub struct Grouped;
+pub struct GroupLauncher;
 
-impl Launcher for Grouped {
-    fn launch<'a>(&'a self, program: &'a Program) -> Later<'a, io::Result<Started>> {
+impl Launcher for GroupLauncher {
+    fn launch<'a>(&'a self, program: &'a Program) -> Later<'a, io::Result<Launched>> {
         Box::pin(async move {
             let (exe, args) = program.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
             let mut command = Command::new(exe);
@@ -84,24 +43,25 @@ impl Launcher for Grouped {
                 Some(errors) => Box::new(reader(errors)?),
                 None => Box::new(tokio::io::empty()),
             };
-            let process = Group { child, group, exit: None };
-            Ok(Started {
+            let process = ProcessGroup { child, group, exit: None };
+            Ok(Launched {
                 input: Box::new(input),
                 output: Box::new(reader(output)?),
                 errors,
                 process: Box::new(process),
+                secrets: program.secrets(),
             })
         })
     }
 }
 
-struct Group {
+struct ProcessGroup {
     child: Child,
     group: Option<Pid>,
     exit: Option<Exit>,
 }
 
-impl Process for Group {
+impl ChildProcess for ProcessGroup {
     fn ended(&mut self) -> Later<'_, Exit> {
         Box::pin(async {
             if self.exit.is_none() {
@@ -113,11 +73,11 @@ impl Process for Group {
         })
     }
 
-    fn strike(&mut self, how: Strike) {
-        let signal = match how {
-            Strike::Interrupt => Signal::INT,
-            Strike::Terminate => Signal::TERM,
-            Strike::Kill => Signal::KILL,
+    fn signal(&mut self, signal: EndSignal) {
+        let signal = match signal {
+            EndSignal::Interrupt => Signal::INT,
+            EndSignal::Terminate => Signal::TERM,
+            EndSignal::Kill => Signal::KILL,
         };
         // Gone already is what we want.
         if let Some(group) = self.group {
@@ -126,8 +86,8 @@ impl Process for Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        self.strike(Strike::Kill);
+        self.signal(EndSignal::Kill);
     }
 }

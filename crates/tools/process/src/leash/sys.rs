@@ -90,7 +90,7 @@ pub(super) fn descendants() -> Vec<Descendant> {
 }
 
 #[cfg(target_os = "linux")]
-struct Process {
+struct ProcessEntry {
     pid: i32,
     parent: i32,
     group: i32,
@@ -99,13 +99,13 @@ struct Process {
 }
 
 #[cfg(target_os = "linux")]
-fn processes() -> Vec<Process> {
+fn processes() -> Vec<ProcessEntry> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| stat(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
 #[cfg(target_os = "linux")]
-fn stat(pid: i32) -> Option<Process> {
+fn stat(pid: i32) -> Option<ProcessEntry> {
     let bytes = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may itself contain any byte; the last one closes it.
     let end = bytes.iter().rposition(|byte| *byte == b')')?;
@@ -113,7 +113,7 @@ fn stat(pid: i32) -> Option<Process> {
     let mut fields = text.split_ascii_whitespace();
     let zombie = matches!(fields.next()?, "Z" | "X");
     let mut number = || fields.next()?.parse().ok();
-    Some(Process { pid, parent: number()?, group: number()?, session: number()?, zombie })
+    Some(ProcessEntry { pid, parent: number()?, group: number()?, session: number()?, zombie })
 }
 
 /// Sends a signal to the command's group, to every group below us, and to every single process.
