@@ -1,30 +1,27 @@
-//! What stands beside a conversation: extensions (which environment they get, how they are held, when they are waited for)
-//! and the user's skills.
-
-mod skilled;
+//! Hosts the extensions of all sessions: programs of the user's (which environment they get, how they are held, when they are
+//! waited for) and the user's skills.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use extensions::{Extensions, Options};
+use extensions::{ExtensionOptions, Extensions, SkillsExtension};
 use process::LeashLauncher;
 
 use crate::config::{self, Config, Home};
 use crate::wiring::Wired;
-use skilled::Skilled;
 
-/// What runs beside the conversation.
-pub(crate) struct Beside {
-    skilled: Option<Skilled>,
+/// What runs for the sessions of this process.
+pub(crate) struct ExtensionHost {
+    skills: Option<SkillsExtension>,
     extensions: Option<Extensions>,
 }
 
 /// Starts extensions and waits until each has said what it brings, or failed; five seconds at most. What fails is told to
 /// whoever opens a session. With places for skills, prompts can call for them; they are looked for before any
 /// extension is asked.
-pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<skills::Places>) -> Beside {
-    let skilled = skills.map(|places| skilled::start(&wired.engine, places));
-    Beside { skilled, extensions: extensions(wired, programs).await }
+pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<skills::Places>) -> ExtensionHost {
+    let skills = skills.map(|places| extensions::start_skills(&wired.engine, places));
+    ExtensionHost { skills, extensions: start_programs(wired, programs).await }
 }
 
 /// Where this user's skills are looked for.
@@ -38,11 +35,11 @@ pub(crate) fn skill_places(wired: &Wired, home: &Home, config: &Config) -> skill
     }
 }
 
-async fn extensions(wired: &Wired, programs: Vec<PathBuf>) -> Option<Extensions> {
+async fn start_programs(wired: &Wired, programs: Vec<PathBuf>) -> Option<Extensions> {
     if programs.is_empty() {
         return None;
     }
-    let options = Options {
+    let options = ExtensionOptions {
         programs,
         workspace: wired.settings.workspace.clone(),
         env: process::clean_environment(&wired.keyring),
@@ -55,13 +52,13 @@ async fn extensions(wired: &Wired, programs: Vec<PathBuf>) -> Option<Extensions>
     Some(extensions)
 }
 
-impl Beside {
+impl ExtensionHost {
     pub(crate) async fn shutdown(self) {
         if let Some(extensions) = self.extensions {
             extensions.shutdown().await;
         }
-        if let Some(skilled) = self.skilled {
-            skilled.shutdown().await;
+        if let Some(skills) = self.skills {
+            skills.shutdown().await;
         }
     }
 }

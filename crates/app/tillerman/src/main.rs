@@ -2,10 +2,10 @@
 //! is only which of it a command line asks for.
 
 mod args;
-mod beside;
 mod cmd;
 mod config;
 mod console;
+mod extension_host;
 mod leash_hook;
 mod nearest;
 mod print;

@@ -18,7 +18,6 @@ mod keys;
 mod linked;
 mod names;
 mod pick;
-mod picture;
 mod servers;
 mod sources;
 mod suggest;

@@ -1,8 +1,8 @@
 //! The conversation with one extension as a state machine: frames and events in, frames and commands out. No process,
-//! no clock. What comes in is in `desk/hear.rs`, what goes out in `desk/tell.rs`.
+//! no clock. What comes in is in `connection/inbound.rs`, what goes out in `connection/outbound.rs`.
 
-mod hear;
-mod tell;
+mod inbound;
+mod outbound;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ const ASKED_MAX: usize = 1024;
 const OFFERS_MAX: usize = 256;
 
 /// A request of ours that waits for its answer.
-enum Asked {
+enum OurRequest {
     Initialize,
     Tool { session: SessionId, ask: AskId },
     Turn { session: SessionId, hook: u64 },
@@ -35,14 +35,14 @@ enum Asked {
 }
 
 /// A request of theirs that the engine works on.
-struct Asking {
+struct TheirRequest {
     id: Box<RawValue>,
-    answer: Answering,
+    answer: ReplyShape,
 }
 
 /// How the engine's reply is put.
 #[derive(Clone, Copy)]
-enum Answering {
+enum ReplyShape {
     Text,
     Confirmed,
     Nothing,
@@ -50,7 +50,7 @@ enum Answering {
 
 /// What came of a frame or an event.
 #[derive(Default)]
-pub(crate) struct Out {
+pub(crate) struct ConnectionOutput {
     /// For the extension's stdin.
     pub(crate) bytes: Vec<u8>,
     /// For the engine.
@@ -67,7 +67,7 @@ pub(crate) struct Out {
     pub(crate) stop: Option<String>,
 }
 
-pub(crate) struct Desk {
+pub(crate) struct ExtensionConnection {
     pub(crate) name: String,
     pub(crate) offers: Offers,
     source: String,
@@ -75,14 +75,14 @@ pub(crate) struct Desk {
     registered: bool,
     next_id: u64,
     next_tag: u64,
-    asked: HashMap<u64, Asked>,
-    asking: HashMap<Tag, Asking>,
+    ours: HashMap<u64, OurRequest>,
+    theirs: HashMap<Tag, TheirRequest>,
     /// Sessions it stands beside; the last one is the one it heard of last.
     sessions: Vec<SessionId>,
     bad: u32,
 }
 
-impl Desk {
+impl ExtensionConnection {
     pub(crate) fn new(name: String, source: String) -> Self {
         Self {
             name,
@@ -92,15 +92,15 @@ impl Desk {
             registered: false,
             next_id: 0,
             next_tag: 0,
-            asked: HashMap::new(),
-            asking: HashMap::new(),
+            ours: HashMap::new(),
+            theirs: HashMap::new(),
             sessions: Vec::new(),
             bad: 0,
         }
     }
 
-    pub(crate) fn greet(&mut self, version: &str, workspace: &Path, out: &mut Out) {
-        let id = self.ask(Asked::Initialize);
+    pub(crate) fn greet(&mut self, version: &str, workspace: &Path, out: &mut ConnectionOutput) {
+        let id = self.ask(OurRequest::Initialize);
         let workspace = workspace.to_string_lossy();
         let capabilities = Capabilities { events: EVENTS, hooks: HOOKS, ui: UI };
         let params =
@@ -108,14 +108,14 @@ impl Desk {
         frames::request(&mut out.bytes, id, "initialize", params);
     }
 
-    pub(crate) fn shut_down(&mut self, out: &mut Out) {
-        let id = self.ask(Asked::Shutdown);
+    pub(crate) fn shut_down(&mut self, out: &mut ConnectionOutput) {
+        let id = self.ask(OurRequest::Shutdown);
         frames::request(&mut out.bytes, id, "shutdown", Empty {});
     }
 
-    fn ask(&mut self, asked: Asked) -> u64 {
+    fn ask(&mut self, asked: OurRequest) -> u64 {
         self.next_id += 1;
-        self.asked.insert(self.next_id, asked);
+        self.ours.insert(self.next_id, asked);
         self.next_id
     }
 
@@ -123,14 +123,14 @@ impl Desk {
         EVENTS.iter().position(|name| *name == event).is_some_and(|at| self.wanted[at])
     }
 
-    fn command(&mut self, session: SessionId, verb: Verb, out: &mut Out) -> Tag {
+    fn command(&mut self, session: SessionId, verb: Verb, out: &mut ConnectionOutput) -> Tag {
         self.next_tag += 1;
         let tag = Tag(self.next_tag);
         out.commands.push(Command { tag, target: Target::Session(session), verb });
         tag
     }
 
-    fn bad_frame(&mut self, what: String, out: &mut Out) {
+    fn bad_frame(&mut self, what: String, out: &mut ConnectionOutput) {
         self.bad += 1;
         if self.bad > BAD_FRAMES_MAX {
             out.stop = Some(format!("was stopped after {BAD_FRAMES_MAX} bad frames; the last one: {what}"));

@@ -1,4 +1,4 @@
-//! The user's skills beside every session: when a turn begins, those that its prompt calls for are given to the model, for
+//! The user's skills as an extension of every session: when a turn begins, those that its prompt calls for are given to the model, for
 //! this turn, and people are told which. The disk is looked at anew each time, so that a skill counts as soon as it is
 //! written; where there is no directory for skills at all, a turn costs a few looks at the disk and no thread.
 
@@ -25,26 +25,26 @@ const LISTED_MAX: usize = 32;
 /// Nobody waits for the replies to what is said here.
 const TAG: Tag = Tag(0);
 
-/// Stands beside the sessions until it is dropped or shut down.
-pub(crate) struct Skilled(JoinSet<()>);
+/// Answers the hooks of all sessions until it is dropped or shut down.
+pub struct SkillsExtension(JoinSet<()>);
 
 /// Skills are looked for in the workspace of each session; `places.cwd` stands in where that is not known.
-pub(crate) fn start(engine: &Engine, places: Places) -> Skilled {
+pub fn start_skills(engine: &Engine, places: Places) -> SkillsExtension {
     let hooks = Hooks { before_turn: true, ..Hooks::default() };
     let extension = engine.extension(NAME, SOURCE, Offers { hooks, ..Offers::default() });
     let mut tasks = JoinSet::new();
-    tasks.spawn(stand(extension, places));
-    Skilled(tasks)
+    tasks.spawn(answer_hooks(extension, places));
+    SkillsExtension(tasks)
 }
 
-impl Skilled {
-    pub(crate) async fn shutdown(mut self) {
+impl SkillsExtension {
+    pub async fn shutdown(mut self) {
         self.0.shutdown().await;
     }
 }
 
 /// Listens to all sessions; each hook call is a task of its own, so that none waits for the disk of another.
-async fn stand(extension: Extension, places: Places) {
+async fn answer_hooks(extension: Extension, places: Places) {
     let extension = Arc::new(extension);
     let mut workspaces: HashMap<SessionId, PathBuf> = HashMap::new();
     let mut advising = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The life of one extension, from its start to its end: the only place here that waits.
+//! The task of one extension, from its start to its end: the only place here that waits.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use vocab::{Keyring, Told};
 use wire::Lines;
 
-use crate::desk::{Desk, FRAME_BYTES_MAX, Out};
+use crate::connection::{ConnectionOutput, ExtensionConnection, FRAME_BYTES_MAX};
 use crate::{START_LIMIT, program};
 
 /// Unsent bytes at which neither events nor frames are taken any more, until the extension reads.
@@ -26,7 +26,8 @@ const SHUTDOWN_LIMIT: Duration = Duration::from_secs(2);
 const LAST_WORDS: Duration = Duration::from_millis(500);
 const READ_BYTES: usize = 64 * 1024;
 
-pub(crate) struct Birth {
+/// What one extension is started with.
+pub(crate) struct TaskStart {
     pub(crate) path: PathBuf,
     pub(crate) workspace: PathBuf,
     pub(crate) env: Vec<(OsString, OsString)>,
@@ -40,41 +41,41 @@ pub(crate) struct Birth {
 }
 
 /// Runs until the extension ends or has to.
-pub(crate) async fn live(engine: Engine, birth: Birth) {
-    let source = birth.path.display().to_string();
+pub(crate) async fn run(engine: Engine, start: TaskStart) {
+    let source = start.path.display().to_string();
     let launched = async {
-        let argv = program::argv(&birth.path)?;
-        let program = Program { argv, cwd: birth.workspace.clone(), env: birth.env, joined: false };
-        birth.launcher.launch(&program).await.map_err(|error| format!("cannot be started: {error}"))
+        let argv = program::argv(&start.path)?;
+        let program = Program { argv, cwd: start.workspace.clone(), env: start.env, joined: false };
+        start.launcher.launch(&program).await.map_err(|error| format!("cannot be started: {error}"))
     };
-    let started = match launched.await {
-        Ok(started) => started,
+    let launched = match launched.await {
+        Ok(launched) => launched,
         Err(text) => {
-            engine.trouble(source, "start", format!("{}: {text}", birth.path.display()));
+            engine.trouble(source, "start", format!("{}: {text}", start.path.display()));
             // Whoever waits for this one waits for those before it, too.
-            let _ = birth.before.await;
+            let _ = start.before.await;
             return;
         }
     };
-    let mut desk = Desk::new(program::name(&birth.path), source.clone());
-    let mut out = Out::default();
-    desk.greet(&birth.version, &birth.workspace, &mut out);
-    let mut life = Life {
+    let mut connection = ExtensionConnection::new(program::name(&start.path), source.clone());
+    let mut out = ConnectionOutput::default();
+    connection.greet(&start.version, &start.workspace, &mut out);
+    let mut task = ExtensionTask {
         engine,
         source,
-        desk,
+        connection,
         out,
         extension: None,
         lines: Lines::new(FRAME_BYTES_MAX),
-        tail: OutputTail::new(birth.secrets, TAIL_LINE_CHARS),
-        before: Some(birth.before),
-        done: Some(birth.done),
+        tail: OutputTail::new(start.secrets, TAIL_LINE_CHARS),
+        before: Some(start.before),
+        done: Some(start.done),
     };
-    life.run(started, birth.stopped).await;
+    task.run(launched, start.stopped).await;
 }
 
 /// Why it is over.
-enum Over {
+enum TaskEnd {
     /// We asked for it.
     Asked,
     /// Its stdout has ended.
@@ -82,11 +83,11 @@ enum Over {
     Failed(String),
 }
 
-struct Life {
+struct ExtensionTask {
     engine: Engine,
     source: String,
-    desk: Desk,
-    out: Out,
+    connection: ExtensionConnection,
+    out: ConnectionOutput,
     /// Once it is registered.
     extension: Option<Extension>,
     lines: Lines,
@@ -95,38 +96,38 @@ struct Life {
     done: Option<oneshot::Sender<()>>,
 }
 
-impl Life {
-    async fn run(&mut self, mut started: Launched, mut stopped: watch::Receiver<bool>) {
-        let during = |life: &Life| if life.extension.is_some() { "run" } else { "start" };
-        let over = self.talk(&mut started, &mut stopped).await;
+impl ExtensionTask {
+    async fn run(&mut self, mut launched: Launched, mut stopped: watch::Receiver<bool>) {
+        let during = |task: &ExtensionTask| if task.extension.is_some() { "run" } else { "start" };
+        let over = self.talk(&mut launched, &mut stopped).await;
         let at = during(self);
         let text = match over {
-            Over::Asked => None,
-            Over::Failed(text) => Some(text),
-            Over::Silent => {
-                let how = tokio::time::timeout(LAST_WORDS, started.process.ended_in_words()).await;
+            TaskEnd::Asked => None,
+            TaskEnd::Failed(text) => Some(text),
+            TaskEnd::Silent => {
+                let how = tokio::time::timeout(LAST_WORDS, launched.process.ended_in_words()).await;
                 Some(how.unwrap_or_else(|_| "closed its stdout".into()))
             }
         };
         if text.is_some() {
-            self.read_last_words(&mut started).await;
+            self.read_last_words(&mut launched).await;
         }
         // First its death, then the words about it: whoever reads them finds everything answered.
         self.extension = None;
         if let Some(text) = text {
             let tail = self.tail.text();
             let during = if at == "start" { "start" } else { "crash" };
-            self.engine.trouble(self.source.clone(), during, format!("{} {text}{tail}", self.desk.name));
+            self.engine.trouble(self.source.clone(), during, format!("{} {text}{tail}", self.connection.name));
         }
         if let Some(before) = self.before.take() {
             let _ = before.await;
         }
         self.done = None;
-        drop(started.input);
-        started.process.end().await;
+        drop(launched.input);
+        launched.process.end().await;
     }
 
-    async fn talk(&mut self, started: &mut Launched, stopped: &mut watch::Receiver<bool>) -> Over {
+    async fn talk(&mut self, launched: &mut Launched, stopped: &mut watch::Receiver<bool>) -> TaskEnd {
         let mut deadline = Instant::now() + START_LIMIT;
         let mut ending = false;
         let (mut heard, mut errors) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
@@ -142,50 +143,50 @@ impl Life {
             tokio::select! {
                 changed = stopped.changed(), if !ending => {
                     if starting || changed.is_err() {
-                        return Over::Asked;
+                        return TaskEnd::Asked;
                     }
                     ending = true;
                     deadline = Instant::now() + SHUTDOWN_LIMIT;
-                    self.desk.shut_down(&mut self.out);
+                    self.connection.shut_down(&mut self.out);
                 }
-                written = started.input.write(&self.out.bytes), if !self.out.bytes.is_empty() => match written {
+                written = launched.input.write(&self.out.bytes), if !self.out.bytes.is_empty() => match written {
                     Ok(count @ 1..) => drop(self.out.bytes.drain(..count)),
                     // It reads no more; what it says and how it ends tells why.
                     _ => self.out.bytes.clear(),
                 },
-                read = started.output.read(&mut heard), if has_room => match read {
+                read = launched.output.read(&mut heard), if has_room => match read {
                     Ok(count @ 1..) => {
-                        let (desk, out) = (&mut self.desk, &mut self.out);
-                        self.lines.feed(&heard[..count], |line| desk.hear(line, out));
+                        let (connection, out) = (&mut self.connection, &mut self.out);
+                        self.lines.feed(&heard[..count], |line| connection.hear(line, out));
                     }
-                    _ if ending => return Over::Asked,
-                    _ => return Over::Silent,
+                    _ if ending => return TaskEnd::Asked,
+                    _ => return TaskEnd::Silent,
                 },
-                read = started.errors.read(&mut errors), if errors_open => match read {
+                read = launched.errors.read(&mut errors), if errors_open => match read {
                     Ok(count @ 1..) => self.tail.push(&errors[..count]),
                     _ => errors_open = false,
                 },
                 more = next_events(extension, &mut told), if has_room && !starting => {
                     for told in told.drain(..) {
-                        self.desk.tell(&told, &mut self.out);
+                        self.connection.tell(&told, &mut self.out);
                     }
                     if !more {
-                        return Over::Failed(DEAF.into());
+                        return TaskEnd::Failed(DEAF.into());
                     }
                 }
-                () = let_go(extension), if !has_room && !starting => return Over::Failed(DEAF.into()),
+                () = let_go(extension), if !has_room && !starting => return TaskEnd::Failed(DEAF.into()),
                 () = sleep_until(deadline), if starting || ending => {
                     if ending {
-                        return Over::Asked;
+                        return TaskEnd::Asked;
                     }
-                    return Over::Failed(format!("did not answer `initialize` within {} s", START_LIMIT.as_secs()));
+                    return TaskEnd::Failed(format!("did not answer `initialize` within {} s", START_LIMIT.as_secs()));
                 }
             }
         }
     }
 
-    /// Carries out what the desk wants.
-    async fn settle(&mut self, ending: bool) -> Option<Over> {
+    /// Carries out what the connection wants.
+    async fn settle(&mut self, ending: bool) -> Option<TaskEnd> {
         for line in self.out.log.drain(..) {
             self.tail.push(line.as_bytes());
             self.tail.push(b"\n");
@@ -194,7 +195,7 @@ impl Life {
             self.engine.trouble(self.source.clone(), during, text);
         }
         if let Some(text) = self.out.stop.take() {
-            return Some(Over::Failed(text));
+            return Some(TaskEnd::Failed(text));
         }
         if std::mem::take(&mut self.out.offers) {
             self.register().await;
@@ -204,11 +205,11 @@ impl Life {
                 extension.submit(command).await;
             }
         }
-        (ending && self.out.may_end).then_some(Over::Asked)
+        (ending && self.out.may_end).then_some(TaskEnd::Asked)
     }
 
     async fn register(&mut self) {
-        let offers = self.desk.offers.clone();
+        let offers = self.connection.offers.clone();
         if let Some(extension) = &self.extension {
             return extension.offer(offers);
         }
@@ -216,14 +217,14 @@ impl Life {
         if let Some(before) = self.before.take() {
             let _ = before.await;
         }
-        self.extension = Some(self.engine.extension(self.desk.name.as_str(), self.source.as_str(), offers));
+        self.extension = Some(self.engine.extension(self.connection.name.as_str(), self.source.as_str(), offers));
         self.done = None;
     }
 
-    async fn read_last_words(&mut self, started: &mut Launched) {
+    async fn read_last_words(&mut self, launched: &mut Launched) {
         let mut buffer = vec![0; READ_BYTES];
         let until = Instant::now() + LAST_WORDS;
-        while let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(until, started.errors.read(&mut buffer)).await {
+        while let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(until, launched.errors.read(&mut buffer)).await {
             self.tail.push(&buffer[..count]);
         }
     }

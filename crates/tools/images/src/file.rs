@@ -1,4 +1,4 @@
-//! A picture that the user named, from the disk. Only regular files are opened, and never more is read than a picture may
+//! An image that the user named, from the disk. Only regular files are opened, and never more is read than an image may
 //! have.
 
 use std::fs::{File, OpenOptions};
@@ -12,14 +12,14 @@ use rustix::fs::OFlags;
 use vocab::{Fault, FaultKind, Image, Picture};
 
 /// A larger file is refused.
-const BYTES_MAX: u64 = 8 * 1024 * 1024;
+pub const FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 const TYPES: [(&str, &str); 5] =
     [("png", "image/png"), ("jpg", "image/jpeg"), ("jpeg", "image/jpeg"), ("webp", "image/webp"), ("gif", "image/gif")];
 
 /// Where a name leads: quotes around it go, `file://` and `~/` are understood, the rest is below `base`. Pure.
-pub(super) fn place(base: &Path, name: &str, home: Option<&Path>) -> PathBuf {
+pub fn locate(base: &Path, name: &str, home: Option<&Path>) -> PathBuf {
     let name = unquoted(name.trim());
     if let Some(rest) = name.strip_prefix("file://") {
         let path = rest.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(rest);
@@ -60,7 +60,7 @@ fn percent_decoded(text: &str) -> PathBuf {
 }
 
 /// Reads it. Blocks.
-pub(super) fn read(path: &Path) -> Result<Picture, Fault> {
+pub fn read(path: &Path) -> Result<Picture, Fault> {
     let shown = path.display();
     let no = |text: String| Fault::new(FaultKind::Invalid, text);
     // Looked at before it is opened: opening a device can do things, and a pipe would make us wait.
@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path) -> Result<Picture, Fault> {
     if !metadata.is_file() {
         return Err(no(format!("not a file: {shown}")));
     }
-    if metadata.len() > BYTES_MAX {
+    if metadata.len() > FILE_BYTES_MAX {
         return Err(too_large(metadata.len()));
     }
     let extension = path.extension().map(|it| it.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -82,9 +82,11 @@ pub(super) fn read(path: &Path) -> Result<Picture, Fault> {
         return Err(no(format!("not a file: {shown}")));
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    file.take(BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| no(format!("cannot read {shown}: {error}")))?;
+    file.take(FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| no(format!("cannot read {shown}: {error}")))?;
     let length = bytes.len() as u64;
-    if length > BYTES_MAX {
+    if length > FILE_BYTES_MAX {
         return Err(too_large(length));
     }
     let image = Image { mime: (*mime).into(), base64: STANDARD.encode(&bytes).into() };
@@ -99,7 +101,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 
 fn too_large(bytes: u64) -> Fault {
     let shown = |bytes: u64| format!("{:.2} mb", bytes as f64 / MEBIBYTE);
-    let message = format!("image too large ({}). max is {}", shown(bytes), shown(BYTES_MAX));
+    let message = format!("image too large ({}). max is {}", shown(bytes), shown(FILE_BYTES_MAX));
     Fault::new(FaultKind::Invalid, message)
 }
 
@@ -122,9 +124,9 @@ mod tests {
             ("file:///x/%c3%a9%+1.png", "/x/é%+1.png"),
             ("a%20b.png", "/work/a%20b.png"),
         ] {
-            assert_eq!(place(Path::new("/work"), name, Some(Path::new("/users/me"))), Path::new(want), "{name}");
+            assert_eq!(locate(Path::new("/work"), name, Some(Path::new("/users/me"))), Path::new(want), "{name}");
         }
-        assert_eq!(place(Path::new("/work"), "~/a.png", None), Path::new("/work/~/a.png"));
+        assert_eq!(locate(Path::new("/work"), "~/a.png", None), Path::new("/work/~/a.png"));
     }
 
     #[test]
@@ -139,9 +141,9 @@ mod tests {
         ] {
             let path = root.path().join(name);
             std::fs::write(&path, b"abc").unwrap();
-            let picture = read(&path).unwrap();
-            assert_eq!((&*picture.image.mime, &*picture.image.base64, picture.bytes), (mime, "YWJj", 3));
-            assert_eq!(picture.path, path);
+            let image = read(&path).unwrap();
+            assert_eq!((&*image.image.mime, &*image.image.base64, image.bytes), (mime, "YWJj", 3));
+            assert_eq!(image.path, path);
         }
     }
 
@@ -158,8 +160,8 @@ mod tests {
         assert!(fifo.success());
         let sized = |name: &str, bytes: u64| File::create(at(name)).unwrap().set_len(bytes).unwrap();
         sized("big.png", 12_939_428);
-        sized("fits.png", BYTES_MAX);
-        sized("over.png", BYTES_MAX + 1);
+        sized("fits.png", FILE_BYTES_MAX);
+        sized("over.png", FILE_BYTES_MAX + 1);
         let types = ".png, .jpg, .jpeg, .webp, .gif";
         for (name, want) in [
             ("none.png", "file not found: ROOT/none.png".to_owned()),
@@ -176,7 +178,7 @@ mod tests {
             assert_eq!(fault.kind, FaultKind::Invalid);
             assert_eq!(fault.message.replace(&root.path().display().to_string(), "ROOT"), want);
         }
-        assert_eq!(read(&at("fits.png")).unwrap().bytes, BYTES_MAX);
+        assert_eq!(read(&at("fits.png")).unwrap().bytes, FILE_BYTES_MAX);
     }
 
     #[test]

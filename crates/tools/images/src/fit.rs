@@ -1,7 +1,7 @@
-//! Makes pictures small enough for model APIs. One measure for all vendors, because a conversation may change its model:
+//! Makes images small enough for model APIs. One measure for all vendors, because a conversation may change its model:
 //! what fits here fits everywhere, and vendors scale anything larger down themselves.
 //!
-//! A picture that fits is not touched. Decoding happens on a thread of its own, one picture at a time, so that a pile of
+//! An image that fits is not touched. Decoding happens on a thread of its own, one image at a time, so that a pile of
 //! photographs costs the memory of one.
 
 use std::io::Cursor;
@@ -15,13 +15,13 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use tokio::sync::Semaphore;
 use vocab::{Image, Later};
 
-/// The longest edge. Anthropic takes no more where a conversation has many pictures, and nobody looks closer.
+/// The longest edge. Anthropic takes no more where a conversation has many images, and nobody looks closer.
 pub const EDGE_PIXELS_MAX: u32 = 2000;
-/// Base64 characters of one picture. Anthropic refuses more than 5 MB.
+/// Base64 characters of one image. Anthropic refuses more than 5 MB.
 pub const ENCODED_BYTES_MAX: usize = 4_700_000;
-/// A picture with more pixels is refused unread: whoever made it wants our memory.
+/// An image with more pixels is refused unread: whoever made it wants our memory.
 pub const PIXELS_MAX: u64 = 50_000_000;
-/// Memory that decoding one picture may take.
+/// Memory that decoding one image may take.
 pub const DECODED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Tried in this order until one is small enough.
@@ -29,24 +29,24 @@ const JPEG_QUALITIES: [u8; 4] = [85, 70, 50, 30];
 /// Base64 characters in which the size nearly always stands; further back only behind a long preface of a camera.
 const HEADER_BYTES: usize = 64 * 1024;
 
-/// The picture as it can be sent, or in words why it cannot.
-pub fn fit(picture: Image) -> Later<'static, Result<Image, String>> {
+/// The image as it can be sent, or in words why it cannot.
+pub fn fit(image: Image) -> Later<'static, Result<Image, String>> {
     static TURN: Semaphore = Semaphore::const_new(1);
     Box::pin(async move {
-        if fits(&picture) {
-            return Ok(picture);
+        if fits(&image) {
+            return Ok(image);
         }
         let _turn = TURN.acquire().await;
-        let done = tokio::task::spawn_blocking(move || shrink(&picture));
+        let done = tokio::task::spawn_blocking(move || shrink(&image));
         done.await.unwrap_or_else(|_| Err("the picture cannot be read".to_owned()))
     })
 }
 
 /// Judged by its first bytes alone.
-fn fits(picture: &Image) -> bool {
-    let head = &picture.base64.as_bytes()[..picture.base64.len().min(HEADER_BYTES) / 4 * 4];
+fn fits(image: &Image) -> bool {
+    let head = &image.base64.as_bytes()[..image.base64.len().min(HEADER_BYTES) / 4 * 4];
     let small = |(width, height): (u32, u32)| width.max(height) <= EDGE_PIXELS_MAX;
-    picture.base64.len() <= ENCODED_BYTES_MAX && STANDARD.decode(head).is_ok_and(|head| size(&head).is_some_and(small))
+    image.base64.len() <= ENCODED_BYTES_MAX && STANDARD.decode(head).is_ok_and(|head| size(&head).is_some_and(small))
 }
 
 fn size(bytes: &[u8]) -> Option<(u32, u32)> {
@@ -54,8 +54,8 @@ fn size(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Blocks; takes up to [`DECODED_BYTES_MAX`].
-fn shrink(picture: &Image) -> Result<Image, String> {
-    let bytes = STANDARD.decode(picture.base64.as_bytes()).map_err(|_| "the picture is not base64".to_owned())?;
+fn shrink(image: &Image) -> Result<Image, String> {
+    let bytes = STANDARD.decode(image.base64.as_bytes()).map_err(|_| "the picture is not base64".to_owned())?;
     let unreadable = || "the picture cannot be read".to_owned();
     let (width, height) = size(&bytes).ok_or_else(unreadable)?;
     if u64::from(width) * u64::from(height) > PIXELS_MAX {
@@ -64,8 +64,8 @@ fn shrink(picture: &Image) -> Result<Image, String> {
             PIXELS_MAX / 1_000_000
         ));
     }
-    if width.max(height) <= EDGE_PIXELS_MAX && picture.base64.len() <= ENCODED_BYTES_MAX {
-        return Ok(picture.clone());
+    if width.max(height) <= EDGE_PIXELS_MAX && image.base64.len() <= ENCODED_BYTES_MAX {
+        return Ok(image.clone());
     }
     let read = decode(&bytes).map_err(|_| unreadable())?;
     let edge = EDGE_PIXELS_MAX;
@@ -73,7 +73,7 @@ fn shrink(picture: &Image) -> Result<Image, String> {
     encode(&small).ok_or_else(|| "the picture does not become small enough".to_owned())
 }
 
-/// Upright, whatever way the camera was held; of a film the first picture.
+/// Upright, whatever way the camera was held; of a film the first image.
 fn decode(bytes: &[u8]) -> image::ImageResult<DynamicImage> {
     let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format()?;
     let mut limits = Limits::default();
@@ -87,14 +87,14 @@ fn decode(bytes: &[u8]) -> image::ImageResult<DynamicImage> {
 }
 
 /// Sharp where that is small enough: screenshots are text. Otherwise as a photograph.
-fn encode(picture: &DynamicImage) -> Option<Image> {
+fn encode(image: &DynamicImage) -> Option<Image> {
     let mut png = Vec::new();
-    if picture.write_to(&mut Cursor::new(&mut png), ImageFormat::Png).is_ok()
+    if image.write_to(&mut Cursor::new(&mut png), ImageFormat::Png).is_ok()
         && let Some(image) = encoded("image/png", &png)
     {
         return Some(image);
     }
-    let opaque = DynamicImage::ImageRgb8(picture.to_rgb8());
+    let opaque = DynamicImage::ImageRgb8(image.to_rgb8());
     JPEG_QUALITIES.iter().find_map(|quality| {
         let mut jpeg = Vec::new();
         opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut jpeg, *quality)).ok()?;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use image::{Rgb, RgbImage};
 
-    fn picture(mime: &str, format: ImageFormat, made: &DynamicImage) -> Image {
+    fn image(mime: &str, format: ImageFormat, made: &DynamicImage) -> Image {
         let mut bytes = Vec::new();
         made.write_to(&mut Cursor::new(&mut bytes), format).unwrap();
         Image { mime: mime.into(), base64: STANDARD.encode(bytes).into() }
@@ -143,7 +143,7 @@ mod tests {
             ("image/gif", ImageFormat::Gif),
             ("image/webp", ImageFormat::WebP),
         ] {
-            let small = picture(mime, format, &plain(40, 30));
+            let small = image(mime, format, &plain(40, 30));
             assert_eq!(fit(small.clone()).await, Ok(small), "{mime}");
         }
     }
@@ -151,14 +151,14 @@ mod tests {
     #[tokio::test]
     async fn what_is_too_wide_becomes_smaller_in_proportion() {
         for (mime, format) in [("image/png", ImageFormat::Png), ("image/webp", ImageFormat::WebP)] {
-            let fitted = fit(picture(mime, format, &plain(4000, 1000))).await.unwrap();
+            let fitted = fit(image(mime, format, &plain(4000, 1000))).await.unwrap();
             assert_eq!((&*fitted.mime, measured(&fitted)), ("image/png", (2000, 500)), "{mime}");
         }
     }
 
     #[tokio::test]
     async fn what_has_too_many_bytes_becomes_a_photograph() {
-        let large = picture("image/png", ImageFormat::Png, &noise(1300, 1200));
+        let large = image("image/png", ImageFormat::Png, &noise(1300, 1200));
         assert!(large.base64.len() > ENCODED_BYTES_MAX);
         let fitted = fit(large).await.unwrap();
         assert_eq!((&*fitted.mime, measured(&fitted)), ("image/jpeg", (1300, 1200)));
@@ -171,7 +171,7 @@ mod tests {
         let huge = {
             // The size stands in the header; nothing behind it is read.
             let mut bytes =
-                STANDARD.decode(picture("image/png", ImageFormat::Png, &plain(8, 8)).base64.as_bytes()).unwrap();
+                STANDARD.decode(image("image/png", ImageFormat::Png, &plain(8, 8)).base64.as_bytes()).unwrap();
             bytes[16..24].copy_from_slice(&[0, 1, 0, 0, 0, 1, 0, 0]);
             let crc = png_crc(&bytes[12..29]);
             bytes[29..33].copy_from_slice(&crc.to_be_bytes());
@@ -180,7 +180,7 @@ mod tests {
         for (bad, why) in [
             (Image { mime: "image/png".into(), base64: "!!!!".into() }, "the picture is not base64"),
             (Image { mime: "image/png".into(), base64: "aGVsbG8=".into() }, "the picture cannot be read"),
-            (cut(picture("image/png", ImageFormat::Png, &noise(2100, 30)), 4000), "the picture cannot be read"),
+            (cut(image("image/png", ImageFormat::Png, &noise(2100, 30)), 4000), "the picture cannot be read"),
             (huge, "the picture is too large: 65536 x 65536, at most 50 megapixels"),
         ] {
             assert_eq!(fit(bad).await, Err(why.to_owned()));

@@ -10,8 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::args;
-use crate::beside;
 use crate::console::{Console, Held, Keys, Output, TYPED_MAX, Typed, cooked_lines};
+use crate::extension_host;
 use crate::print::warning;
 use crate::setup::Prepared;
 use crate::terminal::{Answers, Talk, Terminal};
@@ -40,8 +40,8 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     wired.notes.iter().for_each(|line| warning(line));
     seat.console.waits(Some(STARTING));
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home, &config);
-    let beside = beside::start(&wired, extensions, Some(skills)).await;
+    let skills = extension_host::skill_places(&wired, &home, &config);
+    let extension_host = extension_host::start(&wired, extensions, Some(skills)).await;
     let words = Words::fetch(&wired.ports, wired.engine.extension_commands());
     seat.console.completes_with(Box::new(move |line| words.complete(line)));
     let answers = match () {
@@ -60,7 +60,7 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     tokio::spawn(feed_lines(lines, feed));
     let ended = host::pump(terminal, &wired.engine, reader, output, options).await;
     wired.engine.shutdown().await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     Ok(ended.exit_code)
 }
 

@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
-use crate::beside;
 use crate::console::{Console, Held, Keys, Look, Output, Place, TYPED_MAX, Typed, cooked_lines, tty};
+use crate::extension_host;
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
 use crate::terminal::{
@@ -128,8 +128,8 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     console.waits(sign.map(|_| STARTING));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home, &config);
-    let beside = beside::start(&wired, extensions, Some(skills)).await;
+    let skills = extension_host::skill_places(&wired, &home, &config);
+    let extension_host = extension_host::start(&wired, extensions, Some(skills)).await;
     let wishes =
         if asks && !console.has_keyboard() && !streams.draws { cooked_lines(console.clone(), typed) } else { None };
     let answers = match () {
@@ -155,7 +155,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
             converse(Terminal::new(talk, people), wired, reader, output, options).await
         }
     };
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     code
 }
 

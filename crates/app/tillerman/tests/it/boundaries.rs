@@ -81,7 +81,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "accounts" => &["vocab", "safefile", "providers"],
         "mcp" => &["vocab", "wire", "process", "providers"],
         "host" => &["vocab", "wire", "engine"],
-        "extensions" => &["vocab", "wire", "engine", "process"],
+        "extensions" => &["vocab", "wire", "engine", "process", "skills"],
         "session-files" => &["vocab", "wire", "dialect-rpc"],
         "acp-client" => &["vocab", "wire", "process"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],

@@ -11,7 +11,7 @@ use vocab::{
 use wire::Line;
 use wire::jsonrpc::{self, Frame, Version};
 
-use super::{Answering, Asked, Asking, Desk, OFFERS_MAX, Out, REQUESTS_MAX};
+use super::{ConnectionOutput, ExtensionConnection, OFFERS_MAX, OurRequest, REQUESTS_MAX, ReplyShape, TheirRequest};
 use crate::frames::{
     self, About, CallVerdict, CommandDef, Commands, EVENTS, Empty, HOOKS, HookNames, INVALID_PARAMS, Log,
     METHOD_NOT_FOUND, Prompt, REFUSED, Registration, ResultVerdict, RpcError, ToolDef, ToolProgress, ToolResult, Tools,
@@ -22,27 +22,27 @@ use crate::frames::{
 const RUNGS: [Required; 3] = [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess];
 
 /// Why a frame of theirs was not carried out.
-struct Refused {
+struct RefusedRequest {
     code: i64,
     message: String,
 }
 
-impl Refused {
+impl RefusedRequest {
     fn params(what: impl Into<String>) -> Self {
         Self { code: INVALID_PARAMS, message: what.into() }
     }
 }
 
 /// What a method leads to.
-enum Done {
+enum MethodOutcome {
     /// Answered with nothing.
     Now,
     /// The engine's reply is the answer.
-    Later(SessionId, Verb, Answering),
+    Later(SessionId, Verb, ReplyShape),
 }
 
-impl Desk {
-    pub(crate) fn hear(&mut self, line: Line<'_>, out: &mut Out) {
+impl ExtensionConnection {
+    pub(crate) fn hear(&mut self, line: Line<'_>, out: &mut ConnectionOutput) {
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong { limit } => return self.bad_frame(format!("a frame is longer than {limit} bytes"), out),
@@ -66,9 +66,15 @@ impl Desk {
 
     // ---- answers ------------------------------------------------------------------------------------------------
 
-    fn answered(&mut self, id: &RawValue, result: Option<&RawValue>, error: Option<RpcError>, out: &mut Out) {
+    fn answered(
+        &mut self,
+        id: &RawValue,
+        result: Option<&RawValue>,
+        error: Option<RpcError>,
+        out: &mut ConnectionOutput,
+    ) {
         let number: Option<u64> = id.get().parse().ok();
-        let Some(asked) = number.and_then(|id| self.asked.remove(&id)) else {
+        let Some(asked) = number.and_then(|id| self.ours.remove(&id)) else {
             // One that we took back, unless we never asked it.
             if number.is_none_or(|id| id == 0 || id > self.next_id) {
                 self.bad_frame(format!("an answer to a request that was never made: {}", id.get()), out);
@@ -77,9 +83,9 @@ impl Desk {
         };
         let text = result.map_or("null", |result| result.get());
         match asked {
-            Asked::Initialize => self.register(text, error, out),
-            Asked::Shutdown => out.may_end = true,
-            Asked::Tool { session, ask, .. } => {
+            OurRequest::Initialize => self.register(text, error, out),
+            OurRequest::Shutdown => out.may_end = true,
+            OurRequest::Tool { session, ask, .. } => {
                 let answer = match error {
                     Some(error) => failed_tool(&error.message),
                     None => tool_answer(text).unwrap_or_else(|what| {
@@ -89,27 +95,27 @@ impl Desk {
                 };
                 self.command(session, Verb::Answer { ask, answer }, out);
             }
-            Asked::Turn { session, hook } => {
+            OurRequest::Turn { session, hook } => {
                 self.hook_done(session, hook, verdict(error, || turn_verdict(text)), out);
             }
-            Asked::Call { session, hook } => {
+            OurRequest::Call { session, hook } => {
                 self.hook_done(session, hook, verdict(error, || call_verdict(text)), out);
             }
-            Asked::Result { session, hook, parts, is_error } => {
+            OurRequest::Result { session, hook, parts, is_error } => {
                 let verdict = verdict(error, || result_verdict(text, parts, is_error));
                 self.hook_done(session, hook, verdict, out);
             }
-            Asked::Command { session, hook } => {
+            OurRequest::Command { session, hook } => {
                 self.hook_done(session, hook, verdict(error, || Ok(HookVerdict::Fine)), out);
             }
         }
     }
 
-    fn hook_done(&mut self, session: SessionId, hook: u64, verdict: HookVerdict, out: &mut Out) {
+    fn hook_done(&mut self, session: SessionId, hook: u64, verdict: HookVerdict, out: &mut ConnectionOutput) {
         self.command(session, Verb::HookDone { hook, verdict }, out);
     }
 
-    fn register(&mut self, text: &str, error: Option<RpcError>, out: &mut Out) {
+    fn register(&mut self, text: &str, error: Option<RpcError>, out: &mut ConnectionOutput) {
         if let Some(error) = error {
             out.stop = Some(format!("refused to start: {}", error.message));
             return;
@@ -143,20 +149,23 @@ impl Desk {
         out.offers = true;
     }
 
-    fn set_tools(&mut self, tools: Vec<ToolDef<'_>>) -> Result<(), Refused> {
+    fn set_tools(&mut self, tools: Vec<ToolDef<'_>>) -> Result<(), RefusedRequest> {
         if tools.len() > OFFERS_MAX {
-            return Err(Refused::params(format!("{} tools are too many; {OFFERS_MAX} are the limit", tools.len())));
+            return Err(RefusedRequest::params(format!(
+                "{} tools are too many; {OFFERS_MAX} are the limit",
+                tools.len()
+            )));
         }
         let one = |tool: ToolDef<'_>| {
             let usable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             if tool.name.is_empty() || tool.name.len() > NAME_CHARS_MAX || !tool.name.chars().all(usable) {
                 let text = format!("`{}` is no name for a tool: letters, digits, `_` and `-`, at most 64", tool.name);
-                return Err(Refused::params(text));
+                return Err(RefusedRequest::params(text));
             }
             let schema = match tool.parameters {
                 None => Json::trusted(r#"{"type":"object","properties":{}}"#),
                 Some(schema) => wire::read_object(schema.get())
-                    .map_err(|what| Refused::params(format!("the parameters of `{}`: {what}", tool.name)))?,
+                    .map_err(|what| RefusedRequest::params(format!("the parameters of `{}`: {what}", tool.name)))?,
             };
             let required = match tool.required.as_deref() {
                 None => Required::DangerFullAccess,
@@ -166,7 +175,7 @@ impl Desk {
                         tool.name,
                         RUNGS.map(Required::as_str).join(", ")
                     );
-                    Refused::params(text)
+                    RefusedRequest::params(text)
                 })?,
             };
             Ok(HostTool { name: tool.name.into(), description: tool.description.into(), schema, required })
@@ -175,9 +184,9 @@ impl Desk {
         Ok(())
     }
 
-    fn set_commands(&mut self, commands: Vec<CommandDef>) -> Result<(), Refused> {
+    fn set_commands(&mut self, commands: Vec<CommandDef>) -> Result<(), RefusedRequest> {
         if commands.len() > OFFERS_MAX {
-            return Err(Refused::params(format!(
+            return Err(RefusedRequest::params(format!(
                 "{} commands are too many; {OFFERS_MAX} are the limit",
                 commands.len()
             )));
@@ -185,7 +194,7 @@ impl Desk {
         let one = |command: CommandDef| {
             let name = command.name.trim_start_matches('/').to_lowercase();
             if name.is_empty() || name.len() > NAME_CHARS_MAX || name.contains(char::is_whitespace) {
-                return Err(Refused::params(format!("`{}` is no name for a command", command.name)));
+                return Err(RefusedRequest::params(format!("`{}` is no name for a command", command.name)));
             }
             let source: Arc<str> = self.source.as_str().into();
             Ok(CommandInfo { name: name.into(), description: command.description.map(Arc::from), source })
@@ -194,10 +203,10 @@ impl Desk {
         Ok(())
     }
 
-    fn set_hooks(&mut self, names: &[String]) -> Result<(), Refused> {
+    fn set_hooks(&mut self, names: &[String]) -> Result<(), RefusedRequest> {
         if let Some(unknown) = names.iter().find(|name| !HOOKS.contains(&name.as_str())) {
             let text = format!("there is no hook `{unknown}` (there is: {})", HOOKS.join(", "));
-            return Err(Refused::params(text));
+            return Err(RefusedRequest::params(text));
         }
         let has = |name: &str| names.iter().any(|it| it == name);
         self.offers.hooks =
@@ -207,7 +216,13 @@ impl Desk {
 
     // ---- wishes -------------------------------------------------------------------------------------------------
 
-    fn wants_something(&mut self, method: &str, id: Option<&RawValue>, params: Option<&RawValue>, out: &mut Out) {
+    fn wants_something(
+        &mut self,
+        method: &str,
+        id: Option<&RawValue>,
+        params: Option<&RawValue>,
+        out: &mut ConnectionOutput,
+    ) {
         if let Some(id) = id
             && !id.get().starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit())
         {
@@ -216,16 +231,16 @@ impl Desk {
         let params = params.map_or("{}", |params| params.get());
         let done = match self.registered {
             true => self.carry_out(method, params, out),
-            false => Err(Refused { code: REFUSED, message: "answer `initialize` first".into() }),
+            false => Err(RefusedRequest { code: REFUSED, message: "answer `initialize` first".into() }),
         };
         match (done, id) {
-            (Ok(Done::Now), Some(id)) => frames::result(&mut out.bytes, id, Empty {}),
-            (Ok(Done::Now), None) => {}
-            (Ok(Done::Later(..)), Some(id)) if self.asking.len() >= REQUESTS_MAX => {
+            (Ok(MethodOutcome::Now), Some(id)) => frames::result(&mut out.bytes, id, Empty {}),
+            (Ok(MethodOutcome::Now), None) => {}
+            (Ok(MethodOutcome::Later(..)), Some(id)) if self.theirs.len() >= REQUESTS_MAX => {
                 let text = format!("{REQUESTS_MAX} requests are open already");
                 frames::error(&mut out.bytes, id, REFUSED, text);
             }
-            (Ok(Done::Later(session, verb, answer)), id) => {
+            (Ok(MethodOutcome::Later(session, verb, answer)), id) => {
                 let is_question = matches!(verb, Verb::Ask { .. });
                 if is_question && id.is_none() {
                     return self
@@ -233,7 +248,7 @@ impl Desk {
                 }
                 let tag = self.command(session, verb, out);
                 if let Some(id) = id {
-                    self.asking.insert(tag, Asking { id: id.to_owned(), answer });
+                    self.theirs.insert(tag, TheirRequest { id: id.to_owned(), answer });
                 }
             }
             (Err(refused), Some(id)) => frames::error(&mut out.bytes, id, refused.code, refused.message),
@@ -241,38 +256,45 @@ impl Desk {
         }
     }
 
-    fn carry_out(&mut self, method: &str, params: &str, out: &mut Out) -> Result<Done, Refused> {
+    fn carry_out(
+        &mut self,
+        method: &str,
+        params: &str,
+        out: &mut ConnectionOutput,
+    ) -> Result<MethodOutcome, RefusedRequest> {
         match method {
             "tools/set" => {
                 self.set_tools(read::<Tools<'_>>(params)?.tools)?;
                 out.offers = true;
-                Ok(Done::Now)
+                Ok(MethodOutcome::Now)
             }
             "commands/set" => {
                 self.set_commands(read::<Commands>(params)?.commands)?;
                 out.offers = true;
-                Ok(Done::Now)
+                Ok(MethodOutcome::Now)
             }
             "hooks/set" => {
                 self.set_hooks(&read::<HookNames>(params)?.hooks)?;
                 out.offers = true;
-                Ok(Done::Now)
+                Ok(MethodOutcome::Now)
             }
             "log" => {
                 out.log.push(read::<Log>(params)?.message);
-                Ok(Done::Now)
+                Ok(MethodOutcome::Now)
             }
             "tool/progress" => {
                 let progress: ToolProgress = read(params)?;
                 // Of a call that is over: it cannot know that yet.
-                let Some(Asked::Tool { session, ask, .. }) = self.asked.get(&progress.id) else { return Ok(Done::Now) };
+                let Some(OurRequest::Tool { session, ask, .. }) = self.ours.get(&progress.id) else {
+                    return Ok(MethodOutcome::Now);
+                };
                 let (session, ask) = (session.clone(), ask.clone());
                 let verb = Verb::Progress { ask, parts: progress.content.parts() };
-                Ok(Done::Later(session, verb, Answering::Nothing))
+                Ok(MethodOutcome::Later(session, verb, ReplyShape::Nothing))
             }
             "session/exit" => {
                 let session = self.session(params)?;
-                Ok(Done::Later(session, Verb::Show(Notice::Exit), Answering::Nothing))
+                Ok(MethodOutcome::Later(session, Verb::Show(Notice::Exit), ReplyShape::Nothing))
             }
             "session/prompt" => {
                 let session = self.session(params)?;
@@ -282,55 +304,61 @@ impl Desk {
                     "steer" => Delivery::Steer,
                     "followUp" => Delivery::FollowUp,
                     other => {
-                        return Err(Refused::params(format!("`deliver` is prompt, steer or followUp, not `{other}`")));
+                        return Err(RefusedRequest::params(format!(
+                            "`deliver` is prompt, steer or followUp, not `{other}`"
+                        )));
                     }
                 };
                 let verb = Verb::Prompt { parts: vec![Part::text(prompt.text)], delivery };
-                Ok(Done::Later(session, verb, Answering::Nothing))
+                Ok(MethodOutcome::Later(session, verb, ReplyShape::Nothing))
             }
             // Taking a question back: its time limit does that.
-            "$/cancel" => Ok(Done::Now),
+            "$/cancel" => Ok(MethodOutcome::Now),
             _ => self.ui(method, params),
         }
     }
 
-    fn ui(&mut self, method: &str, params: &str) -> Result<Done, Refused> {
+    fn ui(&mut self, method: &str, params: &str) -> Result<MethodOutcome, RefusedRequest> {
         let Some(what) = method.strip_prefix("ui/").filter(|_| frames::UI.contains(&method)) else {
-            return Err(Refused { code: METHOD_NOT_FOUND, message: format!("there is no method `{method}`") });
+            return Err(RefusedRequest { code: METHOD_NOT_FOUND, message: format!("there is no method `{method}`") });
         };
         let session = self.session(params)?;
         let ui: Ui = read(params)?;
         let timeout_ms = ui.timeout_ms;
-        let need = |text: Option<String>, name: &str| -> Result<Arc<str>, Refused> {
-            text.map(Arc::from).ok_or_else(|| Refused::params(format!("`{name}` is missing")))
+        let need = |text: Option<String>, name: &str| -> Result<Arc<str>, RefusedRequest> {
+            text.map(Arc::from).ok_or_else(|| RefusedRequest::params(format!("`{name}` is missing")))
         };
         let arcs = |lines: Vec<String>| lines.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
-        let ask = |kind, answer| Ok(Done::Later(session.clone(), Verb::Ask { kind, timeout_ms }, answer));
-        let show = |notice| Ok(Done::Later(session.clone(), Verb::Show(notice), Answering::Nothing));
+        let ask = |kind, answer| Ok(MethodOutcome::Later(session.clone(), Verb::Ask { kind, timeout_ms }, answer));
+        let show = |notice| Ok(MethodOutcome::Later(session.clone(), Verb::Show(notice), ReplyShape::Nothing));
         match what {
             "select" => {
-                let options = ui.options.ok_or_else(|| Refused::params("`options` is missing"))?;
+                let options = ui.options.ok_or_else(|| RefusedRequest::params("`options` is missing"))?;
                 let kind = AskKind::Select { title: need(ui.title, "title")?, options: arcs(options) };
-                ask(kind, Answering::Text)
+                ask(kind, ReplyShape::Text)
             }
             "confirm" => {
                 let message = ui.message.unwrap_or_default().into();
-                ask(AskKind::Confirm { title: need(ui.title, "title")?, message }, Answering::Confirmed)
+                ask(AskKind::Confirm { title: need(ui.title, "title")?, message }, ReplyShape::Confirmed)
             }
             "input" => {
                 let placeholder = ui.placeholder.map(Arc::from);
-                ask(AskKind::Input { title: need(ui.title, "title")?, placeholder }, Answering::Text)
+                ask(AskKind::Input { title: need(ui.title, "title")?, placeholder }, ReplyShape::Text)
             }
             "editor" => {
                 let prefill = ui.prefill.map(Arc::from);
-                ask(AskKind::Editor { title: need(ui.title, "title")?, prefill }, Answering::Text)
+                ask(AskKind::Editor { title: need(ui.title, "title")?, prefill }, ReplyShape::Text)
             }
             "notify" => {
                 let level = match ui.level.as_deref().unwrap_or("info") {
                     "info" => NoticeLevel::Info,
                     "warning" => NoticeLevel::Warning,
                     "error" => NoticeLevel::Error,
-                    other => return Err(Refused::params(format!("`level` is info, warning or error, not `{other}`"))),
+                    other => {
+                        return Err(RefusedRequest::params(format!(
+                            "`level` is info, warning or error, not `{other}`"
+                        )));
+                    }
                 };
                 show(Notice::Say { text: need(ui.message, "message")?, level })
             }
@@ -341,21 +369,21 @@ impl Desk {
                     "belowEditor" => true,
                     other => {
                         let text = format!("`placement` is aboveEditor or belowEditor, not `{other}`");
-                        return Err(Refused::params(text));
+                        return Err(RefusedRequest::params(text));
                     }
                 };
                 show(Notice::Widget { key: need(ui.key, "key")?, lines: ui.lines.map(arcs), below })
             }
             "setTitle" => show(Notice::Title { text: need(ui.title, "title")? }),
             "setEditorText" => show(Notice::EditorText { text: need(ui.text, "text")? }),
-            _ => Err(Refused { code: METHOD_NOT_FOUND, message: format!("there is no method `{method}`") }),
+            _ => Err(RefusedRequest { code: METHOD_NOT_FOUND, message: format!("there is no method `{method}`") }),
         }
     }
 
-    fn session(&self, params: &str) -> Result<SessionId, Refused> {
+    fn session(&self, params: &str) -> Result<SessionId, RefusedRequest> {
         match read::<About>(params)?.session {
             Some(session) => Ok(SessionId::from(session)),
-            None => self.sessions.last().cloned().ok_or_else(|| Refused {
+            None => self.sessions.last().cloned().ok_or_else(|| RefusedRequest {
                 code: REFUSED,
                 message: "no session is open; wait for `session_start`".into(),
             }),
@@ -366,8 +394,8 @@ impl Desk {
 /// Characters of a name.
 const NAME_CHARS_MAX: usize = 64;
 
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
-    serde_json::from_str(text).map_err(|error| Refused::params(format!("cannot be read: {error}")))
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, RefusedRequest> {
+    serde_json::from_str(text).map_err(|error| RefusedRequest::params(format!("cannot be read: {error}")))
 }
 
 /// What the engine is told about an answer that is an error, or none that can be read.

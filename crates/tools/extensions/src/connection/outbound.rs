@@ -8,13 +8,13 @@ use vocab::{
     HookKind, Json, Reply, SessionId, Stop, Tag, Told, TurnEntry, parts_text,
 };
 
-use super::{ASKED_MAX, Answering, Asked, Asking, Desk, Out};
+use super::{ASKED_MAX, ConnectionOutput, ExtensionConnection, OurRequest, ReplyShape, TheirRequest};
 use crate::frames::{
     self, AfterCall, BeforeTurn, Cancel, CommandRun, Confirmed, Empty, EventFrame, REFUSED, ToolCall, Value, content,
 };
 
-impl Desk {
-    pub(crate) fn tell(&mut self, told: &Told, out: &mut Out) {
+impl ExtensionConnection {
+    pub(crate) fn tell(&mut self, told: &Told, out: &mut ConnectionOutput) {
         let session = &told.session;
         match &told.event {
             Event::Reply { tag, result } => return self.replied(*tag, result, out),
@@ -86,7 +86,7 @@ impl Desk {
         is_new
     }
 
-    fn session_gone(&mut self, session: &SessionId, out: &mut Out) {
+    fn session_gone(&mut self, session: &SessionId, out: &mut ConnectionOutput) {
         self.sessions.retain(|other| other != session);
         self.cancel(out, |asked| asked.session() == Some(session));
         self.event("session_end", session, out, |_| {});
@@ -96,7 +96,7 @@ impl Desk {
         &self,
         name: &'static str,
         session: &'a SessionId,
-        out: &mut Out,
+        out: &mut ConnectionOutput,
         fill: impl FnOnce(&mut EventFrame<'a>),
     ) {
         if self.wants(name) {
@@ -106,7 +106,7 @@ impl Desk {
         }
     }
 
-    fn logged(&mut self, session: &SessionId, entry: &Entry, out: &mut Out) {
+    fn logged(&mut self, session: &SessionId, entry: &Entry, out: &mut ConnectionOutput) {
         match &entry.body {
             Body::Turn(TurnEntry::Started { turn }) => {
                 self.event("turn_start", session, out, |frame| frame.turn_id = Some(turn.as_str()));
@@ -154,85 +154,96 @@ impl Desk {
                 }
             }
             Body::Ask(AskEntry::Closed { ask, .. }) => {
-                self.cancel(out, |asked| matches!(asked, Asked::Tool { ask: open, .. } if open == ask))
+                self.cancel(out, |asked| matches!(asked, OurRequest::Tool { ask: open, .. } if open == ask))
             }
             _ => {}
         }
     }
 
     /// A call of one of its own tools. Those of others are theirs.
-    fn call_tool(&mut self, session: &SessionId, ask: &AskId, call: &CallId, tool: &str, input: &Json, out: &mut Out) {
+    fn call_tool(
+        &mut self,
+        session: &SessionId,
+        ask: &AskId,
+        call: &CallId,
+        tool: &str,
+        input: &Json,
+        out: &mut ConnectionOutput,
+    ) {
         if !self.offers.tools.iter().any(|own| &*own.name == tool) {
             return;
         }
-        let id = self.ask_about(Asked::Tool { session: session.clone(), ask: ask.clone() }, out);
+        let id = self.ask_about(OurRequest::Tool { session: session.clone(), ask: ask.clone() }, out);
         let params = ToolCall { session: session.as_str(), call_id: call.as_str(), tool, input: raw(input) };
         frames::request(&mut out.bytes, id, "tool/call", params);
     }
 
-    fn ask_about(&mut self, asked: Asked, out: &mut Out) -> u64 {
-        if self.asked.len() >= ASKED_MAX {
+    fn ask_about(&mut self, asked: OurRequest, out: &mut ConnectionOutput) -> u64 {
+        if self.ours.len() >= ASKED_MAX {
             out.stop = Some(format!("was stopped: it left {ASKED_MAX} requests unanswered"));
         }
         self.ask(asked)
     }
 
-    fn asked(&mut self, session: &SessionId, hook: &HookCall, out: &mut Out) {
+    fn asked(&mut self, session: &SessionId, hook: &HookCall, out: &mut ConnectionOutput) {
         let (to, hook_id) = (session.clone(), hook.id);
         let session = session.as_str();
         match &hook.kind {
             HookKind::Turn { parts } => {
-                let id = self.ask_about(Asked::Turn { session: to, hook: hook_id }, out);
+                let id = self.ask_about(OurRequest::Turn { session: to, hook: hook_id }, out);
                 let prompt = parts_text(parts);
                 let params = BeforeTurn { session, prompt: &prompt, content: content(parts) };
                 frames::request(&mut out.bytes, id, "hook/before_turn", params);
             }
             HookKind::Call { call, tool, input } => {
-                let id = self.ask_about(Asked::Call { session: to, hook: hook_id }, out);
+                let id = self.ask_about(OurRequest::Call { session: to, hook: hook_id }, out);
                 let params = ToolCall { session, call_id: call.as_str(), tool, input: raw(input) };
                 frames::request(&mut out.bytes, id, "hook/before_call", params);
             }
             HookKind::Result { call, tool, parts, is_error } => {
-                let asked = Asked::Result { session: to, hook: hook_id, parts: parts.clone(), is_error: *is_error };
+                let asked =
+                    OurRequest::Result { session: to, hook: hook_id, parts: parts.clone(), is_error: *is_error };
                 let id = self.ask_about(asked, out);
                 let params =
                     AfterCall { session, call_id: call.as_str(), tool, content: content(parts), is_error: *is_error };
                 frames::request(&mut out.bytes, id, "hook/after_call", params);
             }
             HookKind::Command { name, args } => {
-                let id = self.ask_about(Asked::Command { session: to, hook: hook_id }, out);
+                let id = self.ask_about(OurRequest::Command { session: to, hook: hook_id }, out);
                 frames::request(&mut out.bytes, id, "command/run", CommandRun { session, name, args });
             }
         }
     }
 
-    fn cancel_hooks(&mut self, session: &SessionId, out: &mut Out) {
+    fn cancel_hooks(&mut self, session: &SessionId, out: &mut ConnectionOutput) {
         self.cancel(out, |asked| match asked {
-            Asked::Turn { session: of, .. } | Asked::Call { session: of, .. } | Asked::Result { session: of, .. } => {
-                of == session
+            OurRequest::Turn { session: of, .. }
+            | OurRequest::Call { session: of, .. }
+            | OurRequest::Result { session: of, .. } => of == session,
+            OurRequest::Initialize | OurRequest::Tool { .. } | OurRequest::Command { .. } | OurRequest::Shutdown => {
+                false
             }
-            Asked::Initialize | Asked::Tool { .. } | Asked::Command { .. } | Asked::Shutdown => false,
         });
     }
 
     /// Takes back requests of ours: a late answer to one is nobody's mistake and is ignored.
-    fn cancel(&mut self, out: &mut Out, mut is_meant: impl FnMut(&Asked) -> bool) {
-        let mut ids: Vec<u64> = self.asked.extract_if(|_, asked| is_meant(asked)).map(|(id, _)| id).collect();
+    fn cancel(&mut self, out: &mut ConnectionOutput, mut is_meant: impl FnMut(&OurRequest) -> bool) {
+        let mut ids: Vec<u64> = self.ours.extract_if(|_, asked| is_meant(asked)).map(|(id, _)| id).collect();
         ids.sort_unstable();
         for id in ids {
             frames::notification(&mut out.bytes, "$/cancel", Cancel { id });
         }
     }
 
-    fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
-        let Some(Asking { id, answer }) = self.asking.remove(&tag) else { return };
+    fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut ConnectionOutput) {
+        let Some(TheirRequest { id, answer }) = self.theirs.remove(&tag) else { return };
         match (result, answer) {
             (Err(fault), _) => frames::error(&mut out.bytes, &id, REFUSED, fault.message.clone()),
-            (Ok(Reply::Answered(said)), Answering::Confirmed) => {
+            (Ok(Reply::Answered(said)), ReplyShape::Confirmed) => {
                 let confirmed = matches!(said, Answer::Confirmed(true));
                 frames::result(&mut out.bytes, &id, Confirmed { confirmed });
             }
-            (Ok(Reply::Answered(said)), Answering::Text) => {
+            (Ok(Reply::Answered(said)), ReplyShape::Text) => {
                 let value = match said {
                     Answer::Text(text) => Some(&**text),
                     _ => None,
@@ -244,15 +255,15 @@ impl Desk {
     }
 }
 
-impl Asked {
+impl OurRequest {
     fn session(&self) -> Option<&SessionId> {
         match self {
-            Asked::Initialize | Asked::Shutdown => None,
-            Asked::Tool { session, .. }
-            | Asked::Turn { session, .. }
-            | Asked::Call { session, .. }
-            | Asked::Result { session, .. }
-            | Asked::Command { session, .. } => Some(session),
+            OurRequest::Initialize | OurRequest::Shutdown => None,
+            OurRequest::Tool { session, .. }
+            | OurRequest::Turn { session, .. }
+            | OurRequest::Call { session, .. }
+            | OurRequest::Result { session, .. }
+            | OurRequest::Command { session, .. } => Some(session),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Skills beside an engine on a stage, with a model that remembers what it was sent.
+//! Skills with an engine on a stage, with a model that remembers what it was sent.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -40,26 +40,26 @@ impl Chat for Listener {
     }
     fn call(&mut self, spec: &CallSpec) -> ModelStream {
         self.0.lock().unwrap().push(spec.system.to_string());
-        Box::pin(Said(vec![ModelEvent::Finished(Finish::Stop), ModelEvent::Text("ok".into())]))
+        Box::pin(FixedReply(vec![ModelEvent::Finished(Finish::Stop), ModelEvent::Text("ok".into())]))
     }
 }
 
-struct Said(Vec<ModelEvent>);
+struct FixedReply(Vec<ModelEvent>);
 
-impl Stream for Said {
+impl Stream for FixedReply {
     type Item = ModelEvent;
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<ModelEvent>> {
         Poll::Ready(self.0.pop())
     }
 }
 
-struct Scene {
+struct SkillsScene {
     stage: Stage,
     model: Listener,
     places: Places,
 }
 
-impl Scene {
+impl SkillsScene {
     fn new() -> Self {
         let model = Listener::default();
         let stage = Stage::new(StageOptions { provider: Arc::new(model.clone()), ..StageOptions::default() });
@@ -74,8 +74,8 @@ impl Scene {
         Self { stage, model, places }
     }
 
-    fn start(&self) -> Skilled {
-        start(&self.stage.engine, self.places.clone())
+    fn start(&self) -> SkillsExtension {
+        start_skills(&self.stage.engine, self.places.clone())
     }
 
     /// One turn: what people were told of skills before the model was called, and what the model was sent.
@@ -116,7 +116,7 @@ fn applied(names: &str) -> Vec<(String, NoticeLevel)> {
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_gets_the_skill_it_names_and_the_next_one_does_not() {
-    let scene = Scene::new();
+    let scene = SkillsScene::new();
     skill(&scene.stage.workspace().join(".agents/skills"), "pdf-forms", BODY);
     let _skilled = scene.start();
     let mut actor = scene.stage.open().await;
@@ -131,7 +131,7 @@ async fn a_prompt_gets_the_skill_it_names_and_the_next_one_does_not() {
 
 #[tokio::test(start_paused = true)]
 async fn all_places_count_and_a_new_skill_counts_at_once() {
-    let scene = Scene::new();
+    let scene = SkillsScene::new();
     let _skilled = scene.start();
     let mut actor = scene.stage.open().await;
     let prompt = "$one $two $three";
@@ -151,7 +151,7 @@ async fn all_places_count_and_a_new_skill_counts_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_skill_is_a_warning_that_names_what_there_is() {
-    let scene = Scene::new();
+    let scene = SkillsScene::new();
     let _skilled = scene.start();
     let mut actor = scene.stage.open().await;
     let warning = |text: &str| (text.to_owned(), NoticeLevel::Warning);
@@ -190,7 +190,7 @@ fn a_long_list_of_skills_is_cut() {
 
 #[tokio::test(start_paused = true)]
 async fn each_session_has_the_skills_of_its_own_workspace() {
-    let scene = Scene::new();
+    let scene = SkillsScene::new();
     let _skilled = scene.start();
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::create_dir(elsewhere.path().join(".git")).unwrap();
@@ -207,7 +207,7 @@ async fn each_session_has_the_skills_of_its_own_workspace() {
 
 #[tokio::test(start_paused = true)]
 async fn after_the_shutdown_nobody_is_asked() {
-    let scene = Scene::new();
+    let scene = SkillsScene::new();
     skill(&scene.stage.workspace().join(".agents/skills"), "pdf-forms", BODY);
     let skilled = scene.start();
     let mut actor = scene.stage.open().await;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use extensions::{Extensions, Options};
+use extensions::{ExtensionOptions, Extensions};
 use process::GroupLauncher;
 use testkit::stage::Actor;
 use testkit::{Stage, StageOptions};
@@ -58,7 +58,7 @@ impl Scene {
     /// Starts them and waits until they are ready.
     pub(crate) async fn start(&mut self, programs: &[&Path]) {
         let env = std::env::vars_os().filter(|(name, _)| ["PATH", "HOME"].iter().any(|keep| name == keep)).collect();
-        let options = Options {
+        let options = ExtensionOptions {
             programs: programs.iter().map(|path| path.to_path_buf()).collect(),
             workspace: self.stage.workspace().to_owned(),
             env,

@@ -19,7 +19,7 @@ fn __leash() {
 
 async fn start(workspace: &std::path::Path, command: &str) -> Result<Vec<Arc<dyn Tool>>, Fault> {
     let env = process::clean_environment(&Keyring::default());
-    let servers = mcp::Servers::new(mcp::Options {
+    let servers = mcp::Servers::new(mcp::McpOptions {
         env,
         version: "0.1.0".into(),
         launcher: Arc::new(LeashLauncher),
