@@ -199,12 +199,12 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools = builtin_tools::Options {
+    let tools = builtin_tools::BuiltinOptions {
         protected: guarded.protected.clone(),
         secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
         search,
-        ..builtin_tools::Options::new(store::spill_dir(&setup.data))
+        ..builtin_tools::BuiltinOptions::new(store::spill_dir(&setup.data))
     };
     let briefer = Briefer {
         settings: setup.briefing,

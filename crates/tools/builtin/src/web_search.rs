@@ -14,7 +14,7 @@ use bytes::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Secret, Tool, ToolSpec};
 
-use crate::args::Args;
+use crate::args::ToolArgs;
 use crate::http::url::Url;
 use crate::http::{AGENT, Client, Reach, read};
 use crate::web_fetch::GADGET;
@@ -105,7 +105,7 @@ struct Question {
 }
 
 fn parse(input: &Json) -> Result<Question, String> {
-    let mut args = Args::parse(input)?;
+    let mut args = ToolArgs::parse(input)?;
     let query = args.text(&["query", "q", "search_query"])?.trim().to_owned();
     let results = args.count_maybe(&["max_results", "num_results", "numResults", "count", "limit"])?;
     if query.is_empty() {

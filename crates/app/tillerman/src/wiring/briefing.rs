@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use builtin_tools::Workspace;
-use builtin_tools::project::{self, Instructions, Repository, Search};
+use builtin_tools::project::{self, InstructionSearch, Instructions, Repository};
 use builtin_tools::workspace::Guard;
 use skills::{Origin, Places, Skill};
 use vocab::visible::{shell_word, visible_line, visible_path};
@@ -78,7 +78,7 @@ impl Briefer {
         if !self.settings.files {
             return Instructions::default();
         }
-        project::search(&Search {
+        project::search(&InstructionSearch {
             workspace,
             guard: self.guard.clone(),
             own: Some(&self.config),

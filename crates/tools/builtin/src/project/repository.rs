@@ -1,6 +1,6 @@
 //! How a repository stands: its top, the branch, and how many files differ from the last commit. The branch is read from
 //! git's own file. What differs only git knows, so git is asked, but only where it does nothing else by being asked: see
-//! [`crate::shell::repository`].
+//! [`crate::shell::git_safety`].
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use tokio::process::Command;
 use vocab::{Keyring, Required};
 
 use super::root;
-use crate::shell::repository as safety;
+use crate::shell::git_safety as safety;
 use crate::workspace::Workspace;
 
 /// How long git may take; then nothing is said of what differs.

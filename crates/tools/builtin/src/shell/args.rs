@@ -8,7 +8,7 @@ use vocab::Json;
 
 use process::leash::{COMMAND_BYTES_MAX, TerminalSize};
 
-use super::state::{READ_BYTES_MAX, READ_BYTES_MIN};
+use super::background_state::{READ_BYTES_MAX, READ_BYTES_MIN};
 
 /// How long a foreground command may run unless the call says otherwise.
 pub(super) const TIMEOUT_DEFAULT: Duration = Duration::from_secs(120);
@@ -65,7 +65,7 @@ pub(super) struct WriteArgs {
     #[serde(default)]
     append_newline: bool,
     #[serde(alias = "key")]
-    keys: Option<Keys>,
+    keys: Option<KeyNames>,
     /// How often the keys are pressed.
     repeat: Option<f64>,
     /// Close standard input afterwards.
@@ -76,7 +76,7 @@ pub(super) struct WriteArgs {
 /// One key or several, as models write them.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Keys {
+enum KeyNames {
     One(String),
     Many(Vec<String>),
 }
@@ -92,8 +92,8 @@ impl WriteArgs {
     pub(super) fn keys(&self) -> Result<Vec<&str>, String> {
         let names = match &self.keys {
             None => &[],
-            Some(Keys::One(name)) => std::slice::from_ref(name),
-            Some(Keys::Many(names)) => names.as_slice(),
+            Some(KeyNames::One(name)) => std::slice::from_ref(name),
+            Some(KeyNames::Many(names)) => names.as_slice(),
         };
         let times = self.repeat.unwrap_or(1.0);
         if times.fract() != 0.0 || times < 1.0 {

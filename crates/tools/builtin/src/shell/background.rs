@@ -13,7 +13,7 @@ use vocab::Required;
 
 use process::leash::{Control, PseudoTerminal, Report, TerminalSize, read_now};
 
-use super::state::State;
+use super::background_state::BackgroundState;
 
 /// Background processes that may run at once in a session; another start is refused and told why.
 pub(super) const RUNNING_MAX: usize = 16;
@@ -25,26 +25,26 @@ const DRAIN_BYTES_MAX: usize = 1024 * 1024;
 
 /// Every background process of a session. Dropping it ends them.
 #[derive(Default)]
-pub(super) struct Registry {
-    entries: Vec<Arc<Process>>,
+pub(super) struct BackgroundRegistry {
+    entries: Vec<Arc<BackgroundProcess>>,
     started: u64,
 }
 
-impl Registry {
+impl BackgroundRegistry {
     pub(super) fn has_room(&self) -> bool {
         self.entries.iter().filter(|process| !process.state().gone).count() < RUNNING_MAX
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Process>> {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<BackgroundProcess>> {
         self.entries.iter().find(|process| process.id == id).cloned()
     }
 
-    pub(super) fn all(&self) -> &[Arc<Process>] {
+    pub(super) fn all(&self) -> &[Arc<BackgroundProcess>] {
         &self.entries
     }
 
     /// Takes over a process and drains it from now on. `None`, and the process ends, when there is no room.
-    pub(super) fn add(&mut self, start: Start) -> Option<Arc<Process>> {
+    pub(super) fn add(&mut self, start: Start) -> Option<Arc<BackgroundProcess>> {
         if !self.has_room() {
             return None;
         }
@@ -54,12 +54,12 @@ impl Registry {
             self.entries.remove(oldest);
         }
         self.started += 1;
-        let process = Arc::new(Process {
+        let process = Arc::new(BackgroundProcess {
             id: format!("bash_{}", self.started),
             command: start.command,
             required: start.required,
             started_ms: now_ms(),
-            state: Mutex::new(State::new(start.ended)),
+            state: Mutex::new(BackgroundState::new(start.ended)),
             changed: Notify::new(),
             stop: Notify::new(),
             input: tokio::sync::Mutex::new(start.input),
@@ -73,7 +73,7 @@ impl Registry {
     }
 }
 
-impl Drop for Registry {
+impl Drop for BackgroundRegistry {
     fn drop(&mut self) {
         for process in &self.entries {
             // The task owns the leash; without the task nobody holds it, and it ends everything.
@@ -98,13 +98,13 @@ pub(super) struct Start {
     pub(super) timeout: Option<Duration>,
 }
 
-pub(super) struct Process {
+pub(super) struct BackgroundProcess {
     pub(super) id: String,
     pub(super) command: String,
     pub(super) required: Required,
     /// Milliseconds since 1970.
     pub(super) started_ms: i64,
-    state: Mutex<State>,
+    state: Mutex<BackgroundState>,
     /// Something in `state` changed.
     changed: Notify,
     stop: Notify,
@@ -119,8 +119,8 @@ fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-impl Process {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+impl BackgroundProcess {
+    pub(super) fn state(&self) -> MutexGuard<'_, BackgroundState> {
         self.state.lock().expect("no code panics while it holds the state")
     }
 
@@ -144,7 +144,7 @@ impl Process {
     }
 
     /// Waits until `ready` or for `time` at most.
-    pub(super) async fn wait(&self, time: Duration, ready: impl Fn(&State) -> bool) {
+    pub(super) async fn wait(&self, time: Duration, ready: impl Fn(&BackgroundState) -> bool) {
         let waiting = async {
             loop {
                 let changed = self.changed.notified();
@@ -160,7 +160,7 @@ impl Process {
         let _ = tokio::time::timeout(time, waiting).await;
     }
 
-    pub(super) fn has_output(state: &State) -> bool {
+    pub(super) fn has_output(state: &BackgroundState) -> bool {
         state.unread() > 0 || state.gone
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use vocab::{Json, Outcome, Required};
 
-use super::{Desk, File, commit, parse, paths, report};
+use super::{PatchedFile, PatchedFiles, commit, parse, paths, report};
 use crate::blocking::{Cancel, on_thread};
 use crate::controller::{Controller, Draft};
 use crate::workspace::{Access, Workspace, replace};
@@ -29,14 +29,14 @@ pub(super) async fn run(
     let (held, writes, locked) = (workspace.clone(), controller.writes(), lock.clone());
     let work_out = move |cancel: &Cancel| {
         let _lock = locked;
-        let mut desk = Desk { shown, ..Desk::new(&held, granted) };
+        let mut patched = PatchedFiles { shown, ..PatchedFiles::new(&held, granted) };
         for section in sections {
-            desk.apply(section)?;
+            patched.apply(section)?;
         }
-        let drafts: Vec<Draft> = desk.files.iter().filter_map(|file| draft(&held, file, writes)).collect();
+        let drafts: Vec<Draft> = patched.files.iter().filter_map(|file| draft(&held, file, writes)).collect();
         drafts.iter().try_for_each(Draft::make_ready)?;
         cancel.check()?;
-        Ok((desk.files, drafts))
+        Ok((patched.files, drafts))
     };
     let (files, drafts) = on_thread(work_out).await?;
     for (done, draft) in drafts.iter().enumerate() {
@@ -49,7 +49,7 @@ pub(super) async fn run(
     let locked = lock.clone();
     let on_disk = move |cancel: &Cancel| {
         let _lock = locked;
-        let rest: Vec<&File> =
+        let rest: Vec<&PatchedFile> =
             files.iter().filter(|file| !names.iter().any(|name| name == file.spot.shown())).collect();
         Ok(commit(&rest, cancel).map(|()| files))
     };
@@ -77,7 +77,7 @@ pub(super) async fn run(
 }
 
 /// What the controller is to write of a file.
-fn draft(workspace: &Workspace, file: &File, writes: bool) -> Option<Draft> {
+fn draft(workspace: &Workspace, file: &PatchedFile, writes: bool) -> Option<Draft> {
     // A file that is moved keeps its permission bits, of which a controller knows nothing.
     let is_moved = file.disk.is_none() && file.like.is_some();
     let after = file.after.clone().filter(|_| file.is_changed() && !is_moved)?;

@@ -9,30 +9,30 @@ use std::path::{Path, PathBuf};
 
 use vocab::Required;
 
-use crate::sys::Kind;
-use crate::workspace::{Access, Place, Workspace};
+use crate::sys::FileKind;
+use crate::workspace::{Access, ResolvedPath, Workspace};
 
-use super::classify::{Reading, Word};
-use super::repository;
+use super::classify::{ReadOnlyLine, Word};
+use super::git_safety;
 
 /// Directory entries looked at for the patterns of one word; a pattern that could mean more is not reading.
 const PATTERN_ENTRIES_MAX: usize = 4096;
 
 /// Whether the command line, run in this directory of the workspace, stays in the workspace and runs nothing else.
-pub(super) fn holds(reading: &Reading, workspace: &Workspace, dir: &Path) -> bool {
-    let look = Look { workspace, dir };
+pub(super) fn holds(reading: &ReadOnlyLine, workspace: &Workspace, dir: &Path) -> bool {
+    let look = DiskCheck { workspace, dir };
     let words = reading.commands.iter().all(|words| look.command(words));
     let git = reading.commands.iter().any(|words| words.first().is_some_and(|name| name.text == "git"));
-    words && (!git || repository::is_inert(dir, workspace))
+    words && (!git || git_safety::is_inert(dir, workspace))
 }
 
-struct Look<'a> {
+struct DiskCheck<'a> {
     workspace: &'a Workspace,
     /// Relative to the workspace, without links.
     dir: &'a Path,
 }
 
-impl Look<'_> {
+impl DiskCheck<'_> {
     fn command(&self, words: &[Word]) -> bool {
         let Some((name, arguments)) = words.split_first() else { return false };
         // Of two directories it compares all files, through links.
@@ -55,14 +55,14 @@ impl Look<'_> {
     fn place(&self, dir: &Path, name: &OsStr) -> Option<PathBuf> {
         let place = self.workspace.place(dir.join(name).to_str()?).ok()?;
         match (self.workspace.required(&place, Access::Read), place) {
-            (Required::ReadOnly, Place::Inside(rel)) => Some(rel),
+            (Required::ReadOnly, ResolvedPath::Inside(rel)) => Some(rel),
             _ => None,
         }
     }
 
     fn is_dir(&self, rel: PathBuf) -> bool {
-        let spot = self.workspace.spot_at(Place::Inside(rel));
-        spot.and_then(|spot| spot.facts()).is_ok_and(|facts| facts.kind == Kind::Dir)
+        let spot = self.workspace.spot_at(ResolvedPath::Inside(rel));
+        spot.and_then(|spot| spot.facts()).is_ok_and(|facts| facts.kind == FileKind::Dir)
     }
 
     /// Whether nothing that the shell could make of a pattern leads out of the workspace. Patterns are taken to match more
@@ -93,7 +93,7 @@ impl Look<'_> {
             return Some(vec![self.place(dir, OsStr::new(part))?]);
         };
         let (before, behind) = (&part[..first], part.rsplit(SPECIAL).next().unwrap_or_default());
-        let spot = self.workspace.spot_at(Place::Inside(dir.to_owned())).ok()?;
+        let spot = self.workspace.spot_at(ResolvedPath::Inside(dir.to_owned())).ok()?;
         // No directory, or none that can be read: no names.
         let Ok((entries, more)) = spot.entries(*left) else { return Some(Vec::new()) };
         *left -= entries.len();
@@ -105,7 +105,11 @@ impl Look<'_> {
         fitting
             .map(
                 |entry| {
-                    if entry.kind == Kind::Link { self.place(dir, &entry.name) } else { Some(dir.join(&entry.name)) }
+                    if entry.kind == FileKind::Link {
+                        self.place(dir, &entry.name)
+                    } else {
+                        Some(dir.join(&entry.name))
+                    }
                 },
             )
             .collect()

@@ -10,10 +10,10 @@ use vocab::{Later, Progress, Required};
 use crate::workspace::explain;
 use process::leash::{self, LeashRequest, OnLeash, Report};
 
-use super::Shell;
+use super::SessionShell;
 use super::background::Start;
-use super::capture::{Capture, Shown};
-use super::follow::{End, follow};
+use super::capture::{Capture, CapturedOutput};
+use super::foreground::{End, follow};
 use vocab::visible::headline;
 
 /// After a stop, how long the end of the command is waited for. The leash kills what ignores the first signal two
@@ -29,7 +29,7 @@ const SIGKILL: i32 = 9;
 
 /// Runs it to its end, or until `stop` is ready.
 pub(crate) async fn run(
-    shell: Arc<Shell>,
+    shell: Arc<SessionShell>,
     cwd: PathBuf,
     command: String,
     told: Progress,
@@ -65,7 +65,7 @@ pub(crate) async fn run(
     came_out(&command, &end, capture.finish_within(LINES_MAX).await)
 }
 
-async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<OnLeash, String> {
+async fn start(shell: &SessionShell, cwd: PathBuf, command: &str) -> Result<OnLeash, String> {
     let cwd = leash::directory(&cwd).map_err(|error| explain(&cwd.display().to_string(), &error))?;
     let options = &shell.options;
     let request = LeashRequest {
@@ -78,7 +78,7 @@ async fn start(shell: &Shell, cwd: PathBuf, command: &str) -> Result<OnLeash, St
     shell.hold(&request, false).await.map_err(|error| error.to_string())
 }
 
-fn came_out(command: &str, end: &End, shown: Shown) -> vocab::Shell {
+fn came_out(command: &str, end: &End, shown: CapturedOutput) -> vocab::Shell {
     let exit_code = match end.report {
         _ if end.given_up => None,
         Some(Report::Exited { code, .. }) => Some(code),

@@ -10,7 +10,7 @@ use vocab::{CallContext, Editor, EditorReply, EditorRequestKind, Json, Outcome, 
 
 use process::leash;
 
-use super::Shell;
+use super::SessionShell;
 use super::args::BashArgs;
 use super::bash::{cwd, with_notes};
 use super::capture::Capture;
@@ -38,7 +38,12 @@ fn command_line(env: &[(Arc<str>, Arc<str>)], command: &str, granted: Required) 
 }
 
 /// Runs a command that was checked.
-pub(super) async fn run(shell: &Shell, args: &BashArgs, terminal: Arc<dyn Editor>, context: &CallContext) -> Outcome {
+pub(super) async fn run(
+    shell: &SessionShell,
+    args: &BashArgs,
+    terminal: Arc<dyn Editor>,
+    context: &CallContext,
+) -> Outcome {
     let env = shell.options.environment_rules().on_top(context.granted);
     let (program, given) = command_line(&env, &args.command, context.granted);
     let kind = EditorRequestKind::Run {

@@ -1,6 +1,6 @@
 //! `/diff` and `/undo` on real files.
 
-use builtin_tools::{Builtin, Options};
+use builtin_tools::{Builtin, BuiltinOptions};
 use vocab::{FileEdit, Snapshot, Toolbox};
 
 fn edit(path: &str, before: Option<&str>, after: Option<&str>) -> FileEdit {
@@ -9,7 +9,7 @@ fn edit(path: &str, before: Option<&str>, after: Option<&str>) -> FileEdit {
 }
 
 fn toolbox(dir: &std::path::Path) -> Builtin {
-    Builtin::new(Options::new(dir.join("spill")))
+    Builtin::new(BuiltinOptions::new(dir.join("spill")))
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use vocab::Required;
 
-use crate::workspace::{Access, Place, Workspace};
+use crate::workspace::{Access, ResolvedPath, Workspace};
 
 /// A larger configuration is not looked at, and so not inert.
 const CONFIG_BYTES_MAX: u64 = 256 * 1024;
@@ -53,11 +53,11 @@ pub(crate) fn is_inert(dir: &Path, workspace: &Workspace) -> bool {
     if STEERING.iter().any(|name| std::env::var_os(name).is_some()) || owns_a_writable_file(workspace) {
         return false;
     }
-    let look = Look { workspace: workspace.path(), submodules_left: SUBMODULES_MAX };
+    let look = RepositoryCheck { workspace: workspace.path(), submodules_left: SUBMODULES_MAX };
     match find(&workspace.path().join(dir)) {
-        Found::Nothing => true,
-        Found::Unclear => false,
-        Found::Top(top) => { look }.repository(&top, 0).is_some(),
+        FoundRepository::Nothing => true,
+        FoundRepository::Unclear => false,
+        FoundRepository::Top(top) => { look }.repository(&top, 0).is_some(),
     }
 }
 
@@ -93,7 +93,7 @@ fn owns_a_writable_file(workspace: &Workspace) -> bool {
     while let Some(file) = files.get(next).map(std::fs::canonicalize) {
         next += 1;
         let Ok(file) = file else { continue };
-        let inside = file.strip_prefix(workspace.path()).map(|rel| Place::Inside(rel.to_owned()));
+        let inside = file.strip_prefix(workspace.path()).map(|rel| ResolvedPath::Inside(rel.to_owned()));
         if inside.is_ok_and(|place| workspace.required(&place, Access::Write) < Required::DangerFullAccess) {
             return true;
         }
@@ -119,7 +119,7 @@ fn included<'a>(text: &'a str, dir: &'a Path, home: &'a Path) -> impl Iterator<I
     })
 }
 
-enum Found {
+enum FoundRepository {
     Nothing,
     /// This directory holds `.git`.
     Top(PathBuf),
@@ -127,30 +127,30 @@ enum Found {
 }
 
 /// Upwards from a directory, as git goes.
-fn find(dir: &Path) -> Found {
+fn find(dir: &Path) -> FoundRepository {
     for top in dir.ancestors() {
         match top.join(".git").symlink_metadata() {
-            Ok(_) => return Found::Top(top.to_owned()),
+            Ok(_) => return FoundRepository::Top(top.to_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(_) => return Found::Unclear,
+            Err(_) => return FoundRepository::Unclear,
         }
         // A directory that is a repository itself. Newer versions of git can be told to leave it alone, older ones cannot.
         let there = |name: &str| top.join(name).symlink_metadata().is_ok();
         if there("HEAD") && (there("commondir") || (there("objects") && there("refs"))) {
-            return Found::Unclear;
+            return FoundRepository::Unclear;
         }
     }
-    Found::Nothing
+    FoundRepository::Nothing
 }
 
 /// One look at a repository and the submodules in it. `None` anywhere means: not inert.
-struct Look<'a> {
+struct RepositoryCheck<'a> {
     /// The real path.
     workspace: &'a Path,
     submodules_left: usize,
 }
 
-impl Look<'_> {
+impl RepositoryCheck<'_> {
     fn repository(&mut self, top: &Path, depth: usize) -> Option<()> {
         let (git_dir, named) = git_dir(top)?;
         let common = common_dir(&git_dir)?;

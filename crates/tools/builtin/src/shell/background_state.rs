@@ -14,7 +14,7 @@ pub(super) const READ_BYTES_MAX: usize = 32 * 1024;
 pub(super) const READ_BYTES_MIN: usize = 256;
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct BackgroundState {
     unread: VecDeque<u8>,
     /// Bytes that fell out of `unread` since the last read.
     dropped: u64,
@@ -27,7 +27,7 @@ pub(super) struct State {
 
 /// Where a background process stands, all it started included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum BackgroundPhase {
     Running,
     Exited(i32),
     /// By this signal, where it is known.
@@ -35,7 +35,7 @@ pub(super) enum Phase {
     Failed,
 }
 
-impl State {
+impl BackgroundState {
     /// Of a process that runs; `ended` says how its direct child ended, when it already did.
     pub(super) fn new(ended: Option<Report>) -> Self {
         Self { ended, ..Self::default() }
@@ -80,13 +80,13 @@ impl State {
     }
 
     /// Whether it runs, and how it ended.
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> BackgroundPhase {
         match self.ended {
-            _ if !self.gone => Phase::Running,
-            Some(Report::Exited { code, .. }) => Phase::Exited(code),
-            Some(Report::Killed { signal, .. }) => Phase::Killed(Some(signal)),
-            Some(Report::Failed(_)) => Phase::Failed,
-            _ => Phase::Killed(None),
+            _ if !self.gone => BackgroundPhase::Running,
+            Some(Report::Exited { code, .. }) => BackgroundPhase::Exited(code),
+            Some(Report::Killed { signal, .. }) => BackgroundPhase::Killed(Some(signal)),
+            Some(Report::Failed(_)) => BackgroundPhase::Failed,
+            _ => BackgroundPhase::Killed(None),
         }
     }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_ring_keeps_the_newest_and_says_what_it_lost() {
-        let mut state = State::default();
+        let mut state = BackgroundState::default();
         state.push(&vec![b'a'; RING_BYTES]);
         state.push(b"bc");
         assert!(state.take(READ_BYTES_MAX).starts_with("[2 older bytes were dropped before they were read]\naaa"));
@@ -124,14 +124,14 @@ mod tests {
             rest = state.take(READ_BYTES_MAX);
         }
         assert!(rest.ends_with("abc"));
-        let mut state = State::default();
+        let mut state = BackgroundState::default();
         state.push(&vec![b'x'; 3 * RING_BYTES]);
         assert_eq!((state.unread.len(), state.dropped), (RING_BYTES, 2 * RING_BYTES as u64));
     }
 
     #[test]
     fn output_is_read_page_by_page() {
-        let mut state = State::default();
+        let mut state = BackgroundState::default();
         state.push("aä".repeat(200).as_bytes());
         let mut pages = vec![];
         while state.unread() > 0 {
@@ -149,19 +149,19 @@ mod tests {
     #[test]
     fn a_phase_is_over_when_nothing_runs_any_more() {
         let left = Some(Report::Exited { code: 3, left: true });
-        let phase = |ended, gone| State { ended, gone, ..State::default() }.phase();
-        assert_eq!(phase(None, false), Phase::Running);
-        assert_eq!(phase(left, false), Phase::Running);
-        assert_eq!(phase(left, true), Phase::Exited(3));
-        assert_eq!(phase(Some(Report::Killed { signal: 9, left: false }), true), Phase::Killed(Some(9)));
-        assert_eq!(phase(Some(Report::TooMany(70)), true), Phase::Killed(None));
-        assert_eq!(phase(None, true), Phase::Killed(None));
-        assert_eq!(phase(Some(Report::Failed(2)), true), Phase::Failed);
+        let phase = |ended, gone| BackgroundState { ended, gone, ..BackgroundState::default() }.phase();
+        assert_eq!(phase(None, false), BackgroundPhase::Running);
+        assert_eq!(phase(left, false), BackgroundPhase::Running);
+        assert_eq!(phase(left, true), BackgroundPhase::Exited(3));
+        assert_eq!(phase(Some(Report::Killed { signal: 9, left: false }), true), BackgroundPhase::Killed(Some(9)));
+        assert_eq!(phase(Some(Report::TooMany(70)), true), BackgroundPhase::Killed(None));
+        assert_eq!(phase(None, true), BackgroundPhase::Killed(None));
+        assert_eq!(phase(Some(Report::Failed(2)), true), BackgroundPhase::Failed);
     }
 
     #[test]
     fn a_character_split_between_two_reads_arrives_whole() {
-        let mut state = State::default();
+        let mut state = BackgroundState::default();
         state.push(b"a\xf0\x9f");
         assert_eq!(state.take(READ_BYTES_MAX), "a");
         state.push(b"\xa6\x80!");
