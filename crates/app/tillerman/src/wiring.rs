@@ -18,7 +18,6 @@ mod keys;
 mod linked;
 mod names;
 mod pick;
-mod picture;
 mod servers;
 mod sources;
 mod suggest;
@@ -200,7 +199,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools = builtin_tools::Options {
+    let tools = builtin_tools::BuiltinOptions {
         protected: guarded.protected.clone(),
         secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
@@ -209,7 +208,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
             proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
             ..net::Route::default()
         },
-        ..builtin_tools::Options::new(store::spill_dir(&setup.data))
+        ..builtin_tools::BuiltinOptions::new(store::spill_dir(&setup.data))
     };
     let briefer = Briefer {
         settings: setup.briefing,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use net::{AddressPolicy, KeyHeader, KnownCredentials, Route, Url, Visitor};
 use vocab::{CallContext, Json, Later, Outcome, Plan, Required, Secret, Tool, ToolSpec};
 
-use crate::args::Args;
+use crate::args::ToolArgs;
 use crate::web_fetch::GADGET;
 
 /// Where Exa answers.
@@ -109,7 +109,7 @@ struct Question {
 }
 
 fn parse(input: &Json) -> Result<Question, String> {
-    let mut args = Args::parse(input)?;
+    let mut args = ToolArgs::parse(input)?;
     let query = args.text(&["query", "q", "search_query"])?.trim().to_owned();
     let results = args.count_maybe(&["max_results", "num_results", "numResults", "count", "limit"])?;
     if query.is_empty() {

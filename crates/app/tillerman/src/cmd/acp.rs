@@ -11,7 +11,7 @@ use vocab::names;
 use vocab::{Fault, FaultKind, Gate, IdKind, Ids, Mode};
 
 use crate::args;
-use crate::beside;
+use crate::extension_host;
 use crate::setup::{self, Prepared};
 use crate::wiring;
 
@@ -67,7 +67,8 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let asked = setup.wanted.model.is_some();
     let wired = wiring::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
-    let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
+    let extension_host =
+        extension_host::start(&wired, extensions, Some(extension_host::skill_places(&wired, &home, &config))).await;
     let dialect = Acp::new(Options {
         mode: Some(wired.settings.mode),
         model: by_flag.then(|| wired.settings.model.clone()),
@@ -82,7 +83,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     wired.ports.around.cancel_sign_ins("the process is shutting down");
     wired.engine.shutdown().await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     Ok(ended.exit_code)
 }
 

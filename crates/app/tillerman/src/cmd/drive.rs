@@ -1,7 +1,5 @@
 //! `drive [-- CMD...]`: a client for any agent that speaks ACP, for people and for scripts.
 
-mod leashed;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,14 +16,13 @@ use builtin_tools::workspace::Guard;
 use console::{Interaction, KeyboardUse, StandardStreams};
 use dialect_terminal::AnswerPolicy;
 use dialect_terminal::exit_code::INTERRUPTED;
+use process::LeashLauncher;
 use vocab::visible::headline;
 
 use super::USAGE;
 use crate::args;
 use crate::config::{self, Home};
 use crate::wiring::Guarded;
-
-use leashed::Leashed;
 
 pub(crate) fn run(args: args::Drive) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -121,7 +118,7 @@ fn ours() -> Vars {
 }
 
 fn channel(args: &args::Drive, cwd: &Path) -> anyhow::Result<Arc<dyn Channel>> {
-    let launcher = Arc::new(Leashed);
+    let launcher = Arc::new(LeashLauncher);
     let login = LoginShell::new(ShellProbe(launcher.clone()), std::env::var_os("SHELL"));
     let mut argv = args.command.clone();
     if argv.is_empty() {
@@ -169,5 +166,5 @@ fn workshop(cwd: &Path) -> anyhow::Result<Workshop> {
     let Guarded { protected, secret } = guarded.unwrap_or_default();
     let guard = Guard { home, protected, secret, spill_dir: None };
     let files = builtin_tools::AgentFiles::open(cwd, guard).map_err(|fault| anyhow::anyhow!("{fault}"))?;
-    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(Leashed) })
+    Ok(Workshop { roots: vec![cwd.to_owned()], env: ours(), files: Arc::new(files), launcher: Arc::new(LeashLauncher) })
 }

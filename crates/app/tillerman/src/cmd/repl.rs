@@ -8,7 +8,7 @@ use console::{FEED_BYTES, Interaction, KeyboardUse, StandardStreams, feed_lines}
 use dialect_terminal::{AnswerPolicy, TerminalDialect, TerminalOptions};
 
 use crate::args;
-use crate::beside;
+use crate::extension_host;
 use crate::print::warning;
 use crate::setup::Prepared;
 use crate::wiring;
@@ -36,8 +36,8 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     wired.notes.iter().for_each(|line| warning(line));
     interaction.console.waits(Some(STARTING));
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home, &config);
-    let beside = beside::start(&wired, extensions, Some(skills)).await;
+    let skills = extension_host::skill_places(&wired, &home, &config);
+    let extension_host = extension_host::start(&wired, extensions, Some(skills)).await;
     let completion = Completion::fetch(&wired.ports, wired.engine.extension_commands());
     interaction.console.completes_with(Box::new(move |line| completion.complete(line)));
     let answers = match () {
@@ -57,6 +57,6 @@ async fn start(args: args::Repl) -> anyhow::Result<u8> {
     tokio::spawn(feed_lines(lines, feed));
     let ended = host::pump(terminal, &wired.engine, reader, output, options).await;
     wired.engine.shutdown().await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     Ok(ended.exit_code)
 }

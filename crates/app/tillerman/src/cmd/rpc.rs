@@ -23,9 +23,9 @@ use vocab::{Fault, FaultKind, Mode, Query, Which};
 use wire::Dialect;
 
 use crate::args::Basics;
-use crate::beside;
 use crate::config;
 use crate::config::agent::{self, AgentSettings};
+use crate::extension_host;
 use crate::setup::{self, Prepared};
 use crate::wiring::{self, SessionFiles, Standing, Wanted, Wired};
 use flags::{Flags, Wrong};
@@ -97,9 +97,9 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired).await?;
     let dialect = Rpc::new(options(flags, &session, &wired, templates));
-    let beside = beside::start(&wired, programs, None).await;
+    let extension_host = extension_host::start(&wired, programs, None).await;
     let code = converse(dialect, &wired, frame_log).await;
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     wired.engine.shutdown().await;
     code
 }

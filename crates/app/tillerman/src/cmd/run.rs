@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
-use crate::beside;
+use crate::extension_host;
 use crate::nearest::nearest;
 use crate::print::warning;
 use crate::setup::{self, Prepared};
@@ -66,8 +66,8 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     console.waits(sign.map(|_| STARTING));
     // What the name stood for.
     open.model = open.model.map(|_| wired.settings.model.clone());
-    let skills = beside::skill_places(&wired, &home, &config);
-    let beside = beside::start(&wired, extensions, Some(skills)).await;
+    let skills = extension_host::skill_places(&wired, &home, &config);
+    let extension_host = extension_host::start(&wired, extensions, Some(skills)).await;
     let wishes =
         if asks && !console.has_keyboard() && !streams.draws { terminal_lines(console.clone(), typed) } else { None };
     let answers = match () {
@@ -94,7 +94,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
             converse(TerminalDialect::new(terminal, text), wired, reader, output, options).await
         }
     };
-    beside.shutdown().await;
+    extension_host.shutdown().await;
     code
 }
 

@@ -75,14 +75,16 @@ fn manifests() -> BTreeMap<String, String> {
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" => &[],
-        "wire" | "engine" | "net" | "tour" | "images" => &["vocab"],
-        "builtin-tools" | "providers" => &["vocab", "net"],
+        "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
+        "providers" => &["vocab", "net"],
+        "builtin-tools" => &["vocab", "net", "process"],
         "store" => &["vocab", "safefile"],
         "accounts" => &["vocab", "safefile", "net"],
-        "mcp" => &["vocab", "wire", "net"],
-        "host" | "extensions" => &["vocab", "wire", "engine"],
+        "mcp" => &["vocab", "wire", "net", "process"],
+        "host" => &["vocab", "wire", "engine"],
+        "extensions" => &["vocab", "wire", "engine", "process", "skills"],
         "session-files" => &["vocab", "wire", "dialect-rpc"],
-        "acp-client" => &["vocab", "wire"],
+        "acp-client" => &["vocab", "wire", "process"],
         // A screen draws what the terminal dialect says, and takes stdin and stdout through the host.
         "console" => &["vocab", "wire", "host", "dialect-terminal"],
         // Another agent at the same screen, drawn with the same parts.

@@ -24,9 +24,9 @@ fn the_page_about_tools_is_complete() {
     let page = std::fs::read_to_string(page).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let search = Some(SearchOptions::new(Arc::new(NoKey)));
-    let toolbox = builtin_tools::Builtin::new(builtin_tools::Options {
+    let toolbox = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions {
         search,
-        ..builtin_tools::Options::new(dir.path().join("spill"))
+        ..builtin_tools::BuiltinOptions::new(dir.path().join("spill"))
     });
     for tool in toolbox.open(&"s".into(), dir.path()).unwrap() {
         let name = &*tool.spec().name;

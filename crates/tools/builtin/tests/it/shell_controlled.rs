@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use vocab::*;
 
 use crate::bench::context;
-use crate::editor::{Editor, Way, text};
+use crate::editor::{Editor, EditorWay, text};
 use crate::shell_support::Session;
 
 const TERMINAL: EditorOffer = EditorOffer { read_text: false, write_text: false, terminal: true };
@@ -17,7 +17,7 @@ fn ran(output: &str, truncated: bool, exit_code: Option<i32>, signal: Option<&st
 }
 
 async fn bash(session: &Session, editor: &Arc<Editor>, input: Value, granted: Required) -> Outcome {
-    let context = CallContext { editor_requests: Some(Arc::new(Way(editor.clone()))), ..context(granted) };
+    let context = CallContext { editor_requests: Some(Arc::new(EditorWay(editor.clone()))), ..context(granted) };
     session.tool("bash").run(Json::trusted(input.to_string()), context).await
 }
 

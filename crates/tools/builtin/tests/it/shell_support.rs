@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use builtin_tools::shell::{Options, tools};
+use builtin_tools::shell::{ShellOptions, tools};
 use tempfile::TempDir;
 use vocab::{CallContext, Json, Outcome, Required, Tool, parts_text};
 
@@ -19,11 +19,11 @@ impl Session {
         Self::with(|_| {})
     }
 
-    pub(crate) fn with(change: impl FnOnce(&mut Options)) -> Self {
+    pub(crate) fn with(change: impl FnOnce(&mut ShellOptions)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let workspace = dir.path().join("ws");
         std::fs::create_dir(&workspace).unwrap();
-        let mut options = Options::new(std::env::current_exe().unwrap(), workspace, dir.path().join("spill"));
+        let mut options = ShellOptions::new(std::env::current_exe().unwrap(), workspace, dir.path().join("spill"));
         change(&mut options);
         Self { dir, tools: tools(options).unwrap(), progress: Arc::default() }
     }

@@ -1,12 +1,8 @@
 //! Background processes on a pseudo-terminal: interactive programs, keys, sizes, and the leash around them.
 
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use builtin_tools::leash::{Report, Request, Size, Spare};
 use serde_json::json;
-use tokio::io::AsyncReadExt;
 use vocab::parts_text;
 
 use crate::shell_support::{Session, alive, listed, mark, read_until, start_with, wait_for, write};
@@ -162,43 +158,4 @@ async fn killing_the_leash_frees_nobody_on_the_terminal() {
             .await;
     read_until(&session, &id, "supervisor was killed").await;
     wait_for(Duration::from_secs(2), || alive(&mark).is_empty()).await;
-}
-
-#[tokio::test]
-async fn a_shell_that_takes_no_terminal_by_itself_has_one_all_the_same() {
-    // bash makes the terminal its own when nobody did; the plain shell, which is used where there is no bash, does not.
-    let request = Request {
-        command: "exec < /dev/tty && echo yes".into(),
-        cwd: builtin_tools::leash::directory(Path::new("/")).unwrap(),
-        env: vec![("PATH".into(), "/none".into())],
-        pids_max: 100,
-        terminal: Some(Size { cols: 80, rows: 24 }),
-    };
-    let leash = Spare::start(&std::env::current_exe().unwrap()).unwrap();
-    let mut held = leash.hold(&request, false).await.unwrap();
-    let mut text = Vec::new();
-    // The end of a terminal is an error, after everything was read.
-    let _ = held.output.read_to_end(&mut text).await;
-    assert_eq!(String::from_utf8(text).unwrap(), "yes\r\n");
-}
-
-#[tokio::test]
-async fn what_cannot_be_started_says_so_on_its_terminal() {
-    let request = Request {
-        command: "true".into(),
-        cwd: Arc::new(std::fs::File::open("/dev/null").unwrap().into()),
-        env: Vec::new(),
-        pids_max: 100,
-        terminal: Some(Size { cols: 80, rows: 24 }),
-    };
-    let leash = Spare::start(&std::env::current_exe().unwrap()).unwrap();
-    let mut held = leash.hold(&request, false).await.unwrap();
-    let mut text = Vec::new();
-    let _ = held.output.read_to_end(&mut text).await;
-    assert_eq!(String::from_utf8(text).unwrap(), "cannot be started: Not a directory (os error 20)\r\n");
-    let reports = [held.control.report().await, held.control.report().await];
-    assert!(
-        matches!(reports, [Some(Report::Started(_)), Some(Report::Exited { code: 126, left: false })]),
-        "{reports:?}"
-    );
 }

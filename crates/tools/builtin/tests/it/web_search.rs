@@ -277,8 +277,8 @@ async fn a_question_needs_what_a_fetch_needs_and_is_shown_to_people() {
 #[test]
 fn it_is_offered_only_where_searching_is_possible() {
     let dir = tempfile::tempdir().unwrap();
-    let mut options = builtin_tools::Options::new(dir.path().join("spill"));
-    let names = |options: &builtin_tools::Options| -> Vec<String> {
+    let mut options = builtin_tools::BuiltinOptions::new(dir.path().join("spill"));
+    let names = |options: &builtin_tools::BuiltinOptions| -> Vec<String> {
         let toolbox = builtin_tools::Builtin::new(options.clone());
         let tools = toolbox.open(&"s".into(), dir.path()).unwrap();
         assert_eq!(toolbox.gadgets().len(), 1);

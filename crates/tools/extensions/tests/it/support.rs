@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use extensions::{Extensions, Grouped, Options};
+use extensions::{ExtensionOptions, Extensions};
+use process::GroupLauncher;
 use testkit::stage::Actor;
 use testkit::{Stage, StageOptions};
 use vocab::*;
@@ -57,12 +58,13 @@ impl Scene {
     /// Starts them and waits until they are ready.
     pub(crate) async fn start(&mut self, programs: &[&Path]) {
         let env = std::env::vars_os().filter(|(name, _)| ["PATH", "HOME"].iter().any(|keep| name == keep)).collect();
-        let options = Options {
+        let options = ExtensionOptions {
             programs: programs.iter().map(|path| path.to_path_buf()).collect(),
             workspace: self.stage.workspace().to_owned(),
             env,
+            secrets: Keyring::default(),
             version: "0.1.0".into(),
-            launcher: Arc::new(Grouped),
+            launcher: Arc::new(GroupLauncher),
         };
         let mut extensions = extensions::start(&self.stage.engine, options);
         extensions.ready().await;
