@@ -86,7 +86,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "session-files" => &["vocab", "wire", "dialect-rpc"],
         "acp-client" => &["vocab", "wire", "process"],
         // A screen draws what the terminal dialect says, and takes stdin and stdout through the host.
-        "console" => &["vocab", "wire", "host", "dialect-terminal"],
+        "console" => &["host", "dialect-terminal"],
         // Another agent at the same screen, drawn with the same parts.
         "acp-terminal" => &["vocab", "wire", "host", "dialect-terminal", "console", "acp-client"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
