@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vocab::visible::headline;
 use vocab::{Body, Call, CallEnd, CallEntry, CallId, Entry, FileEdit, ShellEntry, Snapshot, TurnId};
 
-use crate::history::active_path;
+use crate::session::model_view::active_path;
 
 /// Commands that are named; of more, only the number is.
 const NAMED_MAX: usize = 10;

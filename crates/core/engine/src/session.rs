@@ -1,28 +1,32 @@
 //! One session: the only place that awaits. It owns the log, the lane and the running turn, performs what the turn
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
-mod ask;
+mod approvals;
 mod briefing;
-mod compact;
-mod dialog;
+mod calls;
+pub(crate) mod compaction;
 mod editor;
 mod ending;
 mod extensions;
 mod fallback;
 mod hooks;
 mod inspect;
-mod intent;
 mod jobs;
-mod join;
+pub(crate) mod log;
 mod mcp;
+pub(crate) mod model_view;
+mod peers;
 mod perform;
 mod poll;
-mod recover;
-mod remind;
+pub(crate) mod queue;
+mod recovery;
+mod reminders;
+mod settings;
 mod shell;
 mod slash;
-mod stance;
-mod subagents;
+pub(crate) mod subagents;
+mod system_prompt;
+pub(crate) mod turn;
 mod verbs;
 
 use std::collections::{HashMap, HashSet};
@@ -34,30 +38,30 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Briefing, CallEntry, CallId, Editor, Event, Fault, FaultKind, Gadget, HostTool, ItemId, McpServer,
-    Message, ModelEntry, ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings, ShellEntry, State,
-    Tag, Tool, TurnId, Verb,
+    AskId, Body, Briefing, CallEntry, CallId, Editor, Entry, Event, Fault, FaultKind, Gadget, HostTool, ItemId,
+    McpServer, Message, ModelEntry, ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings,
+    ShellEntry, State, Tag, Tool, TurnId, Verb,
 };
 
 use crate::Shared;
-use crate::history::{self, History, Said};
-use crate::lane::Lane;
-use crate::ledger::Ledger;
-use crate::logged::Logged;
 use crate::outbox::Outbox;
 use crate::permission::Remembered;
-use crate::subagents::{Inherited, Nursery};
-use crate::turn::{Effect, Turn};
-use ask::OpenAsk;
-use compact::NextCompaction;
-use editor::Serving;
-use extensions::Beside;
+use crate::session::log::SessionLog;
+use crate::session::log::logged::Logged;
+use crate::session::model_view::{BranchMessage, History};
+use crate::session::queue::Queue;
+use crate::session::subagents::{Inherited, SubagentPool};
+use crate::session::turn::{Effect, Turn};
+use approvals::OpenAsk;
+use compaction::NextCompaction;
+use editor::EditorRequests;
+use extensions::Extensions;
 use fallback::Fallen;
 use jobs::Jobs;
-use join::Catcher;
 use mcp::Servers;
+use peers::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
-use stance::{Changes, Stance};
+use settings::{Changes, Stance};
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
@@ -133,10 +137,10 @@ pub(crate) struct Session {
     host_tools: Vec<(PeerId, HostTool)>,
     /// What the log calls those who are here.
     controllers: HashMap<PeerId, Arc<str>>,
-    beside: Beside,
-    serving: Serving,
+    extensions: Extensions,
+    editor: EditorRequests,
     servers: Servers,
-    nursery: Nursery,
+    subagents: SubagentPool,
     /// The call this session works for, and whom its calls may ask for editor_requests.
     child_of: Option<(SessionId, CallId)>,
     inherited_editor_requests: Option<Arc<dyn Editor>>,
@@ -146,12 +150,12 @@ pub(crate) struct Session {
     spec: Option<vocab::CallSpec>,
     /// What the newest request in the log was sent with; the next one is logged by what differs.
     last_sent: Option<Arc<Sent>>,
-    ledger: Ledger,
+    log: SessionLog,
     /// What had to be repaired before the session was ours, until it is logged.
     recovered: Option<String>,
     /// Read from the store when first needed: resuming costs nothing until somebody speaks.
     history: Option<History>,
-    lane: Lane,
+    queue: Queue,
     queued_in_log: HashSet<ItemId>,
     /// Who sent the items that a failed store made us forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
@@ -208,7 +212,7 @@ pub(crate) struct Past {
 pub(crate) struct Seed {
     pub(crate) settings: Settings,
     pub(crate) model: ModelInfo,
-    pub(crate) ledger: Ledger,
+    pub(crate) log: SessionLog,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
     /// `None` for a new session.
     pub(crate) past: Option<Past>,
@@ -230,7 +234,7 @@ impl Session {
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
-        seed.ledger.found(Logged {
+        seed.log.found(Logged {
             model: summary.map_or_else(|| seed.settings.model.clone(), |it| it.model.clone()),
             mode: summary.map_or(seed.settings.mode, |it| it.mode),
             // What an old log says is known when it is read, and so are its tasks.
@@ -239,13 +243,13 @@ impl Session {
             ..Logged::default()
         });
         Self {
-            id: seed.ledger.session.clone(),
+            id: seed.log.session.clone(),
             gadgets: shared.ports.toolbox.gadgets(),
             messages_unloaded: summary.map_or(0, |it| it.messages),
             results_unloaded: 0,
             context_unloaded: 0,
-            file: shared.ports.store.file(&seed.ledger.session),
-            lane: Lane::new(seed.settings.lane),
+            file: shared.ports.store.file(&seed.log.session),
+            queue: Queue::new(seed.settings.lane),
             shared,
             settings: seed.settings,
             thinking_asked,
@@ -256,16 +260,16 @@ impl Session {
             tools: seed.tools,
             host_tools: Vec::new(),
             controllers: HashMap::new(),
-            beside: Beside::default(),
-            serving: Serving::default(),
+            extensions: Extensions::default(),
+            editor: EditorRequests::default(),
             servers,
-            nursery: Nursery::default(),
+            subagents: SubagentPool::default(),
             child_of,
             inherited_editor_requests,
             briefing: None,
             spec: None,
             last_sent: None,
-            ledger: seed.ledger,
+            log: seed.log,
             recovered: recovered.flatten(),
             history: None,
             queued_in_log: HashSet::new(),
@@ -319,11 +323,11 @@ impl Session {
             self.drop_editor_requests();
             self.tell_servers();
             self.tell_settled();
-            self.ledger.flush();
+            self.log.flush();
             self.arm_lane_timer();
             self.arm_beside_timer();
-            if self.ledger.is_settled() {
-                let busy = self.lane.is_busy();
+            if self.log.is_settled() {
+                let busy = self.queue.is_busy();
                 for asked in self.asked_busy.drain(..) {
                     let _ = asked.send(busy);
                 }
@@ -340,15 +344,15 @@ impl Session {
 
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
-        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.ledger.is_settled()
+        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.log.is_settled()
     }
 
     /// Nobody is here, nothing runs and nothing waits.
     fn is_deserted(&self) -> bool {
         self.was_joined
-            && self.ledger.peers().is_empty()
+            && self.log.peers().is_empty()
             && self.catchers.is_empty()
-            && self.lane.due().is_none()
+            && self.queue.due().is_none()
             && self.mending.is_none()
             && self.turn.is_none()
             && matches!(self.work, Work::Nothing)
@@ -399,7 +403,7 @@ impl Session {
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
-                let acts = self.lane.tick(self.now_ms());
+                let acts = self.queue.tick(self.now_ms());
                 self.act(acts);
             }
             Happening::Model(event) => self.model_said(event),
@@ -477,20 +481,20 @@ impl Session {
     }
 
     fn arm_lane_timer(&mut self) {
-        self.lane_timer = self.lane.due().map(|at_ms| {
+        self.lane_timer = self.queue.due().map(|at_ms| {
             let at = self.born + Duration::from_millis(at_ms.max(0) as u64);
             Box::pin(tokio::time::sleep_until(at))
         });
     }
 
-    /// Writes to the log and keeps the model's view in step.
-    fn log(&mut self, body: Body) -> u64 {
+    /// Writes to the log and keeps the model's view in step. Everything that a session logs goes through here.
+    fn log(&mut self, body: Body) -> Arc<Entry> {
         self.log_at(None, body)
     }
 
     /// As [`Session::log`], of something that was a moment ago.
-    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> u64 {
-        if self.ledger.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
+    fn log_at(&mut self, at_ms: Option<i64>, mut body: Body) -> Arc<Entry> {
+        if self.log.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
         if let Body::Model(ModelEntry::Requested(requested)) = &mut body {
@@ -500,21 +504,21 @@ impl Session {
                 self.last_sent = requested.sent.clone();
             }
         }
-        let entry = self.ledger.log_at(at_ms, body);
+        let entry = self.log.append(at_ms, body);
         let message = match &entry.body {
             Body::User { parts, .. } => Message::User(parts.clone()),
             Body::Assistant { message, .. } => Message::Assistant(message.clone()),
             Body::Call(CallEntry::Ended { result, .. }) => Message::Result(result.clone()),
             Body::Shell(ShellEntry::Ended(shell)) if !shell.aside => {
-                self.say_beside(entry.seq, history::shell_message(shell));
-                return entry.seq;
+                self.say_beside(entry.seq, model_view::shell_message(shell));
+                return entry;
             }
-            _ => return entry.seq,
+            _ => return entry,
         };
         if let Some(history) = &mut self.history {
             history.push(entry.seq, &message);
         }
-        entry.seq
+        entry
     }
 
     /// The model reads it at the next place where that is possible. A compaction that runs has to be told of it.
@@ -523,7 +527,7 @@ impl Session {
             history.push_beside(seq, Message::User(vec![Part::text(text.as_str())]));
         }
         if let Work::Compact { meanwhile, .. } = &mut self.work {
-            meanwhile.push(Said::beside(seq, text));
+            meanwhile.push(BranchMessage::beside(seq, text));
         }
     }
 
@@ -532,13 +536,13 @@ impl Session {
     }
 
     pub(crate) fn state(&self) -> State {
-        self.state_of(&self.stance(), self.ledger.logged(), self.current_turn(), self.ledger.last_seq())
+        self.state_of(&self.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
     }
 
     /// As [`Session::state`], without what is still on its way to the store: that comes live.
     fn told_state(&self) -> State {
-        let turn = self.ledger.told_turn().cloned();
-        self.state_of(&self.settled_stance(), self.ledger.logged_told(), turn, self.ledger.committed())
+        let turn = self.log.told_turn().cloned();
+        self.state_of(&self.settled_stance(), self.log.logged_told(), turn, self.log.committed())
     }
 
     fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
@@ -575,7 +579,7 @@ impl Session {
 
     fn tell_state(&mut self) {
         let state = Arc::new(self.state());
-        self.ledger.emit(Event::State(state));
+        self.log.emit(Event::State(state));
     }
 }
 

@@ -5,7 +5,7 @@
 use vocab::{Briefing, Event, ExtensionEvent, Later, Notice, NoticeLevel};
 
 use super::{Session, Work, guarded};
-use crate::turn::Effect;
+use crate::session::turn::Effect;
 
 impl Session {
     /// Whether the model call has to wait for a look around. It comes again when that is done.
@@ -58,7 +58,7 @@ impl Session {
         self.spec = None;
         // A child works where its parent does, and people were told there.
         for text in notes.into_iter().filter(|_| self.child_of.is_none()) {
-            self.ledger.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {
+            self.log.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {
                 text: text.into(),
                 level: NoticeLevel::Warning,
             })));

@@ -34,7 +34,7 @@ impl Session {
     fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
         // Whatever is left of us may break once more; that everybody learns of the end must not depend on it.
-        let unanswered = self.ledger.answering.take();
+        let unanswered = self.log.answering.take();
         let _ = guarded(|| self.roll_back(&fault));
         if let Some((outbox, tag)) = unanswered {
             let result = Err(fault.clone());
@@ -50,12 +50,12 @@ impl Session {
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
-        for outbox in self.ledger.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
+        for outbox in self.log.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
         }
     }
 
-    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the desk sees to it.
+    /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
     fn refuse_the_rest(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();

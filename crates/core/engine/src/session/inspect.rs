@@ -23,9 +23,9 @@ impl Session {
         after: u64,
         then: impl FnOnce(&mut Session, Vec<Arc<Entry>>) -> Result<Reply, Fault> + Send + 'static,
     ) {
-        if self.ledger.last_seq() == 0 {
+        if self.log.last_seq() == 0 {
             let result = then(self, Vec::new());
-            return self.ledger.reply(outbox.clone(), Event::Reply { tag, result });
+            return self.log.reply(outbox.clone(), Event::Reply { tag, result });
         }
         let (store, id) = (self.shared.ports.store.clone(), self.id.clone());
         self.job_when_written(outbox, tag, move || {
@@ -34,7 +34,7 @@ impl Session {
                 match page.await {
                     Ok(mut page) => Finish::With(Box::new(move |session: &mut Session| {
                         // What nobody was told yet comes live.
-                        page.entries.retain(|entry| session.ledger.told(entry.seq));
+                        page.entries.retain(|entry| session.log.told(entry.seq));
                         then(session, page.entries)
                     })),
                     Err(fault) => Finish::Reply(Err(fault)),
@@ -44,7 +44,7 @@ impl Session {
     }
 
     pub(super) async fn inspect(&mut self) -> Result<Inspection, Fault> {
-        if self.ledger.last_seq() > 0 {
+        if self.log.last_seq() > 0 {
             self.load_at_rest().await?;
         }
         self.meet_extensions();
@@ -55,7 +55,7 @@ impl Session {
         Ok(Inspection {
             state: self.state(),
             spec: self.spec.clone().expect("made above when it was missing"),
-            waiting: self.lane.list().cloned().collect(),
+            waiting: self.queue.list().cloned().collect(),
             compacting: matches!(self.work, Work::Compact { .. }),
             lane: self.settings.lane,
             retry: self.settings.retry,
@@ -65,7 +65,7 @@ impl Session {
     }
 
     pub(super) fn export_to(&mut self, outbox: &Arc<Outbox>, tag: Tag, file: Option<PathBuf>) -> Result<(), Fault> {
-        if self.ledger.last_seq() == 0 {
+        if self.log.last_seq() == 0 {
             return Err(Fault::new(FaultKind::NothingToDo, "nothing to export yet: start a conversation first"));
         }
         let file = file.map(|file| self.settings.workspace.join(file));

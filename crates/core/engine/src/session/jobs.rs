@@ -84,7 +84,7 @@ impl Session {
         tag: Tag,
         begin: impl FnOnce() -> Later<'static, Finish> + Send + 'static,
     ) {
-        let upto = self.ledger.last_seq();
+        let upto = self.log.last_seq();
         self.push_job(outbox, tag, Stage::Waits { upto, begin: Some(Box::new(begin)) }, None);
     }
 
@@ -94,7 +94,7 @@ impl Session {
 
     /// Ready when one is done, or when something that waited behind one can be taken up.
     pub(super) fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<Result<(Job, Finish), Mail>> {
-        let committed = self.ledger.committed();
+        let committed = self.log.committed();
         let free = |mail: &Mail| sender(mail).is_none_or(|peer| !self.jobs.is_busy_for(peer));
         if let Some(mail) = self.jobs.kept.iter().position(free).and_then(|at| self.jobs.kept.remove(at)) {
             return Poll::Ready(Err(mail));
@@ -112,7 +112,7 @@ impl Session {
     }
 
     pub(super) async fn job_done(&mut self, job: Job, finish: Finish) {
-        self.ledger.answering = Some((job.outbox.clone(), job.tag));
+        self.log.answering = Some((job.outbox.clone(), job.tag));
         let result = match finish {
             Finish::Reply(result) => Some(result),
             Finish::With(step) => Some(step(self)),
@@ -125,9 +125,9 @@ impl Session {
             },
         };
         if let Some(result) = result {
-            self.ledger.reply(job.outbox, Event::Reply { tag: job.tag, result });
+            self.log.reply(job.outbox, Event::Reply { tag: job.tag, result });
         }
-        self.ledger.answering = None;
+        self.log.answering = None;
     }
 
     /// Gives the mail back where nothing is before it.
@@ -149,7 +149,7 @@ impl Session {
     /// Stops messages that are not yet the lane's, when nothing else runs that an interrupt could mean. Those that wait
     /// for their turn whatever happens are none.
     pub(super) fn interrupt_prompts(&mut self) -> bool {
-        if self.lane.is_busy() {
+        if self.queue.is_busy() {
             return false;
         }
         let is_meant =
@@ -168,7 +168,7 @@ impl Session {
 
     /// The write that a job waited for has failed.
     pub(super) fn fail_jobs(&mut self, fault: &Fault) {
-        let committed = self.ledger.committed();
+        let committed = self.log.committed();
         let waits = |job: &mut Job| matches!(&job.stage, Stage::Waits { upto, .. } if *upto > committed);
         let jobs: Vec<Job> = self.jobs.running.extract_if(.., waits).collect();
         self.refuse_all(jobs, VecDeque::new(), fault);
@@ -181,7 +181,7 @@ impl Session {
 
     fn refuse_all(&mut self, jobs: Vec<Job>, kept: VecDeque<Mail>, fault: &Fault) {
         for Job { outbox, tag, .. } in jobs {
-            self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
+            self.log.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
         }
         kept.into_iter().for_each(|mail| self.refuse_mail(mail, fault));
     }
@@ -189,9 +189,9 @@ impl Session {
     fn refuse_mail(&mut self, mail: Mail, fault: &Fault) {
         match mail {
             Mail::Verb { outbox, tag, .. } => {
-                self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
+                self.log.reply(outbox, Event::Reply { tag, result: Err(fault.clone()) });
             }
-            Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Say { outbox, event } => self.log.reply(outbox, event),
             _ => {}
         }
     }

@@ -13,7 +13,7 @@ use vocab::{
 };
 
 use super::{Session, Work, guarded};
-use crate::turn::Effect;
+use crate::session::turn::Effect;
 
 /// How long a turn's first model call waits for servers that are still starting.
 const START_WAIT: Duration = Duration::from_secs(10);
@@ -151,9 +151,9 @@ impl Session {
 
     /// As soon as somebody is there to read it.
     pub(super) fn tell_servers(&mut self) {
-        if !self.ledger.peers().is_empty() {
+        if !self.log.peers().is_empty() {
             for event in std::mem::take(&mut self.servers.untold) {
-                self.ledger.emit(event);
+                self.log.emit(event);
             }
         }
     }

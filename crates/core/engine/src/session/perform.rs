@@ -12,14 +12,14 @@ use vocab::{
     TurnEnd, TurnEntry, TurnId, UserFrom, names,
 };
 
+use super::calls::Intent;
 use super::hooks::Point;
-use super::intent::Intent;
+use super::system_prompt;
 use super::{AfterCompact, Session, Work, client_failed, guarded};
-use crate::lane::{Act, TurnOver, opening};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
-use crate::prompt;
-use crate::turn::{Effect, Rules, SafePoint, Turn, Verdict};
+use crate::session::queue::{QueueAct, TurnOver, opening};
+use crate::session::turn::{Effect, Rules, SafePoint, Turn, Verdict};
 
 impl Session {
     /// Performs effects until the turn waits for something.
@@ -40,11 +40,11 @@ impl Session {
     async fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
-            Effect::Text(delta) => self.ledger.emit(Event::Delta(Delta::Text { turn, delta })),
-            Effect::Thinking(delta) => self.ledger.emit(Event::Delta(Delta::Thinking { turn, delta })),
-            Effect::Sealed(what) => self.ledger.emit(Event::Delta(Delta::Sealed { turn, what })),
+            Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta })),
+            Effect::Thinking(delta) => self.log.emit(Event::Delta(Delta::Thinking { turn, delta })),
+            Effect::Sealed(what) => self.log.emit(Event::Delta(Delta::Sealed { turn, what })),
             Effect::CallInput { index, id, name, delta } => {
-                self.ledger.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
+                self.log.emit(Event::Delta(Delta::CallInput { turn, index, id, name, delta }));
             }
             Effect::Log(body) => {
                 let shows = matches!(body, Body::Setting(SettingEntry::Todos { .. }));
@@ -64,12 +64,10 @@ impl Session {
             Effect::WaitRetry { ms } => {
                 self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
             }
-            Effect::RetryStarted { attempt } => self.ledger.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
-            Effect::RetryEnded { attempt, ok } => {
-                self.ledger.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok }))
-            }
+            Effect::RetryStarted { attempt } => self.log.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
+            Effect::RetryEnded { attempt, ok } => self.log.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok })),
             Effect::FallBack(fault) => self.fall_back(fault),
-            Effect::Compact(reason) if !self.ledger.is_settled() => {
+            Effect::Compact(reason) if !self.log.is_settled() => {
                 self.when_written(Intent::Then(Effect::Compact(reason)));
             }
             Effect::Compact(reason) => {
@@ -106,7 +104,7 @@ impl Session {
         }
         if let Some(turn) = &mut self.turn {
             turn.answers(self.model.slug.clone());
-            self.ledger.emit(Event::Delta(Delta::ModelCalled { turn: turn.id().clone() }));
+            self.log.emit(Event::Delta(Delta::ModelCalled { turn: turn.id().clone() }));
         }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
             match guarded(|| history.chat.call(spec)) {
@@ -158,8 +156,8 @@ impl Session {
             description: tool.description.clone(),
             schema: tool.schema.on_one_line(),
         });
-        let mut system = prompt::system(&self.settings, &gadgets, self.briefing.as_ref());
-        system.push_str(&self.beside.system);
+        let mut system = system_prompt::system(&self.settings, &gadgets, self.briefing.as_ref());
+        system.push_str(&self.extensions.system);
         CallSpec {
             system: system.into(),
             tools: own.chain(hosted).chain(beside).collect(),
@@ -231,8 +229,8 @@ impl Session {
 
     /// The tool's own name and what the call needs, as the tool says it; an extension has said it beforehand.
     pub(super) fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
-        if let Some((member, tool)) = self.extension_tools().find(|(_, tool)| &*tool.name == name) {
-            let summary: Arc<str> = format!("{} of the extension {}", tool.name, member.name).into();
+        if let Some((extension, tool)) = self.extension_tools().find(|(_, tool)| &*tool.name == name) {
+            let summary: Arc<str> = format!("{} of the extension {}", tool.name, extension.name).into();
             let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
             return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
         }
@@ -246,7 +244,7 @@ impl Session {
 
     /// Why a call is denied that nobody can be asked about.
     fn unasked(&self, required: Required) -> String {
-        if self.ledger.peers().is_empty() && self.catchers.is_empty() {
+        if self.log.peers().is_empty() && self.catchers.is_empty() {
             return "denied: nobody is here who could be asked".to_owned();
         }
         let mode = self.settings.mode;
@@ -258,19 +256,19 @@ impl Session {
         if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
             let text = self.shared.ports.keyring.scrub_growing(text);
             let event = Event::Delta(Delta::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] });
-            self.ledger.emit(event);
+            self.log.emit(event);
         }
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {
         let goes_on = self.turn.as_ref().is_some_and(Turn::goes_on);
         if point == SafePoint::BetweenCalls {
-            let cut = self.lane.cuts_batch(goes_on);
+            let cut = self.queue.cuts_batch(goes_on);
             return self.with_turn(|turn, fx| turn.joined(cut, fx));
         }
-        let steers = if goes_on { self.lane.take_steers() } else { self.lane.take_late_steers() };
+        let steers = if goes_on { self.queue.take_steers() } else { self.queue.take_late_steers() };
         let (items, from) = match point {
-            SafePoint::EndOfReply if steers.is_empty() => (self.lane.take_follow_ups(), UserFrom::FollowUp),
+            SafePoint::EndOfReply if steers.is_empty() => (self.queue.take_follow_ups(), UserFrom::FollowUp),
             _ => (steers, UserFrom::Steer),
         };
         let joined = !items.is_empty();
@@ -307,41 +305,41 @@ impl Session {
     /// the log for the next process.
     pub(super) fn lane_goes_on(&mut self, over: TurnOver) {
         let acts = if !self.stopping.is_empty() {
-            self.lane.close()
+            self.queue.close()
         } else if self.next_compaction.is_some() {
-            self.lane.hand_over(over)
+            self.queue.hand_over(over)
         } else {
-            self.lane.turn_ended(over, self.now_ms())
+            self.queue.turn_ended(over, self.now_ms())
         };
         self.act(acts);
-        if !self.lane.is_busy() && std::mem::take(&mut self.may_remind) {
+        if !self.queue.is_busy() && std::mem::take(&mut self.may_remind) {
             self.remind();
         }
     }
 
     /// Once, when a turn has ended and nothing follows by itself: no waiting message, no end of a debounce, no reminder.
     pub(super) fn tell_settled(&mut self) {
-        let idle = !self.lane.is_busy() && self.lane.due().is_none();
+        let idle = !self.queue.is_busy() && self.queue.due().is_none();
         let rests = self.turn.is_none() && (idle || !self.stopping.is_empty());
         if rests && std::mem::take(&mut self.unsettled) {
-            self.ledger.emit(Event::Settled);
+            self.log.emit(Event::Settled);
         }
     }
 
     /// What the lane decided. The history is loaded whenever a turn can start.
-    pub(super) fn act(&mut self, acts: Vec<Act>) {
+    pub(super) fn act(&mut self, acts: Vec<QueueAct>) {
         for act in acts {
             match act {
-                Act::Start { items, note } => self.start_turn(items, note),
-                Act::Waiting { id, position } => self.keep_waiting(&id, position),
-                Act::Refuse { item, fault } => {
+                QueueAct::Start { items, note } => self.start_turn(items, note),
+                QueueAct::Waiting { id, position } => self.keep_waiting(&id, position),
+                QueueAct::Refuse { item, fault } => {
                     if let Some((outbox, tag)) = self.sender(&item) {
-                        self.ledger.reply(outbox, Event::Reply { tag, result: Err(fault) });
+                        self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
                     }
                 }
-                Act::Settle { item, end, .. } => self.settle_item(&item, end),
-                Act::InterruptTurn => self.interrupt_turn(),
-                Act::Changed => self.tell_queue(),
+                QueueAct::Settle { item, end, .. } => self.settle_item(&item, end),
+                QueueAct::InterruptTurn => self.interrupt_turn(),
+                QueueAct::Changed => self.tell_queue(),
             }
         }
     }
@@ -356,14 +354,14 @@ impl Session {
                 self.settle_item(item, ItemEnd::Consumed);
             } else if let Some((outbox, tag)) = self.sender(item) {
                 let result = Ok(Reply::Started { turn: turn.clone() });
-                self.ledger.reply(outbox, Event::Reply { tag, result });
+                self.log.reply(outbox, Event::Reply { tag, result });
             }
         }
         let parts = opening(&items, note.as_deref());
         self.reminded = 0;
         self.meet_extensions();
         if self.wants_to_know_of_turns() {
-            self.beside.opening = parts.clone();
+            self.extensions.opening = parts.clone();
         }
         self.begin_turn(turn, parts, UserFrom::Prompt);
     }
@@ -387,12 +385,12 @@ impl Session {
     }
 
     fn keep_waiting(&mut self, id: &vocab::ItemId, position: usize) {
-        let Some(item) = self.lane.list().find(|item| item.id == *id).cloned() else { return };
+        let Some(item) = self.queue.list().find(|item| item.id == *id).cloned() else { return };
         self.queued_in_log.insert(id.clone());
         self.log(Body::Queue(QueueEntry::Queued(item.clone())));
         if let Some((outbox, tag)) = self.sender(&item) {
             let result = Ok(Reply::Waiting { item: id.clone(), position });
-            self.ledger.reply(outbox, Event::Reply { tag, result });
+            self.log.reply(outbox, Event::Reply { tag, result });
         }
     }
 
@@ -402,7 +400,7 @@ impl Session {
             self.log(Body::Queue(QueueEntry::Settled { item: item.id.clone(), end }));
         }
         if let Some((outbox, tag)) = self.sender(item) {
-            self.ledger.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
+            self.log.reply(outbox, Event::Queue(QueueEvent::Ended { tag, item: item.id.clone(), end }));
         }
     }
 
@@ -412,8 +410,8 @@ impl Session {
     }
 
     pub(super) fn tell_queue(&mut self) {
-        let items = self.lane.list().cloned().collect();
-        self.ledger.emit(Event::Queue(QueueEvent::Waiting(items)));
+        let items = self.queue.list().cloned().collect();
+        self.log.emit(Event::Queue(QueueEvent::Waiting(items)));
     }
 
     pub(super) fn interrupt_turn(&mut self) {

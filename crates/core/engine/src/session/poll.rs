@@ -10,16 +10,16 @@ use vocab::{
     Briefing, CallId, Fault, FaultKind, Later, McpStarted, ModelEvent, ModelStream, Outcome, Page, PeerId, Tag,
 };
 
-use super::editor::Order;
+use super::calls::Intent;
+use super::compaction::{Compacted, Trace};
+use super::editor::EditorOrder;
 use super::hooks::RunningHook;
-use super::intent::Intent;
 use super::jobs::{Finish, Job};
 use super::{Mail, STALL, Session};
-use crate::compaction::{Compacted, Trace};
 pub(super) use crate::guard::{client_failed, guarded};
-use crate::history::Said;
 use crate::outbox::Outbox;
-use crate::turn::Turn;
+use crate::session::model_view::BranchMessage;
+use crate::session::turn::Turn;
 
 /// What the running turn waits for.
 pub(super) enum Work {
@@ -60,7 +60,7 @@ pub(super) enum Work {
         trace: Arc<Trace>,
         then: AfterCompact,
         /// What was said beside it; the summary does not know of it.
-        meanwhile: Vec<Said>,
+        meanwhile: Vec<BranchMessage>,
     },
 }
 
@@ -95,7 +95,7 @@ pub(super) enum Happening {
     BesideDue,
     Shell(usize, Result<vocab::Shell, Fault>),
     /// A call wants something of a controller; `None`: some call does not any more.
-    EditorRequest(Option<Order>),
+    EditorRequest(Option<EditorOrder>),
     McpStarted(Option<PeerId>, Vec<McpStarted>),
     /// Servers of tools were waited for long enough.
     ServersDue,
@@ -133,7 +133,7 @@ impl ProgressCell {
 
 impl Session {
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Happening> {
-        if let Poll::Ready(result) = self.ledger.poll_commit(context) {
+        if let Poll::Ready(result) = self.log.poll_commit(context) {
             return Poll::Ready(Happening::Commit(result));
         }
         match self.poll_jobs(context) {
@@ -150,7 +150,7 @@ impl Session {
         if let Poll::Ready((index, result)) = self.poll_shells(context) {
             return Poll::Ready(Happening::Shell(index, result));
         }
-        if let Poll::Ready(order) = self.serving.poll(context) {
+        if let Poll::Ready(order) = self.editor.poll(context) {
             return Poll::Ready(Happening::EditorRequest(order));
         }
         if let Poll::Ready((peer, served)) = self.servers.poll(context) {
@@ -168,7 +168,7 @@ impl Session {
         if self.mending.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready()) {
             return Poll::Ready(Happening::MendDue);
         }
-        if self.beside.poll_timer(context).is_ready() {
+        if self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::BesideDue);
         }
         let runs = self.turn.is_some() || matches!(self.work, Work::Compact { .. });
@@ -203,7 +203,7 @@ impl Session {
                 // A program beside us has no clock; a controller has a person.
                 Work::Delegated { .. } => self.is_with_controller(),
                 // A child has a clock of its own, a controller's terminal a person who watches it.
-                Work::Tool { .. } => !self.nursery.is_empty() || self.serving.is_out(),
+                Work::Tool { .. } => !self.subagents.is_empty() || self.editor.is_out(),
                 Work::Nothing | Work::Closing(_) => false,
             }
     }
@@ -212,11 +212,11 @@ impl Session {
         // The flow from the model is pulled only while every peer that we wait for has room.
         if matches!(self.work, Work::Model(_)) {
             // The commit that everything waits behind was polled above and wakes us.
-            if self.ledger.is_congested() {
+            if self.log.is_congested() {
                 self.moved_at = Instant::now();
                 return Poll::Pending;
             }
-            for peer in self.ledger.peers() {
+            for peer in self.log.peers() {
                 if peer.poll_room(context).is_pending() {
                     self.moved_at = Instant::now();
                     return Poll::Pending;
@@ -226,7 +226,7 @@ impl Session {
         match &mut self.work {
             Work::Nothing | Work::Delegated { .. } | Work::HookCall(_) => Poll::Pending,
             // The commit was polled above and wakes us.
-            Work::Intent { upto, .. } if *upto > self.ledger.committed() => Poll::Pending,
+            Work::Intent { upto, .. } if *upto > self.log.committed() => Poll::Pending,
             Work::Intent { .. } => Poll::Ready(Happening::Written),
             Work::Model(stream) => match guarded(|| stream.as_mut().poll_next(context)) {
                 Ok(polled) => polled.map(Happening::Model),
@@ -235,7 +235,7 @@ impl Session {
             Work::Tool { future, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
                 // A reader that stopped is told nothing more of it; only the newest text is kept.
-                Ok(Poll::Pending) if self.ledger.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                Ok(Poll::Pending) if self.log.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
                     self.moved_at = Instant::now();
                     Poll::Pending
                 }

@@ -13,8 +13,8 @@ use super::{Session, guarded};
 use crate::beyond;
 use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};
-use crate::history::{self, History, MarkKind};
 use crate::outbox::Outbox;
+use crate::session::model_view::{self, History, MarkKind};
 
 /// The tool whose calls are commands.
 const COMMANDS: &str = "bash";
@@ -42,7 +42,7 @@ impl Session {
             }
             "tools" => self.slash_tools(),
             "gadgets" => self.slash_gadgets(args),
-            "export" if self.ledger.last_seq() == 0 => {
+            "export" if self.log.last_seq() == 0 => {
                 failed("export", "not_found", "nothing to export yet: start a conversation first")
             }
             "export" => {
@@ -293,7 +293,7 @@ impl Session {
                 _ => return failed("undo", "usage", "usage: /undo [n]"),
             },
         };
-        if self.lane.is_busy() {
+        if self.queue.is_busy() {
             return failed("undo", "turn_in_progress", "a turn is running; interrupt it first");
         }
         match self.take_back(count).await {
@@ -325,17 +325,17 @@ impl Session {
         // The branch goes on from what stood before the turn of that prompt.
         self.await_commits().await?;
         let mut entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
-        entries.retain(|entry| self.ledger.told(entry.seq));
-        let path = history::active_path(&entries);
+        entries.retain(|entry| self.log.told(entry.seq));
+        let path = model_view::active_path(&entries);
         let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
         let to = to.map_or(0, |entry| entry.seq);
-        let edits = history::edits_after(&entries, to);
+        let edits = model_view::edits_after(&entries, to);
         let commands = beyond::commands_after(&entries, to, |call| self.would_change(call));
-        self.ledger.log(Body::Branch(BranchEntry::Moved { to }));
+        self.log(Body::Branch(BranchEntry::Moved { to }));
         self.await_commits().await?;
         let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
         if !edits.is_empty() {
-            self.ledger.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
+            self.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
         }
         self.history = None;
         self.load().await?;
@@ -369,7 +369,7 @@ impl Session {
     }
 
     fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
-        let diffs = self.shared.ports.toolbox.diff(&history::edits_after(entries, 0));
+        let diffs = self.shared.ports.toolbox.diff(&model_view::edits_after(entries, 0));
         let patch: String = diffs.iter().map(|diff| diff.patch.as_str()).collect();
         let rows = diffs
             .iter()

@@ -1,16 +1,19 @@
 //! A session and the children that work for its running call.
 
+mod runner;
+
 use std::sync::Arc;
 
 use vocab::{CallId, Required, Subagents};
 
 use super::{Session, Work};
-use crate::subagents::{Inherited, Way, settings_of};
+pub(crate) use runner::{Inherited, SubagentPool};
+use runner::{SubagentRunner, settings_of};
 
 impl Session {
     /// For one call. A child has no children.
     pub(super) fn children_for(&mut self, call: &CallId, granted: Required) -> Option<Arc<dyn Subagents>> {
-        self.nursery.start_over();
+        self.subagents.start_over();
         if self.child_of.is_some() {
             return None;
         }
@@ -20,12 +23,12 @@ impl Session {
             editor_requests: self.editor_requests_for(call),
         };
         let settings = settings_of(&self.settings, granted);
-        Some(Arc::new(Way::new(self.shared.clone(), settings, inherited, &self.nursery)))
+        Some(Arc::new(SubagentRunner::new(self.shared.clone(), settings, inherited, &self.subagents)))
     }
 
     /// What the children of the call that just ran have cost is the turn's.
     pub(super) fn charge_children(&mut self) {
-        let left = self.nursery.take();
+        let left = self.subagents.take();
         self.with_turn(|turn, fx| {
             for (model, usage) in left.spent {
                 turn.spent(model, usage, fx);
@@ -39,10 +42,10 @@ impl Session {
     pub(super) fn close_children(&mut self) -> bool {
         match &self.work {
             Work::Closing(_) => return true,
-            Work::Tool { .. } if !self.nursery.is_empty() => {}
+            Work::Tool { .. } if !self.subagents.is_empty() => {}
             _ => return false,
         }
-        if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Closing(self.nursery.emptied())) {
+        if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Closing(self.subagents.emptied())) {
             self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
         }
         true

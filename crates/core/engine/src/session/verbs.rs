@@ -29,16 +29,16 @@ impl Session {
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
-                self.ledger.join(outbox);
+                self.log.join(outbox);
             }
             Mail::State(reply) => {
                 // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
-                if self.ledger.last_seq() > 0 {
+                if self.log.last_seq() > 0 {
                     let _ = self.load_at_rest().await;
                 }
                 let _ = reply.send(self.state());
             }
-            Mail::Say { outbox, event } => self.ledger.reply(outbox, event),
+            Mail::Say { outbox, event } => self.log.reply(outbox, event),
             Mail::Extensions => self.meet_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
@@ -55,9 +55,9 @@ impl Session {
                 self.interrupt_turn();
             }
             Mail::Verb { outbox, tag, verb } => {
-                self.ledger.answering = Some((outbox.clone(), tag));
+                self.log.answering = Some((outbox.clone(), tag));
                 self.verb(outbox, tag, verb).await;
-                self.ledger.answering = None;
+                self.log.answering = None;
             }
         }
     }
@@ -66,7 +66,7 @@ impl Session {
         if let Some(result) = self.extension_verb(&outbox, tag, &verb) {
             // A question to people is answered by its answer.
             let Some(result) = result.transpose() else { return };
-            return self.ledger.reply(outbox, Event::Reply { tag, result });
+            return self.log.reply(outbox, Event::Reply { tag, result });
         }
         let result = match verb {
             // Such as one whose replay failed: it was told to come in again.
@@ -89,8 +89,8 @@ impl Session {
                 Ok(Reply::Interrupted { was_running: false })
             }
             Verb::Interrupt { .. } => {
-                let was_running = self.interrupt_prompts() || self.lane.is_busy();
-                let acts = self.lane.interrupt();
+                let was_running = self.interrupt_prompts() || self.queue.is_busy();
+                let acts = self.queue.interrupt();
                 self.act(acts);
                 Ok(Reply::Interrupted { was_running })
             }
@@ -164,7 +164,7 @@ impl Session {
             | Verb::Show(_)
             | Verb::HookDone { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
         };
-        self.ledger.reply(outbox, Event::Reply { tag, result });
+        self.log.reply(outbox, Event::Reply { tag, result });
     }
 
     /// Pictures are made small enough beside everything else.
@@ -200,20 +200,20 @@ impl Session {
             at_ms: self.shared.ports.clock.now_ms(),
             sender: Some((peer, tag)),
         };
-        let acts = self.lane.offer(item, self.now_ms());
+        let acts = self.queue.offer(item, self.now_ms());
         self.act(acts);
     }
 
     async fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
         // What waits is what the log says.
-        if self.ledger.last_seq() > 0 {
+        if self.log.last_seq() > 0 {
             self.load_at_rest().await?;
         }
         let taken = match verb {
-            QueueVerb::List => return Ok(Reply::Queue(self.lane.list().cloned().collect())),
-            QueueVerb::TakeBack(id) => vec![self.lane.take_back(&id)?],
-            QueueVerb::Clear => self.lane.clear(),
-            QueueVerb::ClearTurns => self.lane.clear_turns(),
+            QueueVerb::List => return Ok(Reply::Queue(self.queue.list().cloned().collect())),
+            QueueVerb::TakeBack(id) => vec![self.queue.take_back(&id)?],
+            QueueVerb::Clear => self.queue.clear(),
+            QueueVerb::ClearTurns => self.queue.clear_turns(),
         };
         for item in &taken {
             self.settle_item(item, ItemEnd::Cancelled);
@@ -227,7 +227,7 @@ impl Session {
     pub(super) fn set(&mut self, change: Change) -> Result<(), Fault> {
         let before = self.stance();
         self.apply(change)?;
-        if self.ledger.last_seq() > 0 {
+        if self.log.last_seq() > 0 {
             self.log_settings();
         }
         self.changed(before);
@@ -260,7 +260,7 @@ impl Session {
             Change::Lane(policy) => {
                 // Whatever waits was read back or came in: what a dead process left behind is in order by now.
                 self.settings.lane = policy;
-                let acts = self.lane.set_policy(policy, self.now_ms());
+                let acts = self.queue.set_policy(policy, self.now_ms());
                 self.act(acts);
             }
             Change::Retry(policy) => self.settings.retry = policy,
@@ -271,8 +271,8 @@ impl Session {
     }
 
     fn log_if_begun(&mut self, body: Body) {
-        if self.ledger.last_seq() > 0 {
-            self.ledger.log(body);
+        if self.log.last_seq() > 0 {
+            self.log(body);
         }
     }
 

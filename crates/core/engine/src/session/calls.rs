@@ -1,0 +1,86 @@
+//! Nothing is done that the log does not know. A call that can change something starts when its record is in the store:
+//! should we die while it runs, or find that the session is somebody else's by now, the log says what was begun. Reading
+//! starts at once.
+//!
+//! The record is synced, too, and not only committed: a command that was sent to another machine is not undone by a power
+//! cut here, and whoever goes on afterwards has to know that it was begun. It costs one more sync for a call that ends
+//! with one anyway, and such calls take longer than a sync; the many calls that only read pay nothing.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use vocab::{Call, CallContext, Outcome, Required, Tool};
+
+use super::{Session, Work, guarded};
+use crate::images;
+use crate::session::turn::Effect;
+
+/// What waits for the log.
+pub(super) enum Intent {
+    Run {
+        call: Call,
+        tool: Arc<dyn Tool>,
+        granted: Required,
+    },
+    /// A history is read, and a summary made, of what is written.
+    Then(Effect),
+}
+
+impl Session {
+    pub(super) fn run_tool(&mut self, call: Call, name: &str, granted: Required) {
+        let Some(tool) = self.find_tool(name) else {
+            // The gadget was switched off while the question was open.
+            let outcome = Outcome::error(format!("unknown tool: {name}"));
+            return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+        };
+        if self.only_reads(&tool, granted) {
+            return self.start_tool(call, &tool, granted);
+        }
+        self.log.sync_batch();
+        self.when_written(Intent::Run { call, tool, granted });
+    }
+
+    /// What a server says of its own tool is its word alone, and what children do is theirs.
+    fn only_reads(&self, tool: &Arc<dyn Tool>, granted: Required) -> bool {
+        let served = self.served_tools().any(|it| Arc::ptr_eq(it, tool));
+        granted == Required::ReadOnly && !served && !tool.has_subagents()
+    }
+
+    /// Goes on once everything logged so far is in the store. An interrupt drops it, a write that fails does too.
+    pub(super) fn when_written(&mut self, intent: Intent) {
+        self.work = Work::Intent { upto: self.log.last_seq(), intent };
+    }
+
+    pub(super) fn written(&mut self) {
+        let Work::Intent { intent, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        match intent {
+            Intent::Run { call, tool, granted } => self.start_tool(call, &tool, granted),
+            Intent::Then(effect) => self.fx.push(effect),
+        }
+    }
+
+    fn start_tool(&mut self, call: Call, tool: &Arc<dyn Tool>, granted: Required) {
+        // A cell of its own: what the call before it said last, or says too late, is not this one's output.
+        self.progress = Arc::default();
+        let cell = self.progress.clone();
+        let context = CallContext {
+            session: self.id.clone(),
+            call: call.id.clone(),
+            granted,
+            progress: Arc::new(move |text: &str| cell.put(text)),
+            todos: self.log.logged().todos.clone(),
+            editor_requests: self.editor_requests_for(&call.id),
+            children: self.children_for(&call.id, granted),
+        };
+        match guarded(|| tool.run(call.input.json(), context)) {
+            Ok(future) => {
+                let future = images::shown(future, self.shared.ports.fit_image);
+                self.work = Work::Tool { future, call: call.id, since: Instant::now() };
+            }
+            Err(text) => {
+                let outcome = Outcome::error(format!("the tool failed: {text}"));
+                self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+            }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Reading the log back, and going on after something broke: a process that died, a write that failed.
+
+use std::future::poll_fn;
+
+use tokio::time::Duration;
+use vocab::{
+    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
+    TurnEnd, TurnEntry, Usage,
+};
+
+use super::calls::Intent;
+use super::{Session, Work};
+use crate::session::log::logged::Logged;
+use crate::session::model_view::{Branch, History, lost_result};
+use crate::session::queue::TurnOver;
+use crate::session::turn::Effect;
+
+/// After a write that failed, messages that wait are taken up again after this long, twice as long after the next
+/// failure, and so on up to the other.
+const MEND_WAIT: Duration = Duration::from_secs(1);
+const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// What a write that failed leaves behind.
+pub(super) struct RollBackOutcome {
+    was_running: bool,
+    /// Messages wait in the log that would have gone on by themselves.
+    waits: bool,
+}
+
+impl Session {
+    /// Reads the branch back when it is not in memory, and closes what a dead process or a failed write left open: each open call gets
+    /// a recorded result before the next model request can be made.
+    pub(super) async fn load(&mut self) -> Result<(), Fault> {
+        if self.history.is_some() {
+            return Ok(());
+        }
+        self.await_commits().await?;
+        let page = match self.log.last_seq() {
+            0 => None,
+            _ => Some(self.shared.ports.store.read(&self.id, 0, usize::MAX).await?),
+        };
+        self.take_log(page)
+    }
+
+    /// As [`Session::load`] for the next model call, which is made when the log was read. The session goes on listening.
+    pub(super) fn load_for_call(&mut self) {
+        if !self.log.is_settled() {
+            return self.when_written(Intent::Then(Effect::CallModel));
+        }
+        let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
+        self.work = Work::Load { upto: self.log.last_seq(), page };
+    }
+
+    pub(super) fn loaded_for_call(&mut self, page: Result<Page, Fault>) {
+        let Work::Load { upto, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let taken = match page {
+            // What came in meanwhile is not in what was read: it is read again.
+            Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
+            Ok(_) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        match taken {
+            Ok(()) => self.fx.push(Effect::CallModel),
+            Err(fault) => self.with_turn(|turn, fx| {
+                turn.abort(fault, fx);
+            }),
+        }
+    }
+
+    fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
+        let (mut news, mut lost) = (false, Vec::new());
+        let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
+        if let Some(mut page) = page {
+            // A commit that was said to have failed may be there all the same; the next append takes it away.
+            page.entries.retain(|entry| entry.seq <= self.log.last_seq());
+            let branch = Branch::read(&page.entries);
+            history.rebuild(&branch, self.current_turn().as_ref());
+            if let Some(off) = &branch.gadgets_off
+                && self.settings.gadgets_off != *off
+            {
+                self.settings.gadgets_off = off.clone();
+                self.spec = None;
+                news = true;
+            }
+            if let Some(level) = &branch.thinking
+                && !self.thinking_asked
+                && self.settings.thinking != *level
+            {
+                self.settings.thinking = level.clone();
+                self.spec = None;
+                news = true;
+            }
+            news |= *self.log.logged().todos != *branch.todos;
+            self.log.found(Logged {
+                thinking: branch.thinking.clone().flatten(),
+                todos: branch.todos.as_slice().into(),
+                ..self.log.logged().clone()
+            });
+            if let Some(text) = page.recovered {
+                self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+            }
+            if self.turn.is_none() {
+                lost = self.repair(branch);
+            }
+        }
+        self.client_keeps_time = history.chat.keeps_time();
+        self.history = Some(history);
+        for shell in lost {
+            self.log(Body::Shell(ShellEntry::Ended(shell)));
+        }
+        if news {
+            self.tell_state();
+        }
+        Ok(())
+    }
+
+    /// As [`Session::load`], unless something runs: then the log is in order, whoever runs reads it when it needs it, and
+    /// nothing that is told meanwhile waits for the disk.
+    pub(super) async fn load_at_rest(&mut self) -> Result<(), Fault> {
+        if self.queue.is_busy() { Ok(()) } else { self.load().await }
+    }
+
+    /// What was repaired before anybody came is the first thing said, to whoever comes first.
+    pub(super) fn log_repair(&mut self) {
+        if let Some(text) = self.recovered.take() {
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+    }
+
+    /// Lets go of the encoded history; the numbers that are told about it stay.
+    pub(super) fn unload(&mut self) {
+        if let Some(history) = self.history.take() {
+            self.messages_unloaded = history.messages();
+            self.results_unloaded = history.results();
+            self.context_unloaded = history.reported_tokens();
+        }
+    }
+
+    /// What is still on its way to the store may fail; a history read without it would not fit what follows.
+    pub(super) async fn await_commits(&mut self) -> Result<(), Fault> {
+        while !self.log.is_settled() {
+            self.log.flush();
+            if let Err(fault) = poll_fn(|context| self.log.poll_commit(context)).await {
+                self.store_failed(fault.clone());
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes what is open, and returns what is to be said of commands that did not end.
+    fn repair(&mut self, branch: Branch) -> Vec<Shell> {
+        for ask in branch.open_asks {
+            if !self.asks.contains_key(&ask.id) {
+                self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
+            }
+        }
+        let lost = branch.open_calls.len();
+        for (turn, call) in branch.open_calls {
+            self.log(Body::Call(CallEntry::Ended { turn, result: lost_result(&call) }));
+        }
+        if let Some(turn) = branch.open_turn {
+            let fault =
+                Fault::new(FaultKind::Internal, "the process ended during this turn, or could not write its end");
+            self.log(Body::Turn(TurnEntry::Ended(TurnEnd {
+                turn,
+                stop: Stop::Error,
+                iterations: 0,
+                usage: branch.open_usage,
+                mutations: Vec::new(),
+                fault: Some(fault),
+            })));
+        }
+        if lost > 0 {
+            let text = format!("{lost} tool call(s) had no result and were closed with an error");
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+        if !branch.unrestored.is_empty() {
+            let files = branch.unrestored.join(", ");
+            let text = format!("an undo was cut short; these files may still be as they were before it: {files}");
+            self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
+        }
+        if self.queue.list().len() == 0 {
+            let mut waiting = branch.waiting;
+            for item in &mut waiting {
+                item.sender = self.senders.remove(&item.id);
+            }
+            self.senders.clear();
+            self.queued_in_log.extend(waiting.iter().map(|item| item.id.clone()));
+            for item in self.queue.restore(waiting) {
+                self.settle_item(&item, vocab::ItemEnd::Dropped);
+            }
+        }
+        self.lost_shells(branch.open_shells)
+    }
+
+    /// The log could not be written: the turn ends, nothing after the failure is told, and what goes on goes on from what
+    /// the store really has.
+    pub(super) fn store_failed(&mut self, fault: Fault) {
+        let RollBackOutcome { was_running, waits } = self.roll_back(&fault);
+        if fault.kind == FaultKind::SessionBusy {
+            // Somebody else owns the session now.
+            return self.cast_off(fault);
+        }
+        if waits {
+            self.mend_later();
+        }
+        if was_running || self.queue.is_busy() {
+            self.lane_goes_on(TurnOver::Failed);
+        }
+    }
+
+    /// Back to what the store has.
+    pub(super) fn roll_back(&mut self, fault: &Fault) -> RollBackOutcome {
+        let waited = !self.queued_in_log.is_empty();
+        let rested = self.queue.rests();
+        // What waits is what the log says: an item whose record is lost was refused, one whose end is lost waits on.
+        self.senders.extend(self.queue.clear().into_iter().filter_map(|item| Some((item.id, item.sender?))));
+        self.queued_in_log.clear();
+        self.may_remind = false;
+        self.refuse_next_compaction(fault.clone());
+        self.cancel_compaction(fault.clone());
+        self.work = Work::Nothing;
+        self.fx.clear();
+        let rolled_back = self.log.roll_back(fault);
+        // What it stands for may be gone.
+        self.last_sent = None;
+        self.drop_asks();
+        self.forget_context();
+        self.senders.extend(rolled_back.senders);
+        self.unsettled = rolled_back.unsettled;
+        let was_running = self.turn.take().is_some();
+        self.return_home();
+        self.take_back_changes();
+        self.fail_jobs(fault);
+        self.fail_shells(fault);
+        self.unload();
+        if let Some(reason) = rolled_back.told_compaction {
+            self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
+        }
+        if let Some(turn) = rolled_back.told_turn {
+            self.log.emit(Event::TurnLost(TurnEnd {
+                turn,
+                stop: Stop::Error,
+                iterations: 0,
+                usage: Usage::default(),
+                mutations: Vec::new(),
+                fault: Some(fault.clone()),
+            }));
+        }
+        RollBackOutcome { was_running, waits: (waited || rolled_back.reopened) && !rested }
+    }
+
+    /// Messages wait in the log, and nobody may ever speak again: they are taken up by ourselves, after a while that
+    /// grows with every failure.
+    fn mend_later(&mut self) {
+        let wait = self.mend_wait.map_or(MEND_WAIT, |last| (last * 2).min(MEND_WAIT_MAX));
+        self.mend_wait = Some(wait);
+        self.mending = Some(Box::pin(tokio::time::sleep(wait)));
+    }
+
+    pub(super) async fn mend(&mut self) {
+        self.mending = None;
+        if self.queue.is_busy() || !self.stopping.is_empty() {
+            return;
+        }
+        match self.load().await {
+            Ok(()) => {
+                let acts = self.queue.release(self.now_ms());
+                self.act(acts);
+                self.tell_queue();
+            }
+            // A write that failed has set the clock already.
+            Err(_) if self.mending.is_some() => {}
+            Err(_) => self.mend_later(),
+        }
+    }
+}
