@@ -12,9 +12,11 @@ mod fallback;
 mod hooks;
 mod inspect;
 mod jobs;
+mod later;
 pub(crate) mod log;
 mod mcp;
 pub(crate) mod model_view;
+mod needs;
 mod peers;
 mod perform;
 mod poll;
@@ -27,6 +29,7 @@ mod slash;
 pub(crate) mod subagents;
 mod system_prompt;
 pub(crate) mod turn;
+mod undo;
 mod verbs;
 
 use std::collections::{HashMap, HashSet};
@@ -34,6 +37,7 @@ use std::future::poll_fn;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
@@ -61,7 +65,9 @@ use jobs::Jobs;
 use mcp::Servers;
 use peers::Catcher;
 use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
+use recovery::Reading;
 use settings::{Changes, Stance};
+use undo::Undo;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
@@ -180,6 +186,11 @@ pub(crate) struct Session {
     /// When to take up what a failed write left waiting in the log, and how long that wait was.
     mending: Option<Pin<Box<Sleep>>>,
     mend_wait: Option<Duration>,
+    /// They are taken up when the log is read.
+    mends: bool,
+    /// The log on its way into memory.
+    reading: Option<Reading>,
+    undo: Option<Undo>,
     catchers: Vec<Catcher>,
     mailbox: mpsc::Receiver<Mail>,
     progress: Arc<ProgressCell>,
@@ -288,6 +299,9 @@ impl Session {
             jobs: Jobs::default(),
             mending: None,
             mend_wait: None,
+            mends: false,
+            reading: None,
+            undo: None,
             catchers: Vec::new(),
             mailbox,
             progress: Arc::default(),
@@ -302,49 +316,74 @@ impl Session {
         }
     }
 
+    /// The session's task. It awaits once: everything that can happen is polled in one place.
+    pub(crate) async fn run(mut self) {
+        let step = |context: &mut Context<'_>| match guarded(|| self.live(context)) {
+            Ok(Poll::Ready(())) => Poll::Ready(None),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(text) => Poll::Ready(Some(text)),
+        };
+        let broken = poll_fn(step).await;
+        if let Some(text) = broken {
+            self.break_off(&text);
+        }
+        self.refuse_the_rest();
+        self.say_goodbye();
+        for stopped in self.stopping.drain(..) {
+            let _ = stopped.send(());
+        }
+    }
+
     /// Until nobody needs it any more, or until it cannot go on.
-    async fn live(&mut self) {
+    fn live(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut slice = 0;
         loop {
-            let happening = poll_fn(|context| self.poll(context)).await;
+            let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
             if matches!(happening, Happening::Model(_)) {
                 slice += 1;
             }
             if matches!(happening, Happening::Abandoned) && self.can_end() {
-                break;
+                return Poll::Ready(());
             }
-            self.happen(happening).await;
+            self.happen(happening);
             if !self.is_over {
-                self.settle().await;
+                self.settle();
             }
             if self.is_over {
-                break;
+                return Poll::Ready(());
             }
+            self.read_if_wanted();
             self.drop_editor_requests();
             self.tell_servers();
             self.tell_settled();
             self.log.flush();
             self.arm_lane_timer();
             self.arm_beside_timer();
-            if self.log.is_settled() {
+            if self.log.is_settled() && !self.jobs.is_awaited() {
                 let busy = self.queue.is_busy();
                 for asked in self.asked_busy.drain(..) {
                     let _ = asked.send(busy);
                 }
             }
             if self.can_end() && (!self.stopping.is_empty() || self.retire()) {
-                break;
+                return Poll::Ready(());
             }
             if slice >= EVENTS_PER_SLICE {
-                slice = 0;
-                tokio::task::yield_now().await;
+                // Others get their turn on the thread.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
             }
         }
     }
 
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
-        self.turn.is_none() && matches!(self.work, Work::Nothing) && self.shells.is_empty() && self.log.is_settled()
+        self.turn.is_none()
+            && matches!(self.work, Work::Nothing)
+            && self.next_compaction.is_none()
+            && self.undo.is_none()
+            && self.shells.is_empty()
+            && self.log.is_settled()
     }
 
     /// Nobody is here, nothing runs and nothing waits.
@@ -354,6 +393,10 @@ impl Session {
             && self.catchers.is_empty()
             && self.queue.due().is_none()
             && self.mending.is_none()
+            && !self.mends
+            && !self.jobs.is_awaited()
+            && self.next_compaction.is_none()
+            && self.undo.is_none()
             && self.turn.is_none()
             && matches!(self.work, Work::Nothing)
             && self.shells.is_empty()
@@ -380,17 +423,18 @@ impl Session {
         self.born.elapsed().as_millis() as i64
     }
 
-    async fn happen(&mut self, happening: Happening) {
+    fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Commit(Ok(())) => {
                 self.mend_wait = None;
                 return;
             }
             Happening::Caught | Happening::Abandoned => return,
-            Happening::Job(job, finish) => return self.job_done(job, finish).await,
-            Happening::MendDue => return self.mend().await,
+            Happening::Job(event) => return self.job_event(event),
+            Happening::Undo(step) => return self.undo_goes_on(step),
+            Happening::MendDue => return self.mend(),
             Happening::Commit(Err(fault)) => return self.store_failed(fault),
-            Happening::Mail(mail) => return self.mail(mail).await,
+            Happening::Mail(mail) => return self.mail(mail),
             Happening::Shell(index, result) => return self.shell_done(index, result),
             Happening::EditorRequest(order) => {
                 if let Some(order) = order {
@@ -414,7 +458,7 @@ impl Session {
                 }
             }
             Happening::Written => self.written(),
-            Happening::Loaded(page) => self.loaded_for_call(page),
+            Happening::Read(page) => self.log_read(page),
             Happening::ChildrenClosed => self.children_closed(),
             Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {

@@ -31,16 +31,23 @@ impl Session {
         self.fx.push(Effect::CallModel);
     }
 
-    /// For whoever asks what the model is told before anything was.
-    pub(super) async fn brief_at_rest(&mut self) {
+    /// For a client that asks what the model is told before anything was: the look around that this has to wait for.
+    pub(super) fn brief_at_rest(&mut self) -> Option<Later<'static, Briefing>> {
         if self.briefing.is_some() || self.turn.is_some() {
-            return;
+            return None;
         }
-        let briefing = match self.look_around() {
-            Some(look) => look.await,
-            None => Briefing::default(),
-        };
-        self.learn(briefing);
+        let look = self.look_around();
+        if look.is_none() {
+            self.learn(Briefing::default());
+        }
+        look
+    }
+
+    /// Unless a turn has looked meanwhile.
+    pub(super) fn learn_once(&mut self, briefing: Briefing) {
+        if self.briefing.is_none() {
+            self.learn(briefing);
+        }
     }
 
     fn look_around(&self) -> Option<Later<'static, Briefing>> {

@@ -29,7 +29,7 @@ pub(super) struct NextCompaction {
 
 impl Session {
     /// Starts a compaction that somebody asked for; the reply comes when it is done.
-    pub(super) async fn compact(
+    pub(super) fn compact(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: Tag,
@@ -40,22 +40,23 @@ impl Session {
             let what = if matches!(self.work, Work::Compact { .. }) { "compaction" } else { "turn" };
             return Err(Fault::new(FaultKind::TurnInProgress, format!("a {what} is already running")));
         }
-        self.load().await?;
+        self.view_ready()?;
+        self.jobs.failure()?;
         let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
-        self.start_compaction(CompactReason::Manual, instructions, then).await?;
+        self.start_compaction(CompactReason::Manual, instructions, then)?;
         self.queue.occupy().expect("it was idle a moment ago");
         Ok(())
     }
 
     /// As [`Session::compact`], after whatever runs now. One waits at a time.
-    pub(super) async fn compact_in_turn(
+    pub(super) fn compact_in_turn(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: Tag,
         instructions: Option<Arc<str>>,
     ) -> Result<(), Fault> {
         if !self.queue.is_busy() {
-            return self.compact(outbox, tag, instructions, false).await;
+            return self.compact(outbox, tag, instructions, false);
         }
         if self.next_compaction.is_some() {
             return Err(Fault::new(FaultKind::TurnInProgress, "a compaction is already waiting for the running turn"));
@@ -65,20 +66,31 @@ impl Session {
     }
 
     /// Starts the compaction that waited, once nothing runs any more. The lane was left busy for it.
-    pub(super) async fn compact_next(&mut self) {
-        if self.turn.is_some() || !matches!(self.work, Work::Nothing) {
+    pub(super) fn compact_next(&mut self) {
+        // What it summarises is written, and in memory; the loop comes back here when that is so.
+        if !self.is_compaction_next() || !self.log.is_settled() || self.history.is_none() {
             return;
         }
         let Some(NextCompaction { outbox, tag, instructions }) = self.next_compaction.take() else { return };
         self.log.answering = Some((outbox.clone(), tag));
         let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash: false };
-        let started = match self.load().await {
-            Ok(()) => self.start_compaction(CompactReason::Manual, instructions, then).await,
-            Err(fault) => Err(fault),
-        };
+        let started = self.start_compaction(CompactReason::Manual, instructions, then);
         self.log.answering = None;
         if let Err(fault) = started {
             self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
+            self.lane_goes_on(TurnOver::Completed);
+        }
+    }
+
+    /// Whether nothing stands before the compaction that waits.
+    pub(super) fn is_compaction_next(&self) -> bool {
+        self.next_compaction.is_some() && self.turn.is_none() && matches!(self.work, Work::Nothing)
+    }
+
+    /// The compaction that waits, and that nothing stands before, will not come: the queue was left busy for it.
+    pub(super) fn give_up_next_compaction(&mut self, fault: Fault) {
+        if self.is_compaction_next() {
+            self.refuse_next_compaction(fault);
             self.lane_goes_on(TurnOver::Completed);
         }
     }
@@ -91,7 +103,7 @@ impl Session {
     }
 
     /// Whether a compaction was started that the next model call has to wait for. With the history loaded.
-    pub(super) async fn make_room(&mut self) -> bool {
+    pub(super) fn make_room(&mut self) -> bool {
         let tokens = self.history.as_ref().map_or(0, History::context_tokens);
         let is_due = summary::is_due(&self.settings.compaction, tokens, self.model.context_window);
         let has_switched = self.has_switched();
@@ -102,11 +114,11 @@ impl Session {
         }
         if has_switched
             && self.turn.as_mut().is_some_and(Turn::tries_switch)
-            && self.start_compaction(CompactReason::Switch, None, AfterCompact::CallModel).await.is_ok()
+            && self.start_compaction(CompactReason::Switch, None, AfterCompact::CallModel).is_ok()
         {
             return true;
         }
-        is_due && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).await.is_ok()
+        is_due && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).is_ok()
     }
 
     /// Whether the last reply came from another provider's model that somebody had chosen.
@@ -120,13 +132,13 @@ impl Session {
         resolved.map_or(true, |model| model.provider != self.model.provider)
     }
 
-    pub(super) async fn start_compaction(
+    /// With the history loaded and everything written: a summary is made of what the store has.
+    pub(super) fn start_compaction(
         &mut self,
         reason: CompactReason,
         instructions: Option<Arc<str>>,
         then: AfterCompact,
     ) -> Result<(), Fault> {
-        self.await_commits().await?;
         let history = self.history.as_ref().expect("loaded before anything can be compacted");
         let marks = history.marks();
         if reason == CompactReason::Manual && history.is_compacted() {
@@ -197,7 +209,7 @@ impl Session {
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
             AfterCompact::CallModel if self.history.is_some() => self.send_request(),
             // The model was switched meanwhile.
-            AfterCompact::CallModel => self.load_for_call(),
+            AfterCompact::CallModel => self.load_then(Effect::CallModel),
             AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
         }
         self.log.answering = None;

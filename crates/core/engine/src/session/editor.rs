@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Duration, Instant, timeout};
+use tokio::time::{Duration, Instant};
 use vocab::{
     CallId, Editor, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, Fault, FaultKind,
     Later, PeerId, Reply,
 };
 
-use super::{Session, Work};
+use super::{Session, Work, later};
 
 /// How long a controller may take to show or to take a text; then the tool goes on as if it had failed. A command has
 /// no limit but its tool's.
@@ -93,20 +93,9 @@ impl Editor for CallEditor {
             return Box::pin(async { EditorReply::Failed("the controller does not offer this".into()) });
         }
         let (done, answer) = oneshot::channel();
-        let (way, order) = (self.order.clone(), EditorOrder { peer: self.peer, call: self.call.clone(), kind, done });
-        let answer = async move {
-            let sent = way.send(order).await.is_ok();
-            let gone = || EditorReply::Failed(GONE.into());
-            if sent { answer.await.unwrap_or_else(|_| gone()) } else { gone() }
-        };
-        match limit {
-            None => Box::pin(answer),
-            Some(limit) => Box::pin(async move {
-                timeout(limit, answer).await.unwrap_or_else(|_| {
-                    EditorReply::Failed(format!("the controller did not answer within {} s", limit.as_secs()).into())
-                })
-            }),
-        }
+        let (orders, order) =
+            (self.order.clone(), EditorOrder { peer: self.peer, call: self.call.clone(), kind, done });
+        later::editor_reply(orders, order, answer, limit, GONE)
     }
 }
 

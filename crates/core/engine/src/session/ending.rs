@@ -1,37 +1,13 @@
 //! How a session ends: by itself, because its lease is gone, or because something in it broke. Nothing runs afterwards,
 //! whoever was here is told, and whoever waited for an answer has one.
 
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
-
 use vocab::{Event, Fault, FaultKind, Told};
 
 use super::{Mail, Session, guarded};
 
 impl Session {
-    pub(crate) async fn run(mut self) {
-        let broken = {
-            let mut live = pin!(self.live());
-            poll_fn(|context| match guarded(|| live.as_mut().poll(context)) {
-                Ok(Poll::Ready(())) => Poll::Ready(None),
-                Ok(Poll::Pending) => Poll::Pending,
-                Err(text) => Poll::Ready(Some(text)),
-            })
-            .await
-        };
-        if let Some(text) = broken {
-            self.break_off(&text);
-        }
-        self.refuse_the_rest();
-        self.say_goodbye();
-        for stopped in self.stopping.drain(..) {
-            let _ = stopped.send(());
-        }
-    }
-
     /// A panic of our own: what was told and not finished is lost, and the log is as far as it was written.
-    fn break_off(&mut self, text: &str) {
+    pub(super) fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");
         // Whatever is left of us may break once more; that everybody learns of the end must not depend on it.
         let unanswered = self.log.answering.take();
@@ -56,7 +32,7 @@ impl Session {
     }
 
     /// Whoever wrote to a session that ends is told so. One who wanted to join comes again: the router sees to it.
-    fn refuse_the_rest(&mut self) {
+    pub(super) fn refuse_the_rest(&mut self) {
         self.refuse_jobs(&Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         self.mailbox.close();
         while let Ok(mail) = self.mailbox.try_recv() {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use vocab::{Entry, Event, Exported, Fault, FaultKind, Inspection, Reply, Tag};
 
-use super::jobs::Finish;
-use super::{Session, Work};
+use super::{Session, Work, later};
 use crate::outbox::Outbox;
 
 impl Session {
@@ -28,27 +27,14 @@ impl Session {
             return self.log.reply(outbox.clone(), Event::Reply { tag, result });
         }
         let (store, id) = (self.shared.ports.store.clone(), self.id.clone());
-        self.job_when_written(outbox, tag, move || {
-            let page = store.read(&id, after, usize::MAX);
-            Box::pin(async move {
-                match page.await {
-                    Ok(mut page) => Finish::With(Box::new(move |session: &mut Session| {
-                        // What nobody was told yet comes live.
-                        page.entries.retain(|entry| session.log.told(entry.seq));
-                        then(session, page.entries)
-                    })),
-                    Err(fault) => Finish::Reply(Err(fault)),
-                }
-            })
-        });
+        self.job_when_written(outbox, tag, move || later::entries(store.read(&id, after, usize::MAX), then));
     }
 
-    pub(super) async fn inspect(&mut self) -> Result<Inspection, Fault> {
+    pub(super) fn inspect(&mut self) -> Result<Inspection, Fault> {
         if self.log.last_seq() > 0 {
-            self.load_at_rest().await?;
+            self.view_at_rest()?;
         }
         self.meet_extensions();
-        self.brief_at_rest().await;
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
@@ -81,9 +67,6 @@ impl Session {
         then: impl FnOnce(Result<Exported, Fault>) -> Result<Reply, Fault> + Send + 'static,
     ) {
         let (archive, id) = (self.shared.ports.archive.clone(), self.id.clone());
-        self.job_when_written(outbox, tag, move || {
-            let exported = archive.export(&id, file.as_deref());
-            Box::pin(async move { Finish::Reply(then(exported.await)) })
-        });
+        self.job_when_written(outbox, tag, move || later::exported(archive.export(&id, file.as_deref()), then));
     }
 }

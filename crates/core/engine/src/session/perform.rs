@@ -23,21 +23,21 @@ use crate::session::turn::{Effect, Rules, SafePoint, Turn, Verdict};
 
 impl Session {
     /// Performs effects until the turn waits for something.
-    pub(super) async fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         loop {
             while !self.fx.is_empty() {
                 for effect in std::mem::take(&mut self.fx) {
-                    self.perform(effect).await;
+                    self.perform(effect);
                 }
             }
-            self.compact_next().await;
+            self.compact_next();
             if self.fx.is_empty() {
                 return;
             }
         }
     }
 
-    async fn perform(&mut self, effect: Effect) {
+    fn perform(&mut self, effect: Effect) {
         let Some(turn) = self.current_turn() else { return };
         match effect {
             Effect::Text(delta) => self.log.emit(Event::Delta(Delta::Text { turn, delta })),
@@ -53,7 +53,7 @@ impl Session {
                     self.tell_state();
                 }
             }
-            Effect::CallModel => self.call_model().await,
+            Effect::CallModel => self.call_model(),
             Effect::Judge(call) => self.consider(call),
             Effect::Ask(ask) => self.open_permission(ask),
             Effect::Run { call, tool, .. } if self.owner_of(&tool).is_some() => self.delegate(call, tool),
@@ -70,13 +70,10 @@ impl Session {
             Effect::Compact(reason) if !self.log.is_settled() => {
                 self.when_written(Intent::Then(Effect::Compact(reason)));
             }
+            // A model switched since the call began has unloaded the history.
+            Effect::Compact(reason) if self.history.is_none() => self.load_then(Effect::Compact(reason)),
             Effect::Compact(reason) => {
-                // A model switched since the call began has unloaded the history.
-                let ready = match self.load().await {
-                    Ok(()) => self.start_compaction(reason, None, AfterCompact::ResumeTurn).await,
-                    Err(fault) => Err(fault),
-                };
-                if let Err(fault) = ready {
+                if let Err(fault) = self.start_compaction(reason, None, AfterCompact::ResumeTurn) {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
                 }
             }
@@ -84,14 +81,14 @@ impl Session {
         }
     }
 
-    async fn call_model(&mut self) {
+    fn call_model(&mut self) {
         if self.await_servers() || self.await_briefing() {
             return;
         }
         if self.history.is_none() {
-            return self.load_for_call();
+            return self.load_then(Effect::CallModel);
         }
-        if !self.make_room().await {
+        if !self.make_room() {
             self.send_request();
         }
     }
@@ -415,7 +412,9 @@ impl Session {
     }
 
     pub(super) fn interrupt_turn(&mut self) {
-        self.cancel_compaction(Fault::new(FaultKind::Cancelled, "Compaction cancelled"));
+        let cancelled = || Fault::new(FaultKind::Cancelled, "Compaction cancelled");
+        self.give_up_next_compaction(cancelled());
+        self.cancel_compaction(cancelled());
         if self.close_children() {
             return;
         }

@@ -14,12 +14,13 @@ use super::calls::Intent;
 use super::compaction::{Compacted, Trace};
 use super::editor::EditorOrder;
 use super::hooks::RunningHook;
-use super::jobs::{Finish, Job};
+use super::jobs::JobEvent;
+use super::undo::UndoStep;
 use super::{Mail, STALL, Session};
 pub(super) use crate::guard::{client_failed, guarded};
 use crate::outbox::Outbox;
 use crate::session::model_view::BranchMessage;
-use crate::session::turn::Turn;
+use crate::session::turn::{Effect, Turn};
 
 /// What the running turn waits for.
 pub(super) enum Work {
@@ -32,8 +33,7 @@ pub(super) enum Work {
     },
     /// The history is read for the next model call.
     Load {
-        upto: u64,
-        page: Later<'static, Result<Page, Fault>>,
+        then: Effect,
     },
     Tool {
         future: Later<'static, Outcome>,
@@ -78,14 +78,17 @@ pub(super) enum Happening {
     Commit(Result<(), Fault>),
     Mail(Mail),
     /// What a verb waited for has come.
-    Job(Job, Finish),
+    Job(JobEvent),
+    /// `/undo` got further.
+    Undo(UndoStep),
     /// It is time to take up what a failed write left waiting.
     MendDue,
     Model(Option<ModelEvent>),
     Tool(Outcome),
     /// What waited for the log can go on.
     Written,
-    Loaded(Result<Page, Fault>),
+    /// The log was read for the model.
+    Read(Result<Page, Fault>),
     /// Nobody works for the dropped call any more.
     ChildrenClosed,
     RetryDue,
@@ -136,10 +139,10 @@ impl Session {
         if let Poll::Ready(result) = self.log.poll_commit(context) {
             return Poll::Ready(Happening::Commit(result));
         }
-        match self.poll_jobs(context) {
-            Poll::Ready(Ok((job, finish))) => return Poll::Ready(Happening::Job(job, finish)),
-            Poll::Ready(Err(mail)) => return Poll::Ready(Happening::Mail(mail)),
-            Poll::Pending => {}
+        // Nothing gets in between the steps of an undo but what must not wait.
+        let is_free = self.undo.is_none();
+        if is_free && let Poll::Ready(event) = self.poll_jobs(context) {
+            return Poll::Ready(Happening::Job(event));
         }
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
@@ -147,7 +150,12 @@ impl Session {
         if self.poll_catchers(context).is_ready() {
             return Poll::Ready(Happening::Caught);
         }
-        if let Poll::Ready((index, result)) = self.poll_shells(context) {
+        if let Some(undo) = &mut self.undo
+            && let Poll::Ready(step) = undo.poll(self.log.committed(), self.history.is_some(), context)
+        {
+            return Poll::Ready(Happening::Undo(step));
+        }
+        if is_free && let Poll::Ready((index, result)) = self.poll_shells(context) {
             return Poll::Ready(Happening::Shell(index, result));
         }
         if let Poll::Ready(order) = self.editor.poll(context) {
@@ -156,8 +164,16 @@ impl Session {
         if let Poll::Ready((peer, served)) = self.servers.poll(context) {
             return Poll::Ready(Happening::McpStarted(peer, served));
         }
+        if let Some(reading) = &mut self.reading
+            && let Poll::Ready(page) = reading.page.as_mut().poll(context)
+        {
+            return Poll::Ready(Happening::Read(page));
+        }
         if let Poll::Ready(happening) = self.poll_work(context) {
             return Poll::Ready(happening);
+        }
+        if !is_free {
+            return Poll::Pending;
         }
         if let Some(timer) = &mut self.lane_timer
             && timer.as_mut().poll(context).is_ready()
@@ -224,7 +240,7 @@ impl Session {
             }
         }
         match &mut self.work {
-            Work::Nothing | Work::Delegated { .. } | Work::HookCall(_) => Poll::Pending,
+            Work::Nothing | Work::Delegated { .. } | Work::HookCall(_) | Work::Load { .. } => Poll::Pending,
             // The commit was polled above and wakes us.
             Work::Intent { upto, .. } if *upto > self.log.committed() => Poll::Pending,
             Work::Intent { .. } => Poll::Ready(Happening::Written),
@@ -242,7 +258,6 @@ impl Session {
                 Ok(Poll::Pending) => self.progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
-            Work::Load { page, .. } => page.as_mut().poll(context).map(Happening::Loaded),
             Work::Closing(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
             Work::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Work::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),

@@ -1,14 +1,12 @@
 //! Reading the log back, and going on after something broke: a process that died, a write that failed.
 
-use std::future::poll_fn;
-
 use tokio::time::Duration;
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
-    TurnEnd, TurnEntry, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, Later, NoteEntry, Page, Shell, ShellEntry,
+    Stop, TurnEnd, TurnEntry, Usage,
 };
 
-use super::calls::Intent;
+use super::undo::Undo;
 use super::{Session, Work};
 use crate::session::log::logged::Logged;
 use crate::session::model_view::{Branch, History, lost_result};
@@ -20,6 +18,13 @@ use crate::session::turn::Effect;
 const MEND_WAIT: Duration = Duration::from_secs(1);
 const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// The log on its way into memory.
+pub(super) struct Reading {
+    /// Its newest entry when the reading began.
+    upto: u64,
+    pub(super) page: Later<'static, Result<Page, Fault>>,
+}
+
 /// What a write that failed leaves behind.
 pub(super) struct RollBackOutcome {
     was_running: bool,
@@ -28,43 +33,82 @@ pub(super) struct RollBackOutcome {
 }
 
 impl Session {
-    /// Reads the branch back when it is not in memory, and closes what a dead process or a failed write left open: each open call gets
-    /// a recorded result before the next model request can be made.
-    pub(super) async fn load(&mut self) -> Result<(), Fault> {
+    /// Whether the model's view is in memory, or need not be: while something runs the log is in order, and what runs reads
+    /// it when it needs it. `false`: whoever needs it has to wait ([`Need::View`]).
+    pub(super) fn view_at_rest(&mut self) -> Result<bool, Fault> {
+        if self.queue.is_busy() { Ok(true) } else { self.view_ready() }
+    }
+
+    /// Whether the model's view is in memory. An empty log is read at once.
+    pub(super) fn view_ready(&mut self) -> Result<bool, Fault> {
         if self.history.is_some() {
-            return Ok(());
+            return Ok(true);
         }
-        self.await_commits().await?;
-        let page = match self.log.last_seq() {
-            0 => None,
-            _ => Some(self.shared.ports.store.read(&self.id, 0, usize::MAX).await?),
-        };
-        self.take_log(page)
+        self.jobs.failure()?;
+        if self.log.last_seq() == 0 {
+            self.take_log(None)?;
+        }
+        Ok(self.history.is_some())
     }
 
-    /// As [`Session::load`] for the next model call, which is made when the log was read. The session goes on listening.
-    pub(super) fn load_for_call(&mut self) {
-        if !self.log.is_settled() {
-            return self.when_written(Intent::Then(Effect::CallModel));
-        }
-        let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
-        self.work = Work::Load { upto: self.log.last_seq(), page };
+    /// The turn goes on with this once the log is read.
+    pub(super) fn load_then(&mut self, then: Effect) {
+        self.work = Work::Load { then };
     }
 
-    pub(super) fn loaded_for_call(&mut self, page: Result<Page, Fault>) {
-        let Work::Load { upto, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+    /// Begins to read the log when something waits for it and everything is written, and stops when nothing does.
+    pub(super) fn read_if_wanted(&mut self) {
+        let wanted = matches!(self.work, Work::Load { .. })
+            || self.is_compaction_next()
+            || self.jobs.want_view()
+            || self.undo.as_ref().is_some_and(Undo::wants_view)
+            || self.mends;
+        if !wanted || self.history.is_some() {
+            self.reading = None;
+        } else if self.reading.is_none() && self.log.is_settled() {
+            let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
+            self.reading = Some(Reading { upto: self.log.last_seq(), page });
+        }
+    }
+
+    /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
+    /// result before the next model request can be made.
+    pub(super) fn log_read(&mut self, page: Result<Page, Fault>) {
+        let Some(Reading { upto, .. }) = self.reading.take() else { return };
         let taken = match page {
-            // What came in meanwhile is not in what was read: it is read again.
             Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
-            Ok(_) => Ok(()),
+            // What came in meanwhile is not in what was read: it is read again.
+            Ok(_) => return,
             Err(fault) => Err(fault),
         };
-        match taken {
-            Ok(()) => self.fx.push(Effect::CallModel),
-            Err(fault) => self.with_turn(|turn, fx| {
-                turn.abort(fault, fx);
-            }),
+        if matches!(self.work, Work::Load { .. })
+            && let Work::Load { then } = std::mem::replace(&mut self.work, Work::Nothing)
+        {
+            match &taken {
+                Ok(()) => self.fx.push(then),
+                Err(fault) => self.reading_failed(then, fault.clone()),
+            }
         }
+        self.jobs.view_read(&taken);
+        if let Err(fault) = &taken {
+            self.give_up_next_compaction(fault.clone());
+            self.fail_undo(fault);
+        }
+        if std::mem::take(&mut self.mends) {
+            match taken {
+                Ok(()) => self.mend(),
+                Err(_) => self.mend_later(),
+            }
+        }
+    }
+
+    fn reading_failed(&mut self, then: Effect, fault: Fault) {
+        self.with_turn(|turn, fx| match then {
+            Effect::Compact(_) => turn.compacted(Err(fault), fx),
+            _ => {
+                turn.abort(fault, fx);
+            }
+        });
     }
 
     fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
@@ -114,12 +158,6 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Session::load`], unless something runs: then the log is in order, whoever runs reads it when it needs it, and
-    /// nothing that is told meanwhile waits for the disk.
-    pub(super) async fn load_at_rest(&mut self) -> Result<(), Fault> {
-        if self.queue.is_busy() { Ok(()) } else { self.load().await }
-    }
-
     /// What was repaired before anybody came is the first thing said, to whoever comes first.
     pub(super) fn log_repair(&mut self) {
         if let Some(text) = self.recovered.take() {
@@ -134,18 +172,6 @@ impl Session {
             self.results_unloaded = history.results();
             self.context_unloaded = history.reported_tokens();
         }
-    }
-
-    /// What is still on its way to the store may fail; a history read without it would not fit what follows.
-    pub(super) async fn await_commits(&mut self) -> Result<(), Fault> {
-        while !self.log.is_settled() {
-            self.log.flush();
-            if let Err(fault) = poll_fn(|context| self.log.poll_commit(context)).await {
-                self.store_failed(fault.clone());
-                return Err(fault);
-            }
-        }
-        Ok(())
     }
 
     /// Closes what is open, and returns what is to be said of commands that did not end.
@@ -202,7 +228,7 @@ impl Session {
             // Somebody else owns the session now.
             return self.cast_off(fault);
         }
-        if waits {
+        if waits || std::mem::take(&mut self.mends) {
             self.mend_later();
         }
         if was_running || self.queue.is_busy() {
@@ -233,6 +259,7 @@ impl Session {
         self.return_home();
         self.take_back_changes();
         self.fail_jobs(fault);
+        self.fail_undo(fault);
         self.fail_shells(fault);
         self.unload();
         if let Some(reason) = rolled_back.told_compaction {
@@ -259,19 +286,18 @@ impl Session {
         self.mending = Some(Box::pin(tokio::time::sleep(wait)));
     }
 
-    pub(super) async fn mend(&mut self) {
+    pub(super) fn mend(&mut self) {
         self.mending = None;
         if self.queue.is_busy() || !self.stopping.is_empty() {
             return;
         }
-        match self.load().await {
-            Ok(()) => {
+        match self.view_ready() {
+            Ok(true) => {
                 let acts = self.queue.release(self.now_ms());
                 self.act(acts);
                 self.tell_queue();
             }
-            // A write that failed has set the clock already.
-            Err(_) if self.mending.is_some() => {}
+            Ok(false) => self.mends = true,
             Err(_) => self.mend_later(),
         }
     }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag, Told};
 
-use super::{ProgressCell, Session, guarded};
+use super::{ProgressCell, Session, guarded, later};
 use crate::outbox::Outbox;
 use crate::session::model_view::lost_shell;
 
@@ -105,14 +105,8 @@ impl Running {
 }
 
 impl Session {
-    /// Takes a command; its reply comes when it is done.
-    pub(super) async fn shell(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: Tag,
-        command: Arc<str>,
-        aside: bool,
-    ) -> Result<(), Fault> {
+    /// Whether a command can be taken.
+    pub(super) fn takes_shell(&self, command: &str) -> Result<(), Fault> {
         if command.trim().is_empty() {
             return Err(Fault::new(FaultKind::Invalid, "the command is empty"));
         }
@@ -120,19 +114,28 @@ impl Session {
             let text = format!("{SHELLS_MAX} commands are running already");
             return Err(Fault::new(FaultKind::QueueFull, text).hint("wait for one of them, or abort them"));
         }
+        Ok(())
+    }
+
+    /// Takes a command; its reply comes when it is done.
+    pub(super) fn shell(
+        &mut self,
+        outbox: &Arc<Outbox>,
+        tag: Tag,
+        command: Arc<str>,
+        aside: bool,
+    ) -> Result<(), Fault> {
+        self.takes_shell(&command)?;
         // What the command did is going to be appended: to a log that is in order.
         if self.log.last_seq() > 0 {
-            self.load_at_rest().await?;
+            self.view_at_rest()?;
         }
         let progress = Arc::<ProgressCell>::default();
         let cell = progress.clone();
         let told = Arc::new(move |text: &str| cell.put(text));
         let (stop, stopped) = oneshot::channel();
         let toolbox = self.shared.ports.toolbox.clone();
-        let stopped = Box::pin(async move {
-            // The other end is dropped only together with the command.
-            let _ = stopped.await;
-        });
+        let stopped = later::stopped(stopped);
         let (id, workspace, words) = (self.id.clone(), self.settings.workspace.clone(), command.clone());
         let begin: Begin = Box::new(move || toolbox.shell(&id, &workspace, &words, told, stopped));
         self.log(Body::Shell(ShellEntry::Started { command: command.clone(), aside }));

@@ -3,25 +3,24 @@
 use std::sync::Arc;
 
 use vocab::{
-    Body, BranchEntry, Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, QueueEntry, Reply,
-    SlashReply, State, Tag, TurnEntry, map, thinking,
+    Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
+    thinking,
 };
 
-use super::jobs::Finish;
 use super::perform::spec_bytes;
-use super::{Session, guarded};
+use super::{Session, guarded, later};
 use crate::beyond;
 use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};
 use crate::outbox::Outbox;
-use crate::session::model_view::{self, History, MarkKind};
+use crate::session::model_view;
 
 /// The tool whose calls are commands.
 const COMMANDS: &str = "bash";
 
 impl Session {
     /// `None`: the reply comes later.
-    pub(super) async fn slash(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashReply> {
+    pub(super) fn slash(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashReply> {
         let Some(command) = commands::find(name) else { return Some(commands::unknown(name)) };
         let args = args.trim();
         let reply = match command.name {
@@ -32,10 +31,10 @@ impl Session {
             }
             "mode" => self.slash_mode(args),
             "thinking" => self.slash_thinking(args),
-            "context" => self.context().await,
+            "context" => self.context(),
             "compact" => {
                 let wishes = (!args.is_empty()).then(|| Arc::from(args));
-                match self.compact(outbox, tag, wishes, true).await {
+                match self.compact(outbox, tag, wishes, true) {
                     Ok(()) => return None,
                     Err(fault) => compacted(Err(fault), &self.state()),
                 }
@@ -49,7 +48,10 @@ impl Session {
                 self.export(outbox, tag, name, args);
                 return None;
             }
-            "undo" => self.undo(args).await,
+            "undo" => match self.undo(outbox, tag, name, args) {
+                Some(reply) => reply,
+                None => return None,
+            },
             "cost" | "diff" => {
                 let (name, tell) = (name.to_owned(), if command.name == "cost" { Self::cost } else { Self::diff });
                 self.with_log(outbox, tag, 0, move |session, entries| {
@@ -98,14 +100,11 @@ impl Session {
     fn slash_model(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
         let provider = self.shared.ports.provider.clone();
         let (name, args) = (name.to_owned(), args.to_owned());
-        let job = async move {
-            let models = provider.models().await;
-            Finish::With(Box::new(move |session: &mut Session| {
-                let reply = session.choose_model(&args, models);
-                Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
-            }))
-        };
-        self.job(outbox, tag, Box::pin(job));
+        let job = later::models(provider, move |session, models| {
+            let reply = session.choose_model(&args, models);
+            Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
+        });
+        self.job(outbox, tag, job);
     }
 
     fn choose_model(&mut self, args: &str, models: Result<Vec<ModelInfo>, Fault>) -> SlashReply {
@@ -184,11 +183,10 @@ impl Session {
         }
     }
 
-    async fn context(&mut self) -> SlashReply {
-        if let Err(fault) = self.load_at_rest().await {
+    fn context(&mut self) -> SlashReply {
+        if let Err(fault) = self.view_at_rest() {
             return from_fault("context", &fault);
         }
-        self.brief_at_rest().await;
         let spec = self.spec.take().unwrap_or_else(|| self.make_spec());
         let system = vocab::estimate_tokens(spec.system.len());
         let tools = vocab::estimate_tokens(spec_bytes(&spec) - spec.system.len());
@@ -285,72 +283,8 @@ impl Session {
         });
     }
 
-    async fn undo(&mut self, args: &str) -> SlashReply {
-        let count: usize = match args {
-            "" => 1,
-            text => match text.parse() {
-                Ok(count) if count > 0 => count,
-                _ => return failed("undo", "usage", "usage: /undo [n]"),
-            },
-        };
-        if self.queue.is_busy() {
-            return failed("undo", "turn_in_progress", "a turn is running; interrupt it first");
-        }
-        match self.take_back(count).await {
-            Ok(None) => failed("undo", "not_found", "there is nothing to undo"),
-            Ok(Some(TakenBack { messages, files, told })) => {
-                self.tell_state();
-                ok(
-                    "undo",
-                    format!("took back {messages} message(s){told}"),
-                    map! { "removed_messages" => messages, "restored_files" => Data::texts(files) },
-                )
-            }
-            Err(fault) => from_fault("undo", &fault),
-        }
-    }
-
-    /// The move is in the log before a file is touched, and that the files are back is said behind it: whatever ends us in
-    /// between, the log does not say less than was done.
-    async fn take_back(&mut self, count: usize) -> Result<Option<TakenBack>, Fault> {
-        self.load().await?;
-        let history = self.history.as_ref().expect("just loaded");
-        let prompts: Vec<u64> =
-            history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
-        let Some(first) = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied()
-        else {
-            return Ok(None);
-        };
-        let before = history.messages();
-        // The branch goes on from what stood before the turn of that prompt.
-        self.await_commits().await?;
-        let mut entries = self.shared.ports.store.read(&self.id, 0, usize::MAX).await?.entries;
-        entries.retain(|entry| self.log.told(entry.seq));
-        let path = model_view::active_path(&entries);
-        let to = path.iter().take_while(|entry| entry.seq < first).filter(|entry| !opens_turn(&entry.body)).last();
-        let to = to.map_or(0, |entry| entry.seq);
-        let edits = model_view::edits_after(&entries, to);
-        let commands = beyond::commands_after(&entries, to, |call| self.would_change(call));
-        self.log(Body::Branch(BranchEntry::Moved { to }));
-        self.await_commits().await?;
-        let files = self.shared.ports.toolbox.restore(&self.settings.workspace, &edits);
-        if !edits.is_empty() {
-            self.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
-        }
-        self.history = None;
-        self.load().await?;
-        let after = self.history.as_ref().map_or(0, History::messages);
-        let mut told = beyond::undone(&edits, &files);
-        let beyond = beyond::told(&commands, "; what they changed is not taken back");
-        if !beyond.is_empty() {
-            told.push('\n');
-            told.push_str(&beyond);
-        }
-        Ok(Some(TakenBack { messages: before.saturating_sub(after), files, told }))
-    }
-
     /// What a command changes beyond the files that are kept; other tools keep what they change.
-    fn would_change(&self, call: &Call) -> Option<Arc<str>> {
+    pub(super) fn would_change(&self, call: &Call) -> Option<Arc<str>> {
         let tool = self.find_tool(&call.name).filter(|tool| &*tool.spec().name == COMMANDS)?;
         guarded(|| tool.plan(&call.input.json())).ok()?.ok()?.mutation
     }
@@ -400,19 +334,6 @@ impl Session {
             Err(fault) => from_fault("save", &fault),
         }
     }
-}
-
-/// What an undo did.
-struct TakenBack {
-    messages: u64,
-    /// Files that are as they were before.
-    files: Vec<Arc<str>>,
-    /// What became of the files, and what it could not reach; lines behind a first one.
-    told: String,
-}
-
-fn opens_turn(body: &Body) -> bool {
-    matches!(body, Body::Turn(TurnEntry::Started { .. }) | Body::User { .. } | Body::Queue(QueueEntry::Settled { .. }))
 }
 
 /// What of a whole falls to each of three estimates: they add up to it. What rounding leaves over goes to the last.

@@ -7,14 +7,20 @@ use vocab::{
     Verb,
 };
 
-use super::jobs::Finish;
-use super::{Mail, Session, Work};
+use super::jobs::{Awaited, Need};
+use super::{Mail, Session, Work, later};
 use crate::images;
 use crate::outbox::Outbox;
 
 impl Session {
-    pub(super) async fn mail(&mut self, mail: Mail) {
-        let Some(mail) = self.keep_in_order(mail) else { return };
+    pub(super) fn mail(&mut self, mail: Mail) {
+        if let Some(mail) = self.keep_in_order(mail) {
+            self.take_mail(mail);
+        }
+    }
+
+    /// Mail that nothing stands before.
+    pub(super) fn take_mail(&mut self, mail: Mail) {
         match mail {
             Mail::Join { outbox, tag, after, resumed, answers, servers, controller, joined } => {
                 let peer = outbox.peer;
@@ -33,8 +39,8 @@ impl Session {
             }
             Mail::State(reply) => {
                 // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
-                if self.log.last_seq() > 0 {
-                    let _ = self.load_at_rest().await;
+                if self.log.last_seq() > 0 && matches!(self.view_at_rest(), Ok(false)) {
+                    return self.await_need(Need::View, Awaited::Mail(Mail::State(reply)));
                 }
                 let _ = reply.send(self.state());
             }
@@ -56,17 +62,20 @@ impl Session {
             }
             Mail::Verb { outbox, tag, verb } => {
                 self.log.answering = Some((outbox.clone(), tag));
-                self.verb(outbox, tag, verb).await;
+                self.verb(outbox, tag, verb);
                 self.log.answering = None;
             }
         }
     }
 
-    async fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
+    fn verb(&mut self, outbox: Arc<Outbox>, tag: Tag, verb: Verb) {
         if let Some(result) = self.extension_verb(&outbox, tag, &verb) {
             // A question to people is answered by its answer.
             let Some(result) = result.transpose() else { return };
             return self.log.reply(outbox, Event::Reply { tag, result });
+        }
+        if let Some(need) = self.unmet(&outbox, &verb) {
+            return self.wait_for(need, outbox, tag, verb);
         }
         let result = match verb {
             // Such as one whose replay failed: it was told to come in again.
@@ -78,7 +87,7 @@ impl Session {
             }
             Verb::Prompt { parts, delivery } => {
                 // Accepted, refused or waiting: the lane's acts carry the reply.
-                match self.prompt(&outbox, tag, parts, delivery).await {
+                match self.prompt(&outbox, tag, parts, delivery) {
                     Ok(()) => return,
                     Err(fault) => Err(fault),
                 }
@@ -103,16 +112,16 @@ impl Session {
                 });
                 Ok(Reply::Done)
             }
-            Verb::Slash { name, args } => match self.slash(&outbox, tag, &name, &args).await {
+            Verb::Slash { name, args } => match self.slash(&outbox, tag, &name, &args) {
                 Some(reply) => Ok(Reply::Slash(Box::new(reply))),
                 None => return,
             },
-            Verb::Queue(verb) => self.queue(verb).await,
+            Verb::Queue(verb) => self.queue(verb),
             Verb::Set(change) => self.set(change).map(|()| Reply::Done),
             Verb::Compact { instructions, wait } => {
                 let started = match wait {
-                    true => self.compact_in_turn(&outbox, tag, instructions).await,
-                    false => self.compact(&outbox, tag, instructions, false).await,
+                    true => self.compact_in_turn(&outbox, tag, instructions),
+                    false => self.compact(&outbox, tag, instructions, false),
                 };
                 match started {
                     Ok(()) => return,
@@ -121,18 +130,23 @@ impl Session {
             }
             Verb::OfferTools { tools } => self.offer_tools(outbox.peer, tools).map(|()| Reply::Done),
             Verb::Read { after } => return self.read(&outbox, tag, after),
-            Verb::Inspect => self.inspect().await.map(|inspection| Reply::Inspected(Box::new(inspection))),
+            Verb::Inspect => self.inspect().map(|inspection| Reply::Inspected(Box::new(inspection))),
             Verb::Export { file } => match self.export_to(&outbox, tag, file) {
                 Ok(()) => return,
                 Err(fault) => Err(fault),
             },
             Verb::Command { name, args } => self.run_command(name, args),
-            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside).await {
+            Verb::Shell { command, aside } => match self.shell(&outbox, tag, command, aside) {
                 Ok(()) => return,
                 Err(fault) => Err(fault),
             },
             Verb::AbortShell => {
                 self.stop_shells(|_| true);
+                if self.jobs.is_shell_awaiting() {
+                    // It is stopped when it begins.
+                    let mail = Mail::Verb { outbox, tag, verb: Verb::AbortShell };
+                    return self.await_need(Need::View, Awaited::Mail(mail));
+                }
                 Ok(Reply::Done)
             }
             Verb::OfferEditor(services) => {
@@ -168,7 +182,7 @@ impl Session {
     }
 
     /// Pictures are made small enough beside everything else.
-    async fn prompt(
+    fn prompt(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: Tag,
@@ -178,16 +192,10 @@ impl Session {
         images::check(&parts)?;
         if parts.iter().any(|part| matches!(part, vocab::Part::Image(_))) {
             let fit = self.shared.ports.fit_image;
-            let job = async move {
-                match images::fitted(parts, fit).await {
-                    Ok(parts) => Finish::Prompt { parts, delivery },
-                    Err(fault) => Finish::Reply(Err(fault)),
-                }
-            };
-            self.prompt_job(outbox, tag, delivery, Box::pin(job));
+            self.prompt_job(outbox, tag, delivery, later::fitted_prompt(parts, delivery, fit));
             return Ok(());
         }
-        self.load_at_rest().await?;
+        self.view_at_rest()?;
         self.offer(outbox.peer, tag, parts, delivery);
         Ok(())
     }
@@ -204,10 +212,10 @@ impl Session {
         self.act(acts);
     }
 
-    async fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
+    fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
         // What waits is what the log says.
         if self.log.last_seq() > 0 {
-            self.load_at_rest().await?;
+            self.view_at_rest()?;
         }
         let taken = match verb {
             QueueVerb::List => return Ok(Reply::Queue(self.queue.list().cloned().collect())),
