@@ -1,6 +1,7 @@
 //! One session: the only place that awaits. It owns the log, the lane and the running turn, performs what the turn
 //! asks for, and races everything against its mailbox, so that an interrupt never waits for a model or a tool.
 
+mod activity;
 mod approvals;
 mod briefing;
 mod calls;
@@ -56,26 +57,22 @@ use crate::session::model_view::{BranchMessage, History};
 use crate::session::queue::Queue;
 use crate::session::subagents::{Inherited, SubagentPool};
 use crate::session::turn::{Effect, Turn};
+use activity::{Activity, STALL, Waiting};
 use approvals::OpenAsk;
-use compaction::NextCompaction;
 use editor::EditorRequests;
 use extensions::Extensions;
 use fallback::Fallen;
 use jobs::Jobs;
 use mcp::Servers;
 use peers::Catcher;
-use poll::{AfterCompact, Happening, ProgressCell, Work, client_failed, guarded};
+use poll::{Happening, client_failed, guarded};
 use recovery::Reading;
 use settings::{Changes, Stance};
-use undo::Undo;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
 /// Model events handled before others get a turn on the thread.
 const EVENTS_PER_SLICE: u32 = 32;
-/// Without tool output or result for this long, a turn that nothing else would ever end is given up, so that the lane
-/// goes on. Longer than the longest time that a call can be given, so that what has a clock is ended by that.
-const STALL: Duration = Duration::from_secs(660);
 
 pub(crate) enum Mail {
     Join {
@@ -165,18 +162,13 @@ pub(crate) struct Session {
     queued_in_log: HashSet<ItemId>,
     /// Who sent the items that a failed store made us forget; the log does not say.
     senders: HashMap<ItemId, (PeerId, Tag)>,
-    turn: Option<Turn>,
-    work: Work,
+    activity: Activity,
     /// Commands of users that run beside all this.
     shells: Vec<shell::Running>,
-    /// A turn was started, and that everything settled was not said since.
-    unsettled: bool,
     /// How often we went on by ourselves since the last message of somebody.
     reminded: u32,
     /// The last turn ended well, and whether to go on by ourselves is still to be decided.
     may_remind: bool,
-    next_compaction: Option<NextCompaction>,
-    fx: Vec<Effect>,
     asks: HashMap<AskId, OpenAsk>,
     /// Peers that hear questions and cannot answer them.
     mute: HashSet<PeerId>,
@@ -190,19 +182,14 @@ pub(crate) struct Session {
     mends: bool,
     /// The log on its way into memory.
     reading: Option<Reading>,
-    undo: Option<Undo>,
     catchers: Vec<Catcher>,
     mailbox: mpsc::Receiver<Mail>,
-    progress: Arc<ProgressCell>,
     lane_timer: Option<Pin<Box<Sleep>>>,
     born: Instant,
-    moved_at: Instant,
-    stall_timer: Pin<Box<Sleep>>,
     /// What is told while the history is not in memory.
     messages_unloaded: u64,
     results_unloaded: u64,
     context_unloaded: u64,
-    stopping: Vec<oneshot::Sender<()>>,
     /// Somebody came. Until then whoever opened the session is on the way.
     was_joined: bool,
     /// It cannot go on, and everybody was told.
@@ -285,14 +272,10 @@ impl Session {
             history: None,
             queued_in_log: HashSet::new(),
             senders: HashMap::new(),
-            turn: None,
-            work: Work::Nothing,
+            activity: Activity::default(),
             shells: Vec::new(),
-            unsettled: false,
             reminded: 0,
             may_remind: false,
-            next_compaction: None,
-            fx: Vec::new(),
             asks: HashMap::new(),
             mute: HashSet::new(),
             remembered: Remembered::default(),
@@ -301,15 +284,10 @@ impl Session {
             mend_wait: None,
             mends: false,
             reading: None,
-            undo: None,
             catchers: Vec::new(),
             mailbox,
-            progress: Arc::default(),
             lane_timer: None,
             born: Instant::now(),
-            moved_at: Instant::now(),
-            stall_timer: Box::pin(tokio::time::sleep(STALL)),
-            stopping: Vec::new(),
             was_joined: false,
             is_over: false,
             asked_busy: Vec::new(),
@@ -329,9 +307,7 @@ impl Session {
         }
         self.refuse_the_rest();
         self.say_goodbye();
-        for stopped in self.stopping.drain(..) {
-            let _ = stopped.send(());
-        }
+        self.activity.tell_ended();
     }
 
     /// Until nobody needs it any more, or until it cannot go on.
@@ -365,7 +341,7 @@ impl Session {
                     let _ = asked.send(busy);
                 }
             }
-            if self.can_end() && (!self.stopping.is_empty() || self.retire()) {
+            if self.can_end() && (self.activity.is_ending() || self.retire()) {
                 return Poll::Ready(());
             }
             if slice >= EVENTS_PER_SLICE {
@@ -378,12 +354,7 @@ impl Session {
 
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
-        self.turn.is_none()
-            && matches!(self.work, Work::Nothing)
-            && self.next_compaction.is_none()
-            && self.undo.is_none()
-            && self.shells.is_empty()
-            && self.log.is_settled()
+        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
     }
 
     /// Nobody is here, nothing runs and nothing waits.
@@ -395,10 +366,8 @@ impl Session {
             && self.mending.is_none()
             && !self.mends
             && !self.jobs.is_awaited()
-            && self.next_compaction.is_none()
-            && self.undo.is_none()
-            && self.turn.is_none()
-            && matches!(self.work, Work::Nothing)
+            && self.activity.next.is_none()
+            && self.activity.is_idle()
             && self.shells.is_empty()
     }
 
@@ -452,7 +421,7 @@ impl Session {
             }
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
-                if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Nothing) {
+                if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
                     self.charge_children();
                     self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
@@ -462,7 +431,7 @@ impl Session {
             Happening::ChildrenClosed => self.children_closed(),
             Happening::BesideDue => return self.beside_due(),
             Happening::RetryDue => {
-                self.work = Work::Nothing;
+                self.activity.stop_waiting();
                 self.with_turn(|turn, fx| turn.retry_due(fx));
             }
             Happening::Compacted(result) => self.compaction_done(result),
@@ -475,7 +444,7 @@ impl Session {
                 });
             }
         }
-        self.moved_at = Instant::now();
+        self.activity.moved();
     }
 
     fn model_said(&mut self, event: Option<ModelEvent>) {
@@ -484,7 +453,7 @@ impl Session {
             ModelEvent::Failed(ModelFault::new(FaultKind::StreamCut, "the model stream ended without a finish"))
         });
         if matches!(event, ModelEvent::Finished(_) | ModelEvent::Failed(_)) {
-            self.work = Work::Nothing;
+            self.activity.stop_waiting();
             self.estimate_usage();
         }
         self.with_turn(|turn, fx| turn.model_event(event, fx));
@@ -492,34 +461,30 @@ impl Session {
 
     fn estimate_usage(&mut self) {
         let bytes = self.history.as_ref().map_or(0, History::bytes) + self.spec.as_ref().map_or(0, perform::spec_bytes);
-        if let Some(turn) = self.turn.as_mut().filter(|turn| turn.needs_estimate()) {
-            turn.estimate_prompt(vocab::estimate_tokens(bytes));
-        }
+        self.with_turn(|turn, _| turn.estimate_prompt(vocab::estimate_tokens(bytes)));
     }
 
     fn with_turn(&mut self, step: impl FnOnce(&mut Turn, &mut Vec<Effect>)) {
-        if let Some(turn) = &mut self.turn {
-            step(turn, &mut self.fx);
-        }
+        self.activity.with_turn(step);
     }
 
     /// Drops whatever the turn waits for: the model connection closes, the tool's processes end.
     fn stop_work(&mut self) {
-        match std::mem::replace(&mut self.work, Work::Nothing) {
-            Work::Tool { since, .. } | Work::Delegated { since } => {
+        match self.activity.stop_waiting() {
+            Waiting::Tool { since, .. } | Waiting::Host { since } => {
                 self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
                 self.charge_children();
             }
-            Work::Closing(_) => self.charge_children(),
-            Work::HookCall(running_hook) => self.stop_hook(*running_hook),
-            Work::Model(_) => self.estimate_usage(),
-            Work::Nothing
-            | Work::Intent { .. }
-            | Work::Load { .. }
-            | Work::Retry(_)
-            | Work::Servers(_)
-            | Work::Briefing(_)
-            | Work::Compact { .. } => {}
+            Waiting::Subagents(_) => self.charge_children(),
+            Waiting::Hook(running_hook) => self.stop_hook(*running_hook),
+            Waiting::Model(_) => self.estimate_usage(),
+            Waiting::Nothing
+            | Waiting::Written { .. }
+            | Waiting::View { .. }
+            | Waiting::Retry(_)
+            | Waiting::Servers(_)
+            | Waiting::Briefing(_)
+            | Waiting::Compaction(..) => {}
         }
         self.withdraw_asks();
     }
@@ -570,13 +535,13 @@ impl Session {
         if let Some(history) = &mut self.history {
             history.push_beside(seq, Message::User(vec![Part::text(text.as_str())]));
         }
-        if let Work::Compact { meanwhile, .. } = &mut self.work {
-            meanwhile.push(BranchMessage::beside(seq, text));
+        if let Some(summarising) = self.activity.summarising() {
+            summarising.meanwhile.push(BranchMessage::beside(seq, text));
         }
     }
 
     fn current_turn(&self) -> Option<TurnId> {
-        self.turn.as_ref().map(|turn| turn.id().clone())
+        self.activity.turn_id()
     }
 
     pub(crate) fn state(&self) -> State {

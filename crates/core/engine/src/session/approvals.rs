@@ -9,7 +9,7 @@ use vocab::{
 };
 
 use super::extensions::dialogs::Dialog;
-use super::{Session, Work};
+use super::{Session, Waiting};
 
 /// What the model is told when a call was allowed that is not the one the question was about.
 const CHANGED: &str = "not run: what it would do has changed since it was asked about; look again, then try again";
@@ -32,7 +32,7 @@ impl Session {
     pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
         let owner = self.owner_of(&tool);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
-        self.work = Work::Delegated { since: Instant::now() };
+        self.activity.wait(Waiting::Host { since: Instant::now() });
         // Whoever runs it learns of it when this is written.
         self.open_ask(kind, owner, None);
         self.log.sync_batch();
@@ -67,7 +67,7 @@ impl Session {
             AskKind::Permission(permission) if !self.is_as_asked(permission) => Answer::Deny(Some(CHANGED.into())),
             _ => answer,
         };
-        self.moved_at = Instant::now();
+        self.activity.moved();
         let by = by.and_then(|peer| self.controllers.get(&peer)).cloned();
         let end = AskEnd::Answered { answer: answer.clone(), by };
         let closed = self.log(Body::Ask(AskEntry::Closed { ask: id.clone(), end }));
@@ -80,7 +80,8 @@ impl Session {
                 self.with_turn(|turn, fx| turn.answered(&answer, fx));
             }
             AskKind::HostCall { tool, .. } => {
-                let Work::Delegated { since } = std::mem::replace(&mut self.work, Work::Nothing) else { return Ok(()) };
+                let is_hosted = |waiting: &Waiting| matches!(waiting, Waiting::Host { .. });
+                let Some(Waiting::Host { since }) = self.activity.stop_waiting_if(is_hosted) else { return Ok(()) };
                 let outcome = host_outcome(&tool, answer);
                 self.call_ran(outcome, since.elapsed().as_millis() as u64);
             }
@@ -119,7 +120,7 @@ impl Session {
         match (self.asks.get(id).map(|open| &open.kind), self.current_turn()) {
             (Some(AskKind::HostCall { call, .. }), Some(turn)) => {
                 let call = call.clone();
-                self.moved_at = Instant::now();
+                self.activity.moved();
                 let keyring = &self.shared.ports.keyring;
                 let parts = parts.into_iter().map(|part| keyring.scrub_part(part)).collect();
                 self.log.emit(vocab::Event::Delta(vocab::Delta::CallProgress { turn, call, parts }));

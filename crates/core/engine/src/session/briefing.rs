@@ -4,7 +4,7 @@
 
 use vocab::{Briefing, Event, ExtensionEvent, Later, Notice, NoticeLevel};
 
-use super::{Session, Work, guarded};
+use super::{Session, Waiting, guarded};
 use crate::session::turn::Effect;
 
 impl Session {
@@ -15,7 +15,7 @@ impl Session {
         }
         match self.look_around() {
             Some(look) => {
-                self.work = Work::Briefing(look);
+                self.activity.wait(Waiting::Briefing(look));
                 true
             }
             None => {
@@ -26,14 +26,14 @@ impl Session {
     }
 
     pub(super) fn briefed(&mut self, briefing: Briefing) {
-        self.work = Work::Nothing;
+        self.activity.stop_waiting();
         self.learn(briefing);
-        self.fx.push(Effect::CallModel);
+        self.activity.push_effect(Effect::CallModel);
     }
 
     /// For a client that asks what the model is told before anything was: the look around that this has to wait for.
     pub(super) fn brief_at_rest(&mut self) -> Option<Later<'static, Briefing>> {
-        if self.briefing.is_some() || self.turn.is_some() {
+        if self.briefing.is_some() || self.activity.turn().is_some() {
             return None;
         }
         let look = self.look_around();

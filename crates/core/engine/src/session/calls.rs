@@ -11,12 +11,13 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use vocab::{Call, CallContext, Outcome, Required, Tool};
 
-use super::{Session, Work, guarded};
+use super::activity::{ProgressCell, Waiting};
+use super::{Session, guarded};
 use crate::images;
 use crate::session::turn::Effect;
 
 /// What waits for the log.
-pub(super) enum Intent {
+pub(super) enum AfterWrite {
     Run {
         call: Call,
         tool: Arc<dyn Tool>,
@@ -37,7 +38,7 @@ impl Session {
             return self.start_tool(call, &tool, granted);
         }
         self.log.sync_batch();
-        self.when_written(Intent::Run { call, tool, granted });
+        self.when_written(AfterWrite::Run { call, tool, granted });
     }
 
     /// What a server says of its own tool is its word alone, and what children do is theirs.
@@ -47,22 +48,21 @@ impl Session {
     }
 
     /// Goes on once everything logged so far is in the store. An interrupt drops it, a write that fails does too.
-    pub(super) fn when_written(&mut self, intent: Intent) {
-        self.work = Work::Intent { upto: self.log.last_seq(), intent };
+    pub(super) fn when_written(&mut self, then: AfterWrite) {
+        self.activity.wait(Waiting::Written { upto: self.log.last_seq(), then });
     }
 
     pub(super) fn written(&mut self) {
-        let Work::Intent { intent, .. } = std::mem::replace(&mut self.work, Work::Nothing) else { return };
-        match intent {
-            Intent::Run { call, tool, granted } => self.start_tool(call, &tool, granted),
-            Intent::Then(effect) => self.fx.push(effect),
+        let Waiting::Written { then, .. } = self.activity.stop_waiting() else { return };
+        match then {
+            AfterWrite::Run { call, tool, granted } => self.start_tool(call, &tool, granted),
+            AfterWrite::Then(effect) => self.activity.push_effect(effect),
         }
     }
 
     fn start_tool(&mut self, call: Call, tool: &Arc<dyn Tool>, granted: Required) {
-        // A cell of its own: what the call before it said last, or says too late, is not this one's output.
-        self.progress = Arc::default();
-        let cell = self.progress.clone();
+        let progress = Arc::<ProgressCell>::default();
+        let cell = progress.clone();
         let context = CallContext {
             session: self.id.clone(),
             call: call.id.clone(),
@@ -75,7 +75,7 @@ impl Session {
         match guarded(|| tool.run(call.input.json(), context)) {
             Ok(future) => {
                 let future = images::shown(future, self.shared.ports.fit_image);
-                self.work = Work::Tool { future, call: call.id, since: Instant::now() };
+                self.activity.wait(Waiting::Tool { future, call: call.id, since: Instant::now(), progress });
             }
             Err(text) => {
                 let outcome = Outcome::error(format!("the tool failed: {text}"));

@@ -4,27 +4,27 @@ mod summary;
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
 use vocab::{
     Body, BranchEntry, CompactReason, Compaction, CompactionEvent, Event, Fault, FaultKind, ModelEntry, ModelInfo,
     Reply, Requested, Tag,
 };
 
-use super::calls::Intent;
-use super::{AfterCompact, Session, Work};
+use super::Session;
+use super::activity::{AfterCompaction, Asker, BeforeCall, Summarising};
+use super::calls::AfterWrite;
 use crate::outbox::Outbox;
 use crate::session::model_view::History;
 use crate::session::queue::TurnOver;
-use crate::session::turn::{Effect, Turn};
+use crate::session::turn::Effect;
 use summary::SummaryJob;
 pub(crate) use summary::push_summary_of;
 pub(super) use summary::{Compacted, Trace};
 
 /// A compaction that comes after the running turn and before the next one.
 pub(super) struct NextCompaction {
-    outbox: Arc<Outbox>,
-    tag: Tag,
-    instructions: Option<Arc<str>>,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) tag: Tag,
+    pub(super) instructions: Option<Arc<str>>,
 }
 
 impl Session {
@@ -37,12 +37,12 @@ impl Session {
         slash: bool,
     ) -> Result<(), Fault> {
         if self.queue.is_busy() {
-            let what = if matches!(self.work, Work::Compact { .. }) { "compaction" } else { "turn" };
+            let what = if self.activity.is_compacting() { "compaction" } else { "turn" };
             return Err(Fault::new(FaultKind::TurnInProgress, format!("a {what} is already running")));
         }
         self.view_ready()?;
         self.jobs.failure()?;
-        let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash };
+        let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash });
         self.start_compaction(CompactReason::Manual, instructions, then)?;
         self.queue.occupy().expect("it was idle a moment ago");
         Ok(())
@@ -58,22 +58,22 @@ impl Session {
         if !self.queue.is_busy() {
             return self.compact(outbox, tag, instructions, false);
         }
-        if self.next_compaction.is_some() {
+        if self.activity.next.is_some() {
             return Err(Fault::new(FaultKind::TurnInProgress, "a compaction is already waiting for the running turn"));
         }
-        self.next_compaction = Some(NextCompaction { outbox: outbox.clone(), tag, instructions });
+        self.activity.next = Some(NextCompaction { outbox: outbox.clone(), tag, instructions });
         Ok(())
     }
 
     /// Starts the compaction that waited, once nothing runs any more. The lane was left busy for it.
     pub(super) fn compact_next(&mut self) {
         // What it summarises is written, and in memory; the loop comes back here when that is so.
-        if !self.is_compaction_next() || !self.log.is_settled() || self.history.is_none() {
+        if !self.activity.is_compaction_next() || !self.log.is_settled() || self.history.is_none() {
             return;
         }
-        let Some(NextCompaction { outbox, tag, instructions }) = self.next_compaction.take() else { return };
+        let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
         self.log.answering = Some((outbox.clone(), tag));
-        let then = AfterCompact::Answer { outbox: outbox.clone(), tag, slash: false };
+        let then = AfterCompaction::Answer(Asker { outbox: outbox.clone(), tag, slash: false });
         let started = self.start_compaction(CompactReason::Manual, instructions, then);
         self.log.answering = None;
         if let Err(fault) = started {
@@ -82,14 +82,9 @@ impl Session {
         }
     }
 
-    /// Whether nothing stands before the compaction that waits.
-    pub(super) fn is_compaction_next(&self) -> bool {
-        self.next_compaction.is_some() && self.turn.is_none() && matches!(self.work, Work::Nothing)
-    }
-
     /// The compaction that waits, and that nothing stands before, will not come: the queue was left busy for it.
     pub(super) fn give_up_next_compaction(&mut self, fault: Fault) {
-        if self.is_compaction_next() {
+        if self.activity.is_compaction_next() {
             self.refuse_next_compaction(fault);
             self.lane_goes_on(TurnOver::Completed);
         }
@@ -97,7 +92,7 @@ impl Session {
 
     /// The compaction that waits will not come.
     pub(super) fn refuse_next_compaction(&mut self, fault: Fault) {
-        if let Some(NextCompaction { outbox, tag, .. }) = self.next_compaction.take() {
+        if let Some(NextCompaction { outbox, tag, .. }) = self.activity.next.take() {
             self.log.reply(outbox, Event::Reply { tag, result: Err(fault) });
         }
     }
@@ -109,16 +104,19 @@ impl Session {
         let has_switched = self.has_switched();
         if (is_due || has_switched) && !self.log.is_settled() {
             // A summary is made of what is written; an interrupt does not wait for that.
-            self.when_written(Intent::Then(Effect::CallModel));
+            self.when_written(AfterWrite::Then(Effect::CallModel));
             return true;
         }
         if has_switched
-            && self.turn.as_mut().is_some_and(Turn::tries_switch)
-            && self.start_compaction(CompactReason::Switch, None, AfterCompact::CallModel).is_ok()
+            && self.activity.with_turn(|turn, _| turn.tries_switch()) == Some(true)
+            && self.start_compaction(CompactReason::Switch, None, AfterCompaction::Turn(BeforeCall::CallModel)).is_ok()
         {
             return true;
         }
-        is_due && self.start_compaction(CompactReason::Threshold, None, AfterCompact::CallModel).is_ok()
+        is_due
+            && self
+                .start_compaction(CompactReason::Threshold, None, AfterCompaction::Turn(BeforeCall::CallModel))
+                .is_ok()
     }
 
     /// Whether the last reply came from another provider's model that somebody had chosen.
@@ -137,7 +135,7 @@ impl Session {
         &mut self,
         reason: CompactReason,
         instructions: Option<Arc<str>>,
-        then: AfterCompact,
+        then: AfterCompaction,
     ) -> Result<(), Fault> {
         let history = self.history.as_ref().expect("loaded before anything can be compacted");
         let marks = history.marks();
@@ -179,18 +177,15 @@ impl Session {
             trace: trace.clone(),
         };
         self.log.emit(Event::Compaction(CompactionEvent::Started { reason }));
-        self.work = Work::Compact { job: job.run(), reason, model, trace, then, meanwhile: Vec::new() };
-        self.moved_at = Instant::now();
+        let summarising = Summarising { job: job.run(), reason, model, trace, meanwhile: Vec::new() };
+        self.activity.compact(summarising, then);
         Ok(())
     }
 
     pub(super) fn compaction_done(&mut self, result: Result<Compacted, Fault>) {
-        let Work::Compact { reason, model, trace, then, meanwhile, .. } =
-            std::mem::replace(&mut self.work, Work::Nothing)
-        else {
-            return;
-        };
-        if let AfterCompact::Answer { outbox, tag, .. } = &then {
+        let Some((summarising, then)) = self.activity.end_compaction() else { return };
+        let Summarising { reason, model, trace, meanwhile, .. } = summarising;
+        if let AfterCompaction::Answer(Asker { outbox, tag, .. }) = &then {
             self.log.answering = Some((outbox.clone(), *tag));
         }
         self.log_trace(&model, &trace);
@@ -203,19 +198,20 @@ impl Session {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         }
         match then {
-            AfterCompact::ResumeTurn => {
+            AfterCompaction::Turn(BeforeCall::ResumeTurn) => {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
-            AfterCompact::CallModel if self.history.is_some() => self.send_request(),
+            AfterCompaction::Turn(BeforeCall::CallModel) if self.history.is_some() => self.send_request(),
             // The model was switched meanwhile.
-            AfterCompact::CallModel => self.load_then(Effect::CallModel),
-            AfterCompact::Answer { outbox, tag, slash } => self.compaction_answered(outbox, tag, slash, result),
+            AfterCompaction::Turn(BeforeCall::CallModel) => self.load_then(Effect::CallModel),
+            AfterCompaction::Answer(asker) => self.compaction_answered(asker, result),
         }
         self.log.answering = None;
     }
 
-    fn compaction_answered(&mut self, outbox: Arc<Outbox>, tag: Tag, slash: bool, result: Result<Compaction, Fault>) {
+    fn compaction_answered(&mut self, asker: Asker, result: Result<Compaction, Fault>) {
+        let Asker { outbox, tag, slash } = asker;
         self.tell_state();
         let result = match (slash, result) {
             (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
@@ -227,18 +223,14 @@ impl Session {
 
     /// Stops a running compaction, if there is one, and says so to whoever heard it start.
     pub(super) fn cancel_compaction(&mut self, fault: Fault) {
-        if !matches!(self.work, Work::Compact { .. }) {
-            return;
-        }
-        let Work::Compact { reason, model, trace, then, .. } = std::mem::replace(&mut self.work, Work::Nothing) else {
-            return;
-        };
+        let Some((summarising, then)) = self.activity.end_compaction() else { return };
+        let Summarising { reason, model, trace, .. } = summarising;
         self.log_trace(&model, &trace);
         // Whoever stops us does not want us to go on by ourselves.
         self.may_remind = false;
         self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
-        if let AfterCompact::Answer { outbox, tag, slash } = then {
-            self.compaction_answered(outbox, tag, slash, Err(fault));
+        if let AfterCompaction::Answer(asker) = then {
+            self.compaction_answered(asker, Err(fault));
         }
     }
 
@@ -257,9 +249,7 @@ impl Session {
             self.log_at(Some(request.at_ms), body);
         }
         let Some(usage) = left.usage else { return };
-        if let Some(turn) = &mut self.turn {
-            turn.spend(usage);
-        }
+        self.with_turn(|turn, _| turn.spend(usage));
         self.log(Body::Model(ModelEntry::Spent { turn, call: None, model: model.clone(), usage }));
     }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 use vocab::{
     CallId, Editor, EditorEvent, EditorOffer, EditorReply, EditorRequest, EditorRequestKind, Event, Fault, FaultKind,
     Later, PeerId, Reply,
 };
 
-use super::{Session, Work, later};
+use super::{Session, Waiting, later};
 
 /// How long a controller may take to show or to take a text; then the tool goes on as if it had failed. A command has
 /// no limit but its tool's.
@@ -116,7 +116,7 @@ impl Session {
     /// Tells the one who serves. An order that comes after its call, or whose peer went, is dropped, and that is its answer.
     pub(super) fn tell_editor_request(&mut self, order: EditorOrder) {
         let EditorOrder { peer, call, kind, done } = order;
-        let runs = matches!(&self.work, Work::Tool { call: running, .. } if *running == call);
+        let runs = matches!(self.activity.waiting(), Waiting::Tool { call: running, .. } if *running == call);
         let Some(outbox) = self.outbox_of(peer).cloned().filter(|_| runs && !done.is_closed()) else { return };
         self.editor.next += 1;
         let id = self.editor.next;
@@ -145,7 +145,7 @@ impl Session {
             return Err(Fault::new(FaultKind::Invalid, format!("that is no answer to editor_request {id}")));
         }
         let _ = open.swap_remove(at).done.send(result);
-        self.moved_at = Instant::now();
+        self.activity.moved();
         Ok(Reply::Done)
     }
 

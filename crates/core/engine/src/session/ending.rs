@@ -42,7 +42,7 @@ impl Session {
                     outbox.push(Told { session: self.id.clone(), event: Event::Reply { tag, result: Err(fault) } });
                 }
                 Mail::Say { outbox, event } => outbox.push(Told { session: self.id.clone(), event }),
-                Mail::Stop(stopped) => self.stopping.push(stopped),
+                Mail::Stop(stopped) => self.activity.end(stopped),
                 Mail::Trouble(trouble) => self.shared.extensions.keep_unheard(trouble),
                 Mail::Join { .. }
                 | Mail::Leave { .. }

@@ -14,7 +14,7 @@ use vocab::{
     Reply, State, Told, Verb,
 };
 
-use super::{Session, Work};
+use super::{Session, Waiting};
 use crate::extensions::{Members, RegisteredExtension};
 use crate::outbox::Outbox;
 
@@ -369,8 +369,8 @@ impl Session {
         if self.extensions.members.is_empty() {
             return;
         }
-        let hook = match &self.work {
-            Work::HookCall(running_hook) => Some(running_hook.until),
+        let hook = match self.activity.waiting() {
+            Waiting::Hook(running_hook) => Some(running_hook.until),
             _ => None,
         };
         let commands = self.extensions.commands.iter().map(|command| command.until);

@@ -21,7 +21,7 @@ pub(super) struct Fallen {
 impl Session {
     /// The next of the chain takes over, or the turn fails with what all of them said.
     pub(super) fn fall_back(&mut self, failed: ModelFault) {
-        let Some(turn) = &self.turn else { return };
+        let Some(turn) = self.activity.turn() else { return };
         let (turn, from) = (turn.id().clone(), turn.model().clone());
         let chosen = &self.model;
         let fallen = self.fallen.get_or_insert_with(|| Fallen {

@@ -12,7 +12,7 @@ use vocab::{
     Outcome, Part, PeerId, Reply, UserFrom,
 };
 
-use super::{Session, Work};
+use super::{Session, Waiting};
 use crate::extensions::RegisteredExtension;
 use crate::session::turn::{ResultWording, SafePoint, Verdict};
 
@@ -96,7 +96,7 @@ impl Session {
     /// A tool is done: extensions may put its result in other words.
     pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
         let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
-        let Some((call, tool)) = self.turn.as_ref().and_then(|turn| turn.running()) else { return };
+        let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
         let (call, tool) = (call.clone(), tool.clone());
         self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
     }
@@ -116,10 +116,10 @@ impl Session {
             let kind = point.kind(&self.extensions.opening);
             self.log.reply(extension.outbox.clone(), Event::Extension(ExtensionEvent::Hook(HookCall { id, kind })));
             let until = Instant::now() + HOOK_LIMIT;
-            self.work = Work::HookCall(Box::new(RunningHook { id, extension, until, point, left }));
+            self.activity.wait(Waiting::Hook(Box::new(RunningHook { id, extension, until, point, left })));
             return;
         }
-        self.work = Work::Nothing;
+        self.activity.stop_waiting();
         self.asked(point);
     }
 
@@ -152,8 +152,8 @@ impl Session {
         if self.command_done(id, peer, &verdict) {
             return Ok(Reply::Done);
         }
-        let awaited = |work: &Work| matches!(work, Work::HookCall(it) if it.id == id && it.extension.peer == peer);
-        if !awaited(&self.work) {
+        let awaited = |work: &Waiting| matches!(work, Waiting::Hook(it) if it.id == id && it.extension.peer == peer);
+        if !awaited(self.activity.waiting()) {
             return Err(Fault::new(FaultKind::UnknownAsk, format!("no open hook call {id}"))
                 .hint("it was answered, its time was over, or the turn ended"));
         }
@@ -162,9 +162,9 @@ impl Session {
     }
 
     fn take_verdict(&mut self, verdict: HookVerdict) {
-        let Work::HookCall(running_hook) = std::mem::replace(&mut self.work, Work::Nothing) else { return };
+        let Waiting::Hook(running_hook) = self.activity.stop_waiting() else { return };
         let RunningHook { extension, mut point, left, .. } = *running_hook;
-        self.moved_at = Instant::now();
+        self.activity.moved();
         let failed: Option<Arc<str>> = match (&mut point, verdict) {
             (_, HookVerdict::Fine) => None,
             (Point::Call { tool, .. }, HookVerdict::Veto(reason)) => {
@@ -219,7 +219,7 @@ impl Session {
 
     pub(super) fn hook_due(&mut self, now: Instant) {
         let asking = self.askers();
-        let Work::HookCall(running_hook) = &mut self.work else { return };
+        let Some(Waiting::Hook(running_hook)) = self.activity.waiting_mut() else { return };
         if running_hook.until > now {
             return;
         }
@@ -233,7 +233,7 @@ impl Session {
     /// A person answered the extension: its time to think starts over.
     pub(super) fn hooked_extension_rests(&mut self, peer: PeerId) {
         self.extensions.rest(peer);
-        if let Work::HookCall(running_hook) = &mut self.work
+        if let Some(Waiting::Hook(running_hook)) = self.activity.waiting_mut()
             && running_hook.extension.peer == peer
         {
             running_hook.until = Instant::now() + HOOK_LIMIT;
@@ -241,7 +241,7 @@ impl Session {
     }
 
     pub(super) fn hooked_extension_gone(&mut self, peer: PeerId) {
-        if matches!(&self.work, Work::HookCall(running_hook) if running_hook.extension.peer == peer) {
+        if matches!(self.activity.waiting(), Waiting::Hook(running_hook) if running_hook.extension.peer == peer) {
             self.take_verdict(HookVerdict::Failed("it ended before it answered".into()));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use vocab::{Entry, Event, Exported, Fault, FaultKind, Inspection, Reply, Tag};
 
-use super::{Session, Work, later};
+use super::{Session, later};
 use crate::outbox::Outbox;
 
 impl Session {
@@ -42,7 +42,7 @@ impl Session {
             state: self.state(),
             spec: self.spec.clone().expect("made above when it was missing"),
             waiting: self.queue.list().cloned().collect(),
-            compacting: matches!(self.work, Work::Compact { .. }),
+            compacting: self.activity.is_compacting(),
             lane: self.settings.lane,
             retry: self.settings.retry,
             compaction: self.settings.compaction,

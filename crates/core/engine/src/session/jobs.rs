@@ -276,7 +276,7 @@ impl Session {
     /// Gives the mail back where nothing is before it.
     pub(super) fn keep_in_order(&mut self, mail: Mail) -> Option<Mail> {
         let urgent = matches!(&mail, Mail::Verb { verb, .. } if verb.is_urgent());
-        if self.undo.is_some() && !urgent {
+        if self.activity.is_undoing() && !urgent {
             // Nothing gets in between, and nothing is lost.
             self.jobs.kept.push_back(mail);
             return None;

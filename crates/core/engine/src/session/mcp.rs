@@ -12,7 +12,7 @@ use vocab::{
     Outcome, PeerId, Plan, Required, Tool, ToolSpec,
 };
 
-use super::{Session, Work, guarded};
+use super::{Session, Waiting, guarded};
 use crate::session::turn::Effect;
 
 /// How long a turn's first model call waits for servers that are still starting.
@@ -140,7 +140,7 @@ impl Session {
         }
         self.spec = None;
         self.tell_conflicts();
-        if matches!(self.work, Work::Servers(_)) && self.servers.starting.is_empty() {
+        if matches!(self.activity.waiting(), Waiting::Servers(_)) && self.servers.starting.is_empty() {
             self.servers_awaited();
         }
     }
@@ -166,14 +166,14 @@ impl Session {
     pub(super) fn await_servers(&mut self) -> bool {
         let waits = std::mem::take(&mut self.servers.first_call) && !self.servers.starting.is_empty();
         if waits {
-            self.work = Work::Servers(Box::pin(tokio::time::sleep(START_WAIT)));
+            self.activity.wait(Waiting::Servers(Box::pin(tokio::time::sleep(START_WAIT))));
         }
         waits
     }
 
     pub(super) fn servers_awaited(&mut self) {
-        self.work = Work::Nothing;
-        self.fx.push(Effect::CallModel);
+        self.activity.stop_waiting();
+        self.activity.push_effect(Effect::CallModel);
     }
 }
 

@@ -22,7 +22,7 @@ impl Session {
         if !self.is_here(outbox.peer) || self.jobs.failure().is_err() {
             return None;
         }
-        let ends = !self.stopping.is_empty();
+        let ends = self.activity.is_ending();
         match verb {
             Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if ends => None,
             // With pictures it waits when they are ready.

@@ -88,7 +88,7 @@ impl Session {
 
     /// What was told of the reply that the model is giving. Deltas that wait behind a commit will reach a new peer, too.
     fn flow_so_far(&self) -> Vec<Event> {
-        match &self.turn {
+        match self.activity.turn() {
             Some(turn) if self.log.told_turn() == Some(turn.id()) => turn.told(&self.log.held_flow()),
             _ => Vec::new(),
         }

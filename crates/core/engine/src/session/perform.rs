@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use tokio::time::{Duration, Instant};
+use tokio::time::Duration;
 use vocab::{
     Body, Call, CallSpec, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream,
     Part, PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, Tool, ToolSpec,
     TurnEnd, TurnEntry, TurnId, UserFrom, names,
 };
 
-use super::calls::Intent;
+use super::activity::{AfterCompaction, BeforeCall, Waiting};
+use super::calls::AfterWrite;
 use super::hooks::Point;
 use super::system_prompt;
-use super::{AfterCompact, Session, Work, client_failed, guarded};
+use super::{Session, client_failed, guarded};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
 use crate::session::queue::{QueueAct, TurnOver, opening};
@@ -25,13 +26,13 @@ impl Session {
     /// Performs effects until the turn waits for something.
     pub(super) fn settle(&mut self) {
         loop {
-            while !self.fx.is_empty() {
-                for effect in std::mem::take(&mut self.fx) {
+            while self.activity.has_effects() {
+                for effect in self.activity.take_effects() {
                     self.perform(effect);
                 }
             }
             self.compact_next();
-            if self.fx.is_empty() {
+            if !self.activity.has_effects() {
                 return;
             }
         }
@@ -62,18 +63,18 @@ impl Session {
             Effect::SafePoint(SafePoint::Start) => self.hook(Point::Turn { messages: Vec::new() }),
             Effect::SafePoint(point) => self.safe_point(point),
             Effect::WaitRetry { ms } => {
-                self.work = Work::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms))));
+                self.activity.wait(Waiting::Retry(Box::pin(tokio::time::sleep(Duration::from_millis(ms)))));
             }
             Effect::RetryStarted { attempt } => self.log.emit(Event::Retry(RetryEvent::Started { turn, attempt })),
             Effect::RetryEnded { attempt, ok } => self.log.emit(Event::Retry(RetryEvent::Ended { turn, attempt, ok })),
             Effect::FallBack(fault) => self.fall_back(fault),
             Effect::Compact(reason) if !self.log.is_settled() => {
-                self.when_written(Intent::Then(Effect::Compact(reason)));
+                self.when_written(AfterWrite::Then(Effect::Compact(reason)));
             }
             // A model switched since the call began has unloaded the history.
             Effect::Compact(reason) if self.history.is_none() => self.load_then(Effect::Compact(reason)),
             Effect::Compact(reason) => {
-                if let Err(fault) = self.start_compaction(reason, None, AfterCompact::ResumeTurn) {
+                if let Err(fault) = self.start_compaction(reason, None, AfterCompaction::Turn(BeforeCall::ResumeTurn)) {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
                 }
             }
@@ -99,9 +100,10 @@ impl Session {
         if self.spec.is_none() {
             self.spec = Some(self.make_spec());
         }
-        if let Some(turn) = &mut self.turn {
-            turn.answers(self.model.slug.clone());
-            self.log.emit(Event::Delta(Delta::ModelCalled { turn: turn.id().clone() }));
+        let model = self.model.slug.clone();
+        self.with_turn(|turn, _| turn.answers(model));
+        if let Some(turn) = self.current_turn() {
+            self.log.emit(Event::Delta(Delta::ModelCalled { turn }));
         }
         if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
             match guarded(|| history.chat.call(spec)) {
@@ -126,10 +128,10 @@ impl Session {
             Ok(Poll::Ready(event)) => Some(event),
             Err(text) => Some(Some(client_failed(&text))),
         };
-        self.work = Work::Model(match first {
+        self.activity.wait(Waiting::Model(match first {
             Some(event) => Box::pin(Peeked { event: Some(event), rest: stream }),
             None => stream,
-        });
+        }));
     }
 
     pub(super) fn make_spec(&self) -> CallSpec {
@@ -250,7 +252,7 @@ impl Session {
     }
 
     pub(super) fn tell_progress(&mut self, text: &str) {
-        if let (Work::Tool { call, .. }, Some(turn)) = (&self.work, self.current_turn()) {
+        if let (Waiting::Tool { call, .. }, Some(turn)) = (self.activity.waiting(), self.current_turn()) {
             let text = self.shared.ports.keyring.scrub_growing(text);
             let event = Event::Delta(Delta::CallProgress { turn, call: call.clone(), parts: vec![Part::text(&*text)] });
             self.log.emit(event);
@@ -258,7 +260,7 @@ impl Session {
     }
 
     pub(super) fn safe_point(&mut self, point: SafePoint) {
-        let goes_on = self.turn.as_ref().is_some_and(Turn::goes_on);
+        let goes_on = self.activity.turn().is_some_and(Turn::goes_on);
         if point == SafePoint::BetweenCalls {
             let cut = self.queue.cuts_batch(goes_on);
             return self.with_turn(|turn, fx| turn.joined(cut, fx));
@@ -290,7 +292,7 @@ impl Session {
         };
         let ended_well = end.stop == Stop::EndTurn;
         self.log(Body::Turn(TurnEntry::Ended(end)));
-        self.turn = None;
+        self.activity.end_turn();
         self.return_home();
         self.forget_context();
         self.tell_state();
@@ -301,9 +303,9 @@ impl Session {
     /// The lane's next item starts, unless a compaction was asked for first, or the session is ending: then it waits in
     /// the log for the next process.
     pub(super) fn lane_goes_on(&mut self, over: TurnOver) {
-        let acts = if !self.stopping.is_empty() {
+        let acts = if self.activity.is_ending() {
             self.queue.close()
-        } else if self.next_compaction.is_some() {
+        } else if self.activity.next.is_some() {
             self.queue.hand_over(over)
         } else {
             self.queue.turn_ended(over, self.now_ms())
@@ -317,8 +319,8 @@ impl Session {
     /// Once, when a turn has ended and nothing follows by itself: no waiting message, no end of a debounce, no reminder.
     pub(super) fn tell_settled(&mut self) {
         let idle = !self.queue.is_busy() && self.queue.due().is_none();
-        let rests = self.turn.is_none() && (idle || !self.stopping.is_empty());
-        if rests && std::mem::take(&mut self.unsettled) {
+        let rests = self.activity.turn().is_none() && (idle || self.activity.is_ending());
+        if rests && std::mem::take(&mut self.activity.unsettled) {
             self.log.emit(Event::Settled);
         }
     }
@@ -372,13 +374,9 @@ impl Session {
             compact_on_overflow: self.settings.compaction.auto,
             read: self.shared.ports.read_object,
         };
-        let mut started = Turn::new(turn, self.settings.model.clone(), rules);
-        started.begin(&mut self.fx);
-        self.turn = Some(started);
+        self.activity.begin_turn(Turn::new(turn, self.settings.model.clone(), rules));
         self.expect_first_call();
         self.may_remind = false;
-        self.unsettled = true;
-        self.moved_at = Instant::now();
     }
 
     fn keep_waiting(&mut self, id: &vocab::ItemId, position: usize) {

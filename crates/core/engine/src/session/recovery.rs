@@ -6,8 +6,7 @@ use vocab::{
     Stop, TurnEnd, TurnEntry, Usage,
 };
 
-use super::undo::Undo;
-use super::{Session, Work};
+use super::{Session, Waiting};
 use crate::session::log::logged::Logged;
 use crate::session::model_view::{Branch, History, lost_result};
 use crate::session::queue::TurnOver;
@@ -53,15 +52,15 @@ impl Session {
 
     /// The turn goes on with this once the log is read.
     pub(super) fn load_then(&mut self, then: Effect) {
-        self.work = Work::Load { then };
+        self.activity.wait(Waiting::View { then });
     }
 
     /// Begins to read the log when something waits for it and everything is written, and stops when nothing does.
     pub(super) fn read_if_wanted(&mut self) {
-        let wanted = matches!(self.work, Work::Load { .. })
-            || self.is_compaction_next()
+        let wanted = matches!(self.activity.waiting(), Waiting::View { .. })
+            || self.activity.is_compaction_next()
             || self.jobs.want_view()
-            || self.undo.as_ref().is_some_and(Undo::wants_view)
+            || self.activity.undoing().is_some_and(|undo| undo.wants_view())
             || self.mends;
         if !wanted || self.history.is_some() {
             self.reading = None;
@@ -81,11 +80,10 @@ impl Session {
             Ok(_) => return,
             Err(fault) => Err(fault),
         };
-        if matches!(self.work, Work::Load { .. })
-            && let Work::Load { then } = std::mem::replace(&mut self.work, Work::Nothing)
-        {
+        let is_reading = |waiting: &Waiting| matches!(waiting, Waiting::View { .. });
+        if let Some(Waiting::View { then }) = self.activity.stop_waiting_if(is_reading) {
             match &taken {
-                Ok(()) => self.fx.push(then),
+                Ok(()) => self.activity.push_effect(then),
                 Err(fault) => self.reading_failed(then, fault.clone()),
             }
         }
@@ -143,7 +141,7 @@ impl Session {
             if let Some(text) = page.recovered {
                 self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
             }
-            if self.turn.is_none() {
+            if self.activity.turn().is_none() {
                 lost = self.repair(branch);
             }
         }
@@ -246,16 +244,16 @@ impl Session {
         self.may_remind = false;
         self.refuse_next_compaction(fault.clone());
         self.cancel_compaction(fault.clone());
-        self.work = Work::Nothing;
-        self.fx.clear();
+        self.activity.stop_waiting();
+        self.activity.take_effects();
         let rolled_back = self.log.roll_back(fault);
         // What it stands for may be gone.
         self.last_sent = None;
         self.drop_asks();
         self.forget_context();
         self.senders.extend(rolled_back.senders);
-        self.unsettled = rolled_back.unsettled;
-        let was_running = self.turn.take().is_some();
+        self.activity.unsettled = rolled_back.unsettled;
+        let was_running = self.activity.end_turn();
         self.return_home();
         self.take_back_changes();
         self.fail_jobs(fault);
@@ -288,7 +286,7 @@ impl Session {
 
     pub(super) fn mend(&mut self) {
         self.mending = None;
-        if self.queue.is_busy() || !self.stopping.is_empty() {
+        if self.queue.is_busy() || self.activity.is_ending() {
             return;
         }
         match self.view_ready() {

@@ -25,7 +25,7 @@ impl Session {
     /// A turn ended well and tasks are left: starts another, unless somebody else's message comes first, the session is
     /// ending, or we did so often enough since anybody last spoke.
     pub(super) fn remind(&mut self) {
-        let taken = self.queue.is_busy() || self.queue.wants_turn() || !self.stopping.is_empty();
+        let taken = self.queue.is_busy() || self.queue.wants_turn() || self.activity.is_ending();
         let todos = self.log.logged().todos.clone();
         if taken || self.reminded >= self.settings.reminders_max || open_tasks(&todos).next().is_none() {
             return;

@@ -13,7 +13,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{Body, Event, Fault, FaultKind, Later, PeerId, Reply, Shell, ShellEntry, Tag, Told};
 
-use super::{ProgressCell, Session, guarded, later};
+use super::activity::ProgressCell;
+use super::{Session, guarded, later};
 use crate::outbox::Outbox;
 use crate::session::model_view::lost_shell;
 

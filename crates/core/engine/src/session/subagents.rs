@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use vocab::{CallId, Required, Subagents};
 
-use super::{Session, Work};
+use super::{Session, Waiting};
 pub(crate) use runner::{Inherited, SubagentPool};
 use runner::{SubagentRunner, settings_of};
 
@@ -40,19 +40,22 @@ impl Session {
     /// The running call is dropped, and with it goes whoever works for it. Whether the turn has to wait for them: what
     /// they cost to their end is part of it.
     pub(super) fn close_children(&mut self) -> bool {
-        match &self.work {
-            Work::Closing(_) => return true,
-            Work::Tool { .. } if !self.subagents.is_empty() => {}
+        match self.activity.waiting() {
+            Waiting::Subagents(_) => return true,
+            Waiting::Tool { .. } if !self.subagents.is_empty() => {}
             _ => return false,
         }
-        if let Work::Tool { since, .. } = std::mem::replace(&mut self.work, Work::Closing(self.subagents.emptied())) {
+        let emptied = self.subagents.emptied();
+        if let Some(waiting) = self.activity.waiting_mut()
+            && let Waiting::Tool { since, .. } = std::mem::replace(waiting, Waiting::Subagents(emptied))
+        {
             self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
         }
         true
     }
 
     pub(super) fn children_closed(&mut self) {
-        self.work = Work::Nothing;
+        self.activity.stop_waiting();
         self.charge_children();
         self.interrupt_turn();
     }

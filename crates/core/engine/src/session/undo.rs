@@ -88,33 +88,34 @@ impl Session {
             history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
         let first = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied();
         let Some(first) = first else { return nothing() };
-        self.undo = Some(Undo {
+        let undo = Undo {
             outbox: outbox.clone(),
             tag,
             name: name.to_owned(),
             first,
             before: history.messages(),
             stage: UndoStage::Reads(self.shared.ports.store.read(&self.id, 0, usize::MAX)),
-        });
+        };
+        self.activity.undo(undo);
         None
     }
 
     pub(super) fn undo_goes_on(&mut self, step: UndoStep) {
-        let Some(mut undo) = self.undo.take() else { return };
+        let Some(mut undo) = self.activity.take_undo() else { return };
         self.log.answering = Some((undo.outbox.clone(), undo.tag));
         match (step, undo.stage) {
             (UndoStep::Read(Ok(page)), UndoStage::Reads(_)) => {
                 undo.stage = self.move_back(undo.first, page);
-                self.undo = Some(undo);
+                self.activity.undo(undo);
             }
             (UndoStep::Read(Err(fault)), stage) => {
                 undo.stage = stage;
-                self.undo = Some(undo);
+                self.activity.undo(undo);
                 self.fail_undo(&fault);
             }
             (UndoStep::Moved, UndoStage::Moves { edits, commands, .. }) => {
                 undo.stage = self.restore_files(&edits, &commands);
-                self.undo = Some(undo);
+                self.activity.undo(undo);
             }
             (UndoStep::Reread, UndoStage::Rereads { files, told }) => {
                 let after = self.history.as_ref().map_or(0, History::messages);
@@ -132,7 +133,7 @@ impl Session {
             // A step that its stage did not wait for.
             (UndoStep::Read(_) | UndoStep::Moved | UndoStep::Reread, stage) => {
                 undo.stage = stage;
-                self.undo = Some(undo);
+                self.activity.undo(undo);
             }
         }
         self.log.answering = None;
@@ -168,7 +169,7 @@ impl Session {
 
     /// What it waited for will not come.
     pub(super) fn fail_undo(&mut self, fault: &Fault) {
-        if let Some(undo) = self.undo.take() {
+        if let Some(undo) = self.activity.take_undo() {
             let reply = SlashReply { command: undo.name, ..from_fault("undo", fault) };
             let result = Ok(Reply::Slash(Box::new(reply)));
             self.log.reply(undo.outbox, Event::Reply { tag: undo.tag, result });

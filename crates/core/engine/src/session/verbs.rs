@@ -8,7 +8,7 @@ use vocab::{
 };
 
 use super::jobs::{Awaited, Need};
-use super::{Mail, Session, Work, later};
+use super::{Mail, Session, Waiting, later};
 use crate::images;
 use crate::outbox::Outbox;
 
@@ -52,7 +52,7 @@ impl Session {
             }
             Mail::Busy(reply) => self.asked_busy.push(reply),
             Mail::Stop(stopped) => {
-                self.stopping.push(stopped);
+                self.activity.end(stopped);
                 let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
                 self.refuse_jobs(&fault);
                 self.refuse_next_compaction(fault);
@@ -82,7 +82,7 @@ impl Session {
             _ if !self.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
-            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if !self.stopping.is_empty() => {
+            Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if self.activity.is_ending() => {
                 Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"))
             }
             Verb::Prompt { parts, delivery } => {
@@ -104,8 +104,8 @@ impl Session {
                 Ok(Reply::Interrupted { was_running })
             }
             Verb::AbortRetry => {
-                if matches!(self.work, Work::Retry(_)) {
-                    self.work = Work::Nothing;
+                if matches!(self.activity.waiting(), Waiting::Retry(_)) {
+                    self.activity.stop_waiting();
                 }
                 self.with_turn(|turn, fx| {
                     turn.abort_retry(fx);

@@ -43,7 +43,7 @@ impl Session {
         if self.nobody_answers() {
             return Ok(Some(Reply::Answered(Answer::Dismissed)));
         }
-        if !self.stopping.is_empty() {
+        if self.activity.is_ending() {
             return Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         }
         let of_it = |peer: PeerId| self.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();

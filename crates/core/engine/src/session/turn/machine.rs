@@ -228,12 +228,11 @@ impl Turn {
         }
     }
 
-    /// What the provider did not count: called by the session before the reply is closed.
-    pub(crate) fn needs_estimate(&self) -> bool {
-        !self.reply.has_usage()
-    }
+    /// What the provider did not count; told before the reply is closed.
     pub(crate) fn estimate_prompt(&mut self, prompt_tokens: u64) {
-        self.reply.estimate(prompt_tokens);
+        if !self.reply.has_usage() {
+            self.reply.estimate(prompt_tokens);
+        }
     }
 
     fn reply_finished(&mut self, finish: Finish, fx: &mut Vec<Effect>) {
