@@ -29,6 +29,7 @@ mod shell;
 mod slash;
 pub(crate) mod subagents;
 mod system_prompt;
+mod toolset;
 pub(crate) mod turn;
 mod undo;
 mod verbs;
@@ -43,9 +44,8 @@ use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, Briefing, CallEntry, CallId, Editor, Entry, Event, Fault, FaultKind, Gadget, HostTool, ItemId,
-    McpServer, Message, ModelEntry, ModelEvent, ModelFault, ModelInfo, Part, PeerId, Sent, SessionId, Settings,
-    ShellEntry, State, Tag, Tool, TurnId, Verb,
+    AskId, Body, CallId, Editor, Entry, Event, Fault, FaultKind, ItemId, McpServer, ModelEvent, ModelFault, ModelInfo,
+    PeerId, SessionId, Settings, State, Tag, Tool, TurnId, Verb,
 };
 
 use crate::Shared;
@@ -53,7 +53,6 @@ use crate::outbox::Outbox;
 use crate::permission::Remembered;
 use crate::session::log::SessionLog;
 use crate::session::log::logged::Logged;
-use crate::session::model_view::{BranchMessage, History};
 use crate::session::queue::Queue;
 use crate::session::subagents::{Inherited, SubagentPool};
 use crate::session::turn::{Effect, Turn};
@@ -61,13 +60,13 @@ use activity::{Activity, STALL, Waiting};
 use approvals::OpenAsk;
 use editor::EditorRequests;
 use extensions::Extensions;
-use fallback::Fallen;
 use jobs::Jobs;
 use mcp::Servers;
+use model_view::ModelView;
 use peers::Catcher;
 use poll::{Happening, client_failed, guarded};
-use recovery::Reading;
-use settings::{Changes, Stance};
+use settings::{InForce, Stance};
+use toolset::Toolset;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
 pub(crate) const MAILBOX_MAX: usize = 64;
@@ -122,22 +121,10 @@ pub(crate) enum Mail {
 pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
-    settings: Settings,
-    /// The model that is asked.
-    model: Arc<ModelInfo>,
-    /// See [`vocab::Chat::keeps_time`].
-    client_keeps_time: bool,
-    /// Set while that is not the chosen one.
-    fallen: Option<Fallen>,
-    /// Whoever opened the session named a thinking level: the log's does not count.
-    thinking_asked: bool,
-    /// Of the settings, as far as they are not written yet.
-    changes: Changes,
+    settings: InForce,
     /// The file that follows the log, where there is one.
     file: Option<PathBuf>,
-    tools: Vec<Arc<dyn Tool>>,
-    gadgets: Vec<Gadget>,
-    host_tools: Vec<(PeerId, HostTool)>,
+    tools: Toolset,
     /// What the log calls those who are here.
     controllers: HashMap<PeerId, Arc<str>>,
     extensions: Extensions,
@@ -147,17 +134,10 @@ pub(crate) struct Session {
     /// The call this session works for, and whom its calls may ask for editor_requests.
     child_of: Option<(SessionId, CallId)>,
     inherited_editor_requests: Option<Arc<dyn Editor>>,
-    /// What is known of the workspace: looked up once, so that the system prompt stays as it is.
-    briefing: Option<Briefing>,
-    /// Rebuilt when tools, gadgets or mode change.
-    spec: Option<vocab::CallSpec>,
-    /// What the newest request in the log was sent with; the next one is logged by what differs.
-    last_sent: Option<Arc<Sent>>,
     log: SessionLog,
     /// What had to be repaired before the session was ours, until it is logged.
     recovered: Option<String>,
-    /// Read from the store when first needed: resuming costs nothing until somebody speaks.
-    history: Option<History>,
+    view: ModelView,
     queue: Queue,
     queued_in_log: HashSet<ItemId>,
     /// Who sent the items that a failed store made us forget; the log does not say.
@@ -180,16 +160,10 @@ pub(crate) struct Session {
     mend_wait: Option<Duration>,
     /// They are taken up when the log is read.
     mends: bool,
-    /// The log on its way into memory.
-    reading: Option<Reading>,
     catchers: Vec<Catcher>,
     mailbox: mpsc::Receiver<Mail>,
     lane_timer: Option<Pin<Box<Sleep>>>,
     born: Instant,
-    /// What is told while the history is not in memory.
-    messages_unloaded: u64,
-    results_unloaded: u64,
-    context_unloaded: u64,
     /// Somebody came. Until then whoever opened the session is on the way.
     was_joined: bool,
     /// It cannot go on, and everybody was told.
@@ -221,10 +195,15 @@ pub(crate) struct Seed {
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
         let mut servers = Servers::default();
-        let (child_of, inherited_editor_requests) = match seed.inherited.take() {
+        let inherited = seed.inherited.take();
+        if inherited.is_some() {
+            seed.tools.retain(|tool| !tool.has_subagents());
+        }
+        let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
+        let (child_of, inherited_editor_requests) = match inherited {
             Some(Inherited { child_of, served, editor_requests }) => {
-                seed.tools.retain(|tool| !tool.has_subagents());
-                servers.inherit(served);
+                servers.inherit();
+                served.into_iter().for_each(|tool| tools.add_mcp(None, tool));
                 (Some(child_of), editor_requests)
             }
             None => (None, None),
@@ -242,21 +221,12 @@ impl Session {
         });
         Self {
             id: seed.log.session.clone(),
-            gadgets: shared.ports.toolbox.gadgets(),
-            messages_unloaded: summary.map_or(0, |it| it.messages),
-            results_unloaded: 0,
-            context_unloaded: 0,
+            view: ModelView::unread(summary.map_or(0, |it| it.messages)),
+            tools,
             file: shared.ports.store.file(&seed.log.session),
             queue: Queue::new(seed.settings.lane),
             shared,
-            settings: seed.settings,
-            thinking_asked,
-            changes: Changes::default(),
-            model: Arc::new(seed.model),
-            client_keeps_time: false,
-            fallen: None,
-            tools: seed.tools,
-            host_tools: Vec::new(),
+            settings: InForce::new(seed.settings, seed.model, thinking_asked),
             controllers: HashMap::new(),
             extensions: Extensions::default(),
             editor: EditorRequests::default(),
@@ -264,12 +234,8 @@ impl Session {
             subagents: SubagentPool::default(),
             child_of,
             inherited_editor_requests,
-            briefing: None,
-            spec: None,
-            last_sent: None,
             log: seed.log,
             recovered: recovered.flatten(),
-            history: None,
             queued_in_log: HashSet::new(),
             senders: HashMap::new(),
             activity: Activity::default(),
@@ -283,7 +249,6 @@ impl Session {
             mending: None,
             mend_wait: None,
             mends: false,
-            reading: None,
             catchers: Vec::new(),
             mailbox,
             lane_timer: None,
@@ -460,7 +425,7 @@ impl Session {
     }
 
     fn estimate_usage(&mut self) {
-        let bytes = self.history.as_ref().map_or(0, History::bytes) + self.spec.as_ref().map_or(0, perform::spec_bytes);
+        let bytes = self.view.bytes() + self.tools.spec_bytes(&self.settings);
         self.with_turn(|turn, _| turn.estimate_prompt(vocab::estimate_tokens(bytes)));
     }
 
@@ -506,38 +471,14 @@ impl Session {
         if self.log.last_seq() == 0 && !matches!(body, Body::Opened { .. }) {
             self.log_opened();
         }
-        if let Body::Model(ModelEntry::Requested(requested)) = &mut body {
-            if requested.sent == self.last_sent {
-                requested.sent = None;
-            } else {
-                self.last_sent = requested.sent.clone();
-            }
-        }
+        self.view.shorten(&mut body);
         let entry = self.log.append(at_ms, body);
-        let message = match &entry.body {
-            Body::User { parts, .. } => Message::User(parts.clone()),
-            Body::Assistant { message, .. } => Message::Assistant(message.clone()),
-            Body::Call(CallEntry::Ended { result, .. }) => Message::Result(result.clone()),
-            Body::Shell(ShellEntry::Ended(shell)) if !shell.aside => {
-                self.say_beside(entry.seq, model_view::shell_message(shell));
-                return entry;
-            }
-            _ => return entry,
-        };
-        if let Some(history) = &mut self.history {
-            history.push(entry.seq, &message);
+        if let Some(beside) = self.view.follow(&entry)
+            && let Some(summarising) = self.activity.summarising()
+        {
+            summarising.meanwhile.push(beside);
         }
         entry
-    }
-
-    /// The model reads it at the next place where that is possible. A compaction that runs has to be told of it.
-    fn say_beside(&mut self, seq: u64, text: String) {
-        if let Some(history) = &mut self.history {
-            history.push_beside(seq, Message::User(vec![Part::text(text.as_str())]));
-        }
-        if let Some(summarising) = self.activity.summarising() {
-            summarising.meanwhile.push(BranchMessage::beside(seq, text));
-        }
     }
 
     fn current_turn(&self) -> Option<TurnId> {
@@ -545,17 +486,17 @@ impl Session {
     }
 
     pub(crate) fn state(&self) -> State {
-        self.state_of(&self.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
+        self.state_of(&self.settings.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
     }
 
     /// As [`Session::state`], without what is still on its way to the store: that comes live.
     fn told_state(&self) -> State {
         let turn = self.log.told_turn().cloned();
-        self.state_of(&self.settled_stance(), self.log.logged_told(), turn, self.log.committed())
+        self.state_of(&self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
     }
 
     fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
-        let history = self.history.as_ref();
+        let counted = self.view.counted();
         let Stance { settings, model } = stance;
         State {
             session: self.id.clone(),
@@ -564,13 +505,13 @@ impl Session {
             mode: settings.mode,
             thinking: settings.thinking.clone(),
             context_window: model.context_window,
-            max_tokens: self.max_tokens(model),
-            context_tokens: history.map_or(self.context_unloaded, History::reported_tokens),
-            gadgets: gadgets_on(&self.gadgets, settings).map(|gadget| gadget.name.clone()).collect(),
+            max_tokens: toolset::max_tokens(&self.settings, model),
+            context_tokens: counted.context_tokens,
+            gadgets: self.tools.gadgets_on(settings).map(|gadget| gadget.name.clone()).collect(),
             title: logged.title.clone(),
             turn,
-            messages: history.map_or(self.messages_unloaded, History::messages),
-            results: history.map_or(self.results_unloaded, History::results),
+            messages: counted.messages,
+            results: counted.results,
             last_seq,
             model_info: model.clone(),
             todos: logged.todos.clone(),
@@ -578,27 +519,8 @@ impl Session {
         }
     }
 
-    fn max_tokens(&self, model: &ModelInfo) -> u64 {
-        self.settings.max_tokens.unwrap_or_else(|| default_max_tokens(model))
-    }
-
-    fn gadgets_on(&self) -> impl Iterator<Item = &Gadget> {
-        gadgets_on(&self.gadgets, &self.settings)
-    }
-
     fn tell_state(&mut self) {
         let state = Arc::new(self.state());
         self.log.emit(Event::State(state));
     }
-}
-
-fn gadgets_on<'a>(all: &'a [Gadget], settings: &'a Settings) -> impl Iterator<Item = &'a Gadget> {
-    all.iter().filter(|gadget| !settings.gadgets_off.contains(&gadget.name))
-}
-
-/// A quarter of the window, at most 16384, and never more than the model can give.
-fn default_max_tokens(model: &ModelInfo) -> u64 {
-    const MAX_TOKENS_DEFAULT: u64 = 16_384;
-    let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
-    model.max_output.map_or(share, |most| share.min(most))
 }

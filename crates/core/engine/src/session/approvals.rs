@@ -30,7 +30,7 @@ impl Session {
 
     /// Whoever brought the tool runs the call.
     pub(super) fn delegate(&mut self, call: Call, tool: Arc<str>) {
-        let owner = self.owner_of(&tool);
+        let owner = self.tools.owner_of(&self.settings, &tool);
         let kind = AskKind::HostCall { call: call.id, tool, input: call.input.json() };
         self.activity.wait(Waiting::Host { since: Instant::now() });
         // Whoever runs it learns of it when this is written.

@@ -10,7 +10,7 @@ use crate::session::turn::Effect;
 impl Session {
     /// Whether the model call has to wait for a look around. It comes again when that is done.
     pub(super) fn await_briefing(&mut self) -> bool {
-        if self.briefing.is_some() {
+        if self.tools.is_briefed() {
             return false;
         }
         match self.look_around() {
@@ -19,7 +19,7 @@ impl Session {
                 true
             }
             None => {
-                self.briefing = Some(Briefing::default());
+                self.tools.brief(Briefing::default());
                 false
             }
         }
@@ -33,7 +33,7 @@ impl Session {
 
     /// For a client that asks what the model is told before anything was: the look around that this has to wait for.
     pub(super) fn brief_at_rest(&mut self) -> Option<Later<'static, Briefing>> {
-        if self.briefing.is_some() || self.activity.turn().is_some() {
+        if self.tools.is_briefed() || self.activity.turn().is_some() {
             return None;
         }
         let look = self.look_around();
@@ -45,7 +45,7 @@ impl Session {
 
     /// Unless a turn has looked meanwhile.
     pub(super) fn learn_once(&mut self, briefing: Briefing) {
-        if self.briefing.is_none() {
+        if !self.tools.is_briefed() {
             self.learn(briefing);
         }
     }
@@ -57,12 +57,12 @@ impl Session {
     fn learn(&mut self, briefing: Briefing) {
         let keyring = &self.shared.ports.keyring;
         let Briefing { surroundings, instructions, notes } = briefing;
-        self.briefing = Some(Briefing {
+        let briefing = Briefing {
             surroundings: keyring.scrub(&surroundings).into_owned(),
             instructions: keyring.scrub(&instructions).into_owned(),
             notes: Vec::new(),
-        });
-        self.spec = None;
+        };
+        self.tools.brief(briefing);
         // A child works where its parent does, and people were told there.
         for text in notes.into_iter().filter(|_| self.child_of.is_none()) {
             self.log.emit(Event::Extension(ExtensionEvent::Notice(Notice::Say {

@@ -29,7 +29,7 @@ pub(super) enum AfterWrite {
 
 impl Session {
     pub(super) fn run_tool(&mut self, call: Call, name: &str, granted: Required) {
-        let Some(tool) = self.find_tool(name) else {
+        let Some(tool) = self.tools.find(&self.settings, name) else {
             // The gadget was switched off while the question was open.
             let outcome = Outcome::error(format!("unknown tool: {name}"));
             return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
@@ -43,7 +43,7 @@ impl Session {
 
     /// What a server says of its own tool is its word alone, and what children do is theirs.
     fn only_reads(&self, tool: &Arc<dyn Tool>, granted: Required) -> bool {
-        let served = self.served_tools().any(|it| Arc::ptr_eq(it, tool));
+        let served = self.tools.mcp(&self.settings).any(|it| Arc::ptr_eq(it, tool));
         granted == Required::ReadOnly && !served && !tool.has_subagents()
     }
 

@@ -68,7 +68,7 @@ impl Session {
     /// Starts the compaction that waited, once nothing runs any more. The lane was left busy for it.
     pub(super) fn compact_next(&mut self) {
         // What it summarises is written, and in memory; the loop comes back here when that is so.
-        if !self.activity.is_compaction_next() || !self.log.is_settled() || self.history.is_none() {
+        if !self.activity.is_compaction_next() || !self.log.is_settled() || !self.view.is_loaded() {
             return;
         }
         let Some(NextCompaction { outbox, tag, instructions }) = self.activity.next.take() else { return };
@@ -99,8 +99,8 @@ impl Session {
 
     /// Whether a compaction was started that the next model call has to wait for. With the history loaded.
     pub(super) fn make_room(&mut self) -> bool {
-        let tokens = self.history.as_ref().map_or(0, History::context_tokens);
-        let is_due = summary::is_due(&self.settings.compaction, tokens, self.model.context_window);
+        let tokens = self.view.history().map_or(0, History::context_tokens);
+        let is_due = summary::is_due(&self.settings.compaction, tokens, self.settings.asked().context_window);
         let has_switched = self.has_switched();
         if (is_due || has_switched) && !self.log.is_settled() {
             // A summary is made of what is written; an interrupt does not wait for that.
@@ -121,13 +121,13 @@ impl Session {
 
     /// Whether the last reply came from another provider's model that somebody had chosen.
     fn has_switched(&self) -> bool {
-        let Some(replier) = self.history.as_ref().and_then(History::replier) else { return false };
-        let stood_in = self.fallen.is_some() || self.model.fallbacks.contains(replier);
-        if !self.settings.compaction.on_switch || stood_in || *replier == self.model.slug {
+        let Some(replier) = self.view.history().and_then(History::replier) else { return false };
+        let stood_in = self.settings.fallback.is_some() || self.settings.asked().fallbacks.contains(replier);
+        if !self.settings.compaction.on_switch || stood_in || *replier == self.settings.asked().slug {
             return false;
         }
         let resolved = self.shared.ports.provider.resolve(replier);
-        resolved.map_or(true, |model| model.provider != self.model.provider)
+        resolved.map_or(true, |model| model.provider != self.settings.asked().provider)
     }
 
     /// With the history loaded and everything written: a summary is made of what the store has.
@@ -137,7 +137,7 @@ impl Session {
         instructions: Option<Arc<str>>,
         then: AfterCompaction,
     ) -> Result<(), Fault> {
-        let history = self.history.as_ref().expect("loaded before anything can be compacted");
+        let history = self.view.history().expect("loaded before anything can be compacted");
         let marks = history.marks();
         if reason == CompactReason::Manual && history.is_compacted() {
             return Err(Fault::new(FaultKind::NothingToDo, "Already compacted"));
@@ -146,10 +146,12 @@ impl Session {
             // The other provider's replies are not put before this one word for word, however few they are.
             CompactReason::Switch => summary::cut_close(marks),
             // Whoever asks for it gets it, however much room there is.
-            CompactReason::Manual => summary::cut(marks, &self.settings.compaction, self.model.context_window)
-                .or_else(|| summary::cut_whole(marks)),
+            CompactReason::Manual => {
+                summary::cut(marks, &self.settings.compaction, self.settings.asked().context_window)
+                    .or_else(|| summary::cut_whole(marks))
+            }
             CompactReason::Threshold | CompactReason::Overflow => {
-                summary::cut(marks, &self.settings.compaction, self.model.context_window)
+                summary::cut(marks, &self.settings.compaction, self.settings.asked().context_window)
             }
         };
         let Some(at) = at else {
@@ -160,12 +162,12 @@ impl Session {
             });
         };
         let trace: Arc<Trace> = Arc::default();
-        let model = self.model.slug.clone();
+        let model = self.settings.asked().slug.clone();
         let job = SummaryJob {
             session: self.id.clone(),
             store: self.shared.ports.store.clone(),
             provider: self.shared.ports.provider.clone(),
-            model: ModelInfo::clone(&self.model),
+            model: ModelInfo::clone(self.settings.asked()),
             reason,
             instructions,
             // Behind everything there is where nothing is kept.
@@ -202,7 +204,7 @@ impl Session {
                 self.with_turn(|turn, fx| turn.compacted(result.map(|_| ()), fx));
             }
             // There is still room, or the history fits as it is; a summary that failed must not fail the turn.
-            AfterCompaction::Turn(BeforeCall::CallModel) if self.history.is_some() => self.send_request(),
+            AfterCompaction::Turn(BeforeCall::CallModel) if self.view.is_loaded() => self.send_request(),
             // The model was switched meanwhile.
             AfterCompaction::Turn(BeforeCall::CallModel) => self.load_then(Effect::CallModel),
             AfterCompaction::Answer(asker) => self.compaction_answered(asker, result),
@@ -255,7 +257,7 @@ impl Session {
 
     fn apply_compaction(&mut self, compacted: Compacted) -> Compaction {
         let Compacted { mut compaction, kept } = compacted;
-        match &mut self.history {
+        match self.view.history_mut() {
             Some(history) => {
                 // What every call sends besides its messages was counted before, and is there afterwards.
                 let fixed = compaction.tokens_before.saturating_sub(vocab::estimate_tokens(history.bytes()));
@@ -270,7 +272,7 @@ impl Session {
             }
         }
         let seq = self.log(Body::Branch(BranchEntry::Compacted(compaction.clone()))).seq;
-        if let Some(history) = &mut self.history {
+        if let Some(history) = self.view.history_mut() {
             history.compacted(seq);
         }
         compaction

@@ -10,10 +10,11 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    Answer, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, HostTool, Notice, Part, PeerId,
-    Reply, State, Told, Verb,
+    Answer, Event, ExtensionEvent, Fault, FaultKind, HookCall, HookKind, HookVerdict, Notice, Part, PeerId, Reply,
+    State, Told, Verb,
 };
 
+use super::toolset::Conflict;
 use super::{Session, Waiting};
 use crate::extensions::{Members, RegisteredExtension};
 use crate::outbox::Outbox;
@@ -39,8 +40,6 @@ pub(super) struct Extensions {
     conflicts: HashMap<(PeerId, Arc<str>), Event>,
     /// How the running turn began; kept only when somebody is asked about it.
     pub(super) opening: Vec<Part>,
-    /// What extensions add to the system prompt of the running turn.
-    pub(super) system: String,
     timer: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -63,7 +62,6 @@ impl Default for Extensions {
             shown: Vec::new(),
             conflicts: HashMap::new(),
             opening: Vec::new(),
-            system: String::new(),
             timer: None,
         }
     }
@@ -145,9 +143,9 @@ impl Session {
         let (seen, members) = self.shared.extensions.members();
         self.extensions.seen = seen;
         let before = std::mem::replace(&mut self.extensions.members, members.clone());
+        self.tools.set_extensions(members.clone());
         let is_in = |list: &Members, peer: PeerId| list.iter().any(|extension| extension.peer == peer);
         self.log.stand_beside(members.iter().map(|it| (it.outbox.clone(), it.offers.deltas)).collect());
-        self.spec = None;
         for extension in members.iter().filter(|extension| !is_in(&before, extension.peer)) {
             let state = Event::State(Arc::new(State { last_seq: self.log.committed(), ..self.state() }));
             self.log.reply(extension.outbox.clone(), state);
@@ -212,60 +210,11 @@ impl Session {
 
     // ---- tools --------------------------------------------------------------------------------------------------
 
-    /// Tools of extensions, as far as their names are free: the built-in ones and those of controllers come first, then
-    /// whoever was registered earlier.
-    pub(super) fn extension_tools(&self) -> impl Iterator<Item = (&Arc<RegisteredExtension>, &HostTool)> {
-        self.extensions.members.iter().enumerate().flat_map(move |(at, extension)| {
-            let earlier = &self.extensions.members[..at];
-            extension
-                .offers
-                .tools
-                .iter()
-                .filter(move |tool| !self.is_taken(earlier, &tool.name))
-                .map(move |it| (extension, it))
-        })
-    }
-
-    fn is_taken(&self, earlier: &[Arc<RegisteredExtension>], name: &str) -> bool {
-        let canonical = vocab::names::canonical(name).unwrap_or(name);
-        self.offered_tools().any(|own| &*own.spec().name == canonical)
-            || self.host_tools.iter().any(|(_, tool)| &*tool.name == name)
-            || earlier.iter().any(|extension| extension.offers.tools.iter().any(|tool| &*tool.name == name))
-    }
-
-    /// Whether it is a tool of a controller's.
-    pub(super) fn is_hosted(&self, name: &str) -> bool {
-        self.host_tools.iter().any(|(_, tool)| &*tool.name == name)
-    }
-
-    /// Whose tool it is.
-    pub(super) fn owner_of(&self, name: &str) -> Option<PeerId> {
-        let hosted = self.host_tools.iter().find(|(_, tool)| &*tool.name == name).map(|(owner, _)| *owner);
-        hosted.or_else(|| {
-            self.extension_tools().find(|(_, tool)| &*tool.name == name).map(|(extension, _)| extension.peer)
-        })
-    }
-
     /// Says once about each tool that cannot be offered, and each command that cannot be typed, that it is so.
     pub(super) fn tell_conflicts(&mut self) {
-        let members = self.extensions.members.clone();
-        let mut found = Vec::new();
-        for (at, extension) in members.iter().enumerate() {
-            for tool in extension.offers.tools.iter().filter(|tool| self.is_taken(&members[..at], &tool.name)) {
-                let text = format!("tool \"{}\" conflicts with an existing tool and is not offered", tool.name);
-                found.push((extension.clone(), tool.name.clone(), text));
-            }
-            for command in &extension.offers.commands {
-                let same =
-                    |other: &&Arc<RegisteredExtension>| other.offers.commands.iter().any(|it| it.name == command.name);
-                if let Some(first) = members[..at].iter().find(same) {
-                    let text = format!("command /{} is already brought by {}", command.name, first.name);
-                    found.push((extension.clone(), format!("/{}", command.name).into(), text));
-                }
-            }
-        }
+        let found = self.tools.conflicts(&self.settings);
         let before = std::mem::take(&mut self.extensions.conflicts);
-        for (extension, name, text) in found {
+        for Conflict { extension, name, text } in found {
             let key = (extension.peer, name);
             let trouble = match before.get(&key) {
                 Some(told) => told.clone(),

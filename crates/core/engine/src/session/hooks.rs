@@ -3,7 +3,6 @@
 //! hook call is in the log.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use tokio::time::{Duration, Instant};
@@ -78,9 +77,9 @@ impl Session {
     /// A call the model wants: extensions see it first, so that what is judged is what would run.
     pub(super) fn consider(&mut self, call: Call) {
         self.meet_extensions();
-        let tool = match self.owner_of(&call.name) {
+        let tool = match self.tools.owner_of(&self.settings, &call.name) {
             Some(_) => Some(call.name.clone()),
-            None => self.find_tool(&call.name).map(|tool| tool.spec().name.clone()),
+            None => self.tools.find(&self.settings, &call.name).map(|tool| tool.spec().name.clone()),
         };
         match tool {
             Some(tool) => self.hook(Point::Call { call, tool }),
@@ -210,8 +209,7 @@ impl Session {
             return Some(format!("{bytes} bytes of context are too many; {CONTEXT_BYTES_MAX} are the limit").into());
         }
         if let Some(system) = system.filter(|text| !text.trim().is_empty()) {
-            let _ = write!(self.extensions.system, "\n\n{system}");
-            self.spec = None;
+            self.tools.add_to_prompt(&system);
         }
         messages.extend(message.filter(|text| !text.trim().is_empty()));
         None
@@ -256,9 +254,6 @@ impl Session {
     /// What extensions said for one turn goes with it.
     pub(super) fn forget_context(&mut self) {
         self.extensions.opening = Vec::new();
-        if !self.extensions.system.is_empty() {
-            self.extensions.system.clear();
-            self.spec = None;
-        }
+        self.tools.drop_added();
     }
 }

@@ -35,12 +35,9 @@ impl Session {
             self.view_at_rest()?;
         }
         self.meet_extensions();
-        if self.spec.is_none() {
-            self.spec = Some(self.make_spec());
-        }
         Ok(Inspection {
             state: self.state(),
-            spec: self.spec.clone().expect("made above when it was missing"),
+            spec: self.tools.spec(&self.settings).clone(),
             waiting: self.queue.list().cloned().collect(),
             compacting: self.activity.is_compacting(),
             lane: self.settings.lane,

@@ -201,7 +201,7 @@ impl Session {
     /// Ready when one is done, or when something that waited behind one can be taken up.
     pub(super) fn poll_jobs(&mut self, context: &mut Context<'_>) -> Poll<JobEvent> {
         let committed = self.log.committed();
-        if let Some((what, outcome)) = self.jobs.next_again(committed, self.history.is_some()) {
+        if let Some((what, outcome)) = self.jobs.next_again(committed, self.view.is_loaded()) {
             return Poll::Ready(JobEvent::Again(what, outcome));
         }
         let free = |mail: &Mail| sender(mail).is_none_or(|peer| !self.jobs.is_busy_for(peer));

@@ -36,7 +36,7 @@ impl Session {
             session: self.id.clone(),
             resumed,
             state: self.told_state(),
-            tools: self.offered_tools().map(|tool| tool.spec().name.clone()).collect(),
+            tools: self.tools.offered(&self.settings).map(|tool| tool.spec().name.clone()).collect(),
             notices: self.notices(),
         };
         self.push(&outbox, Event::Reply { tag, result: Ok(Reply::Opened(Box::new(opened))) });
@@ -181,11 +181,7 @@ impl Session {
         self.leave_jobs(peer);
         self.mute.remove(&peer);
         self.server_left(peer);
-        let offered = self.host_tools.len();
-        self.host_tools.retain(|(owner, _)| *owner != peer);
-        if self.host_tools.len() != offered {
-            self.spec = None;
-        }
+        self.tools.drop_host(peer);
         // A question that nobody can answer any more is a no, never a wait for ever and never a yes. A call is for whoever
         // brought its tool.
         let nobody = self.nobody_answers();

@@ -7,15 +7,15 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use tokio::time::Duration;
 use vocab::{
-    Body, Call, CallSpec, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream,
-    Part, PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, Tool, ToolSpec,
-    TurnEnd, TurnEntry, TurnId, UserFrom, names,
+    Body, Call, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
+    PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, Tool, TurnEnd,
+    TurnEntry, TurnId, UserFrom,
 };
 
 use super::activity::{AfterCompaction, BeforeCall, Waiting};
 use super::calls::AfterWrite;
+use super::fallback::Fallback;
 use super::hooks::Point;
-use super::system_prompt;
 use super::{Session, client_failed, guarded};
 use crate::outbox::Outbox;
 use crate::permission::{self, Decision};
@@ -57,7 +57,9 @@ impl Session {
             Effect::CallModel => self.call_model(),
             Effect::Judge(call) => self.consider(call),
             Effect::Ask(ask) => self.open_permission(ask),
-            Effect::Run { call, tool, .. } if self.owner_of(&tool).is_some() => self.delegate(call, tool),
+            Effect::Run { call, tool, .. } if self.tools.owner_of(&self.settings, &tool).is_some() => {
+                self.delegate(call, tool)
+            }
             Effect::Run { call, tool, granted } => self.run_tool(call, &tool, granted),
             Effect::Delegate { call, tool } => self.delegate(call, tool),
             Effect::SafePoint(SafePoint::Start) => self.hook(Point::Turn { messages: Vec::new() }),
@@ -72,7 +74,7 @@ impl Session {
                 self.when_written(AfterWrite::Then(Effect::Compact(reason)));
             }
             // A model switched since the call began has unloaded the history.
-            Effect::Compact(reason) if self.history.is_none() => self.load_then(Effect::Compact(reason)),
+            Effect::Compact(reason) if !self.view.is_loaded() => self.load_then(Effect::Compact(reason)),
             Effect::Compact(reason) => {
                 if let Err(fault) = self.start_compaction(reason, None, AfterCompaction::Turn(BeforeCall::ResumeTurn)) {
                     self.with_turn(|turn, fx| turn.compacted(Err(fault), fx));
@@ -86,7 +88,7 @@ impl Session {
         if self.await_servers() || self.await_briefing() {
             return;
         }
-        if self.history.is_none() {
+        if !self.view.is_loaded() {
             return self.load_then(Effect::CallModel);
         }
         if !self.make_room() {
@@ -97,16 +99,14 @@ impl Session {
     /// The call itself, with the history loaded.
     pub(super) fn send_request(&mut self) {
         self.meet_extensions();
-        if self.spec.is_none() {
-            self.spec = Some(self.make_spec());
-        }
-        let model = self.model.slug.clone();
+        let model = self.settings.asked().slug.clone();
         self.with_turn(|turn, _| turn.answers(model));
         if let Some(turn) = self.current_turn() {
             self.log.emit(Event::Delta(Delta::ModelCalled { turn }));
         }
-        if let (Some(history), Some(spec)) = (&mut self.history, &self.spec) {
-            match guarded(|| history.chat.call(spec)) {
+        let spec = self.tools.spec(&self.settings);
+        if let Some(chat) = self.view.chat() {
+            match guarded(|| chat.call(spec)) {
                 Ok(stream) => self.begin_stream(stream),
                 Err(text) => self.model_said(Some(client_failed(&text))),
             }
@@ -134,61 +134,8 @@ impl Session {
         }));
     }
 
-    pub(super) fn make_spec(&self) -> CallSpec {
-        let gadgets: Vec<_> = self.gadgets_on().cloned().collect();
-        let own = self.offered_tools().map(|tool| {
-            let spec = tool.spec();
-            // Model APIs take no dots in names; every spelling resolves when the call comes back.
-            ToolSpec {
-                name: self.settings.family.show(&spec.name).replace('.', "_").into(),
-                description: spec.description.clone(),
-                schema: spec.schema.on_one_line(),
-            }
-        });
-        let hosted = self.host_tools.iter().map(|(_, tool)| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            schema: tool.schema.on_one_line(),
-        });
-        let beside = self.extension_tools().map(|(_, tool)| ToolSpec {
-            name: tool.name.clone(),
-            description: tool.description.clone(),
-            schema: tool.schema.on_one_line(),
-        });
-        let mut system = system_prompt::system(&self.settings, &gadgets, self.briefing.as_ref());
-        system.push_str(&self.extensions.system);
-        CallSpec {
-            system: system.into(),
-            tools: own.chain(hosted).chain(beside).collect(),
-            max_tokens: self.max_tokens(&self.model),
-            thinking: self.settings.thinking.clone(),
-        }
-    }
-
-    pub(super) fn offered_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        let own = self.tools.iter().filter(|tool| {
-            let on = tool.gadget().is_none_or(|gadget| self.gadgets_on().any(|it| *it.name == *gadget));
-            on && self.is_wanted(tool)
-        });
-        own.chain(self.served_tools())
-    }
-
-    /// Whoever brought servers wants their tools; those of the configuration are chosen like any other.
-    pub(super) fn served_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
-        self.servers.tools(|tool| self.is_wanted(tool))
-    }
-
-    fn is_wanted(&self, tool: &Arc<dyn Tool>) -> bool {
-        self.settings.offers(&tool.spec().name)
-    }
-
-    pub(super) fn find_tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
-        let canonical = names::canonical(name).unwrap_or(name);
-        self.offered_tools().find(|tool| &*tool.spec().name == canonical).cloned()
-    }
-
     pub(super) fn judge(&self, call: &Call) -> Verdict {
-        if self.is_hosted(&call.name) {
+        if self.tools.is_hosted(&call.name) {
             // The controller runs it itself and answers for it: there is nobody else to be asked.
             return Verdict::Delegate { tool: call.name.clone() };
         }
@@ -228,12 +175,13 @@ impl Session {
 
     /// The tool's own name and what the call needs, as the tool says it; an extension has said it beforehand.
     pub(super) fn planned(&self, name: &str, input: &Json) -> Result<(Arc<str>, Plan), Verdict> {
-        if let Some((extension, tool)) = self.extension_tools().find(|(_, tool)| &*tool.name == name) {
+        if let Some((extension, tool)) = self.tools.of_extensions(&self.settings).find(|(_, tool)| &*tool.name == name)
+        {
             let summary: Arc<str> = format!("{} of the extension {}", tool.name, extension.name).into();
             let mutation = (tool.required > Required::ReadOnly).then(|| summary.clone());
             return Ok((tool.name.clone(), Plan { required: tool.required, mutation, summary, preview: None }));
         }
-        let Some(tool) = self.find_tool(name) else { return Err(Verdict::Unknown) };
+        let Some(tool) = self.tools.find(&self.settings, name) else { return Err(Verdict::Unknown) };
         match guarded(|| tool.plan(input)) {
             Ok(Ok(plan)) => Ok((tool.spec().name.clone(), plan)),
             Ok(Err(detail)) => Err(Verdict::Invalid(detail)),
@@ -293,7 +241,10 @@ impl Session {
         let ended_well = end.stop == Stop::EndTurn;
         self.log(Body::Turn(TurnEntry::Ended(end)));
         self.activity.end_turn();
-        self.return_home();
+        // The turn is over: the chosen model is asked again.
+        if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
+            self.speak_to(home);
+        }
         self.forget_context();
         self.tell_state();
         self.may_remind = ended_well;
@@ -437,14 +388,4 @@ impl Stream for Peeked {
             None => self.rest.as_mut().poll_next(context),
         }
     }
-}
-
-/// Roughly what a call sends besides its messages.
-pub(super) fn spec_bytes(spec: &CallSpec) -> usize {
-    spec.system.len()
-        + spec
-            .tools
-            .iter()
-            .map(|tool| tool.name.len() + tool.description.len() + tool.schema.as_str().len())
-            .sum::<usize>()
 }

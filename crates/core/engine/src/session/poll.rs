@@ -68,7 +68,7 @@ impl Session {
             return Poll::Ready(Happening::Caught);
         }
         if let Some(undo) = self.activity.undoing()
-            && let Poll::Ready(step) = undo.poll(self.log.committed(), self.history.is_some(), context)
+            && let Poll::Ready(step) = undo.poll(self.log.committed(), self.view.is_loaded(), context)
         {
             return Poll::Ready(Happening::Undo(step));
         }
@@ -81,9 +81,7 @@ impl Session {
         if let Poll::Ready((peer, served)) = self.servers.poll(context) {
             return Poll::Ready(Happening::McpStarted(peer, served));
         }
-        if let Some(reading) = &mut self.reading
-            && let Poll::Ready(page) = reading.page.as_mut().poll(context)
-        {
+        if let Poll::Ready(page) = self.view.poll_reading(context) {
             return Poll::Ready(Happening::Read(page));
         }
         if let Poll::Ready(happening) = self.poll_work(context) {
@@ -113,9 +111,9 @@ impl Session {
     fn is_awaited(&self) -> bool {
         let is_asking = self.activity.turn().is_some_and(Turn::is_asking) || !self.askers().is_empty();
         is_asking
-            || (self.activity.is_compacting() && self.client_keeps_time)
+            || (self.activity.is_compacting() && self.view.keeps_time())
             || match self.activity.waiting() {
-                Waiting::Model(_) => self.client_keeps_time,
+                Waiting::Model(_) => self.view.keeps_time(),
                 Waiting::Written { .. }
                 | Waiting::View { .. }
                 | Waiting::Retry(_)

@@ -2,10 +2,11 @@
 
 use tokio::time::Duration;
 use vocab::{
-    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, Later, NoteEntry, Page, Shell, ShellEntry,
-    Stop, TurnEnd, TurnEntry, Usage,
+    AskEntry, Body, CallEntry, CompactionEvent, Event, Fault, FaultKind, NoteEntry, Page, Shell, ShellEntry, Stop,
+    TurnEnd, TurnEntry, Usage,
 };
 
+use super::fallback::Fallback;
 use super::{Session, Waiting};
 use crate::session::log::logged::Logged;
 use crate::session::model_view::{Branch, History, lost_result};
@@ -16,13 +17,6 @@ use crate::session::turn::Effect;
 /// failure, and so on up to the other.
 const MEND_WAIT: Duration = Duration::from_secs(1);
 const MEND_WAIT_MAX: Duration = Duration::from_secs(60);
-
-/// The log on its way into memory.
-pub(super) struct Reading {
-    /// Its newest entry when the reading began.
-    upto: u64,
-    pub(super) page: Later<'static, Result<Page, Fault>>,
-}
 
 /// What a write that failed leaves behind.
 pub(super) struct RollBackOutcome {
@@ -40,14 +34,14 @@ impl Session {
 
     /// Whether the model's view is in memory. An empty log is read at once.
     pub(super) fn view_ready(&mut self) -> Result<bool, Fault> {
-        if self.history.is_some() {
+        if self.view.is_loaded() {
             return Ok(true);
         }
         self.jobs.failure()?;
         if self.log.last_seq() == 0 {
             self.take_log(None)?;
         }
-        Ok(self.history.is_some())
+        Ok(self.view.is_loaded())
     }
 
     /// The turn goes on with this once the log is read.
@@ -62,18 +56,18 @@ impl Session {
             || self.jobs.want_view()
             || self.activity.undoing().is_some_and(|undo| undo.wants_view())
             || self.mends;
-        if !wanted || self.history.is_some() {
-            self.reading = None;
-        } else if self.reading.is_none() && self.log.is_settled() {
+        if !wanted || self.view.is_loaded() {
+            self.view.stop_reading();
+        } else if !self.view.is_reading() && self.log.is_settled() {
             let page = self.shared.ports.store.read(&self.id, 0, usize::MAX);
-            self.reading = Some(Reading { upto: self.log.last_seq(), page });
+            self.view.read(self.log.last_seq(), page);
         }
     }
 
     /// Reads the branch back, and closes what a dead process or a failed write left open: each open call gets a recorded
     /// result before the next model request can be made.
     pub(super) fn log_read(&mut self, page: Result<Page, Fault>) {
-        let Some(Reading { upto, .. }) = self.reading.take() else { return };
+        let Some(upto) = self.view.end_reading() else { return };
         let taken = match page {
             Ok(page) if self.log.last_seq() == upto => self.take_log(Some(page)),
             // What came in meanwhile is not in what was read: it is read again.
@@ -111,27 +105,13 @@ impl Session {
 
     fn take_log(&mut self, page: Option<Page>) -> Result<(), Fault> {
         let (mut news, mut lost) = (false, Vec::new());
-        let mut history = History::new(self.shared.ports.provider.chat(&self.model)?);
+        let mut history = History::new(self.shared.ports.provider.chat(self.settings.asked())?);
         if let Some(mut page) = page {
             // A commit that was said to have failed may be there all the same; the next append takes it away.
             page.entries.retain(|entry| entry.seq <= self.log.last_seq());
             let branch = Branch::read(&page.entries);
             history.rebuild(&branch, self.current_turn().as_ref());
-            if let Some(off) = &branch.gadgets_off
-                && self.settings.gadgets_off != *off
-            {
-                self.settings.gadgets_off = off.clone();
-                self.spec = None;
-                news = true;
-            }
-            if let Some(level) = &branch.thinking
-                && !self.thinking_asked
-                && self.settings.thinking != *level
-            {
-                self.settings.thinking = level.clone();
-                self.spec = None;
-                news = true;
-            }
+            news = self.settings.found(branch.gadgets_off.as_ref(), branch.thinking.as_ref());
             news |= *self.log.logged().todos != *branch.todos;
             self.log.found(Logged {
                 thinking: branch.thinking.clone().flatten(),
@@ -145,8 +125,7 @@ impl Session {
                 lost = self.repair(branch);
             }
         }
-        self.client_keeps_time = history.chat.keeps_time();
-        self.history = Some(history);
+        self.view.load(history);
         for shell in lost {
             self.log(Body::Shell(ShellEntry::Ended(shell)));
         }
@@ -160,15 +139,6 @@ impl Session {
     pub(super) fn log_repair(&mut self) {
         if let Some(text) = self.recovered.take() {
             self.log(Body::Note(NoteEntry::Recovered { text: text.into() }));
-        }
-    }
-
-    /// Lets go of the encoded history; the numbers that are told about it stay.
-    pub(super) fn unload(&mut self) {
-        if let Some(history) = self.history.take() {
-            self.messages_unloaded = history.messages();
-            self.results_unloaded = history.results();
-            self.context_unloaded = history.reported_tokens();
         }
     }
 
@@ -247,19 +217,20 @@ impl Session {
         self.activity.stop_waiting();
         self.activity.take_effects();
         let rolled_back = self.log.roll_back(fault);
-        // What it stands for may be gone.
-        self.last_sent = None;
+        self.view.forget_sent();
         self.drop_asks();
         self.forget_context();
         self.senders.extend(rolled_back.senders);
         self.activity.unsettled = rolled_back.unsettled;
         let was_running = self.activity.end_turn();
-        self.return_home();
+        if let Some(home) = self.settings.fallback.take().map(Fallback::into_home) {
+            self.speak_to(home);
+        }
         self.take_back_changes();
         self.fail_jobs(fault);
         self.fail_undo(fault);
         self.fail_shells(fault);
-        self.unload();
+        self.view.unload();
         if let Some(reason) = rolled_back.told_compaction {
             self.log.emit(Event::Compaction(CompactionEvent::Failed { reason, fault: fault.clone() }));
         }

@@ -7,7 +7,7 @@ use vocab::{
     thinking,
 };
 
-use super::perform::spec_bytes;
+use super::toolset::spec_bytes;
 use super::{Session, guarded, later};
 use crate::beyond;
 use crate::bill::Bill;
@@ -158,7 +158,7 @@ impl Session {
     }
 
     fn slash_thinking(&mut self, args: &str) -> SlashReply {
-        let levels: Vec<Arc<str>> = match &self.model.levels {
+        let levels: Vec<Arc<str>> = match &self.settings.asked().levels {
             Some(levels) => levels.to_vec(),
             None => thinking::LEVELS.map(Arc::from).to_vec(),
         };
@@ -187,11 +187,10 @@ impl Session {
         if let Err(fault) = self.view_at_rest() {
             return from_fault("context", &fault);
         }
-        let spec = self.spec.take().unwrap_or_else(|| self.make_spec());
+        let spec = self.tools.spec(&self.settings);
         let system = vocab::estimate_tokens(spec.system.len());
-        let tools = vocab::estimate_tokens(spec_bytes(&spec) - spec.system.len());
-        self.spec = Some(spec);
-        let history = self.history.as_ref().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
+        let tools = vocab::estimate_tokens(spec_bytes(spec) - spec.system.len());
+        let history = self.view.history().map_or(0, |history| vocab::estimate_tokens(history.bytes()));
         let state = self.state();
         // Nobody has counted before the first call.
         let used = match state.context_tokens {
@@ -219,7 +218,8 @@ impl Session {
     fn slash_tools(&self) -> SlashReply {
         let family = self.settings.family;
         let rows: Vec<(String, &str, Option<&str>)> = self
-            .offered_tools()
+            .tools
+            .offered(&self.settings)
             .map(|tool| {
                 let name = &tool.spec().name;
                 (family.show(name).to_owned(), family.told(name, tool.required()).as_str(), tool.gadget())
@@ -246,8 +246,8 @@ impl Session {
             _ => return failed("gadgets", "usage", "usage: /gadgets [on|off NAME]"),
         }
         let (off, family) = (&self.settings.gadgets_off, self.settings.family);
-        let rows = self.gadgets.iter().map(|gadget| {
-            let tools = self.tools.iter().filter(|tool| tool.gadget() == Some(&gadget.name));
+        let rows = self.tools.gadgets().iter().map(|gadget| {
+            let tools = self.tools.own().iter().filter(|tool| tool.gadget() == Some(&gadget.name));
             map! {
                 "name" => gadget.name.clone(),
                 "enabled" => !off.contains(&gadget.name),
@@ -255,10 +255,11 @@ impl Session {
                 "tools" => Data::texts(tools.map(|tool| family.show(&tool.spec().name).to_owned())),
             }
         });
-        let text = match self.gadgets.len() {
+        let text = match self.tools.gadgets().len() {
             0 => "no gadgets are configured".to_owned(),
             _ => self
-                .gadgets
+                .tools
+                .gadgets()
                 .iter()
                 .map(|it| format!("{} {}", if off.contains(&it.name) { "off" } else { "on " }, it.name))
                 .collect::<Vec<_>>()
@@ -285,7 +286,7 @@ impl Session {
 
     /// What a command changes beyond the files that are kept; other tools keep what they change.
     pub(super) fn would_change(&self, call: &Call) -> Option<Arc<str>> {
-        let tool = self.find_tool(&call.name).filter(|tool| &*tool.spec().name == COMMANDS)?;
+        let tool = self.tools.find(&self.settings, &call.name).filter(|tool| &*tool.spec().name == COMMANDS)?;
         guarded(|| tool.plan(&call.input.json())).ok()?.ok()?.mutation
     }
 
@@ -296,7 +297,7 @@ impl Session {
         let provider = &self.shared.ports.provider;
         let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
         // Before anything was used, nothing is known to have no price.
-        let cost = cost.filter(|_| self.model.prices.is_some() || spent.context() > 0);
+        let cost = cost.filter(|_| self.settings.asked().prices.is_some() || spent.context() > 0);
         let price = cost.map(|cost| format!(", about ${cost:.4}")).unwrap_or_default();
         let text = format!("{input} input and {output} output tokens in {} turn(s){price}", bill.turns);
         ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => bill.turns })

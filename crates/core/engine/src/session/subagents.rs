@@ -19,7 +19,7 @@ impl Session {
         }
         let inherited = Inherited {
             child_of: (self.id.clone(), call.clone()),
-            served: self.served_tools().cloned().collect(),
+            served: self.tools.mcp(&self.settings).cloned().collect(),
             editor_requests: self.editor_requests_for(call),
         };
         let settings = settings_of(&self.settings, granted);

@@ -83,7 +83,7 @@ impl Session {
             return Some(from_fault("undo", &fault));
         }
         let nothing = || Some(failed("undo", "not_found", "there is nothing to undo"));
-        let Some(history) = &self.history else { return nothing() };
+        let Some(history) = self.view.history() else { return nothing() };
         let prompts: Vec<u64> =
             history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
         let first = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied();
@@ -118,7 +118,7 @@ impl Session {
                 self.activity.undo(undo);
             }
             (UndoStep::Reread, UndoStage::Rereads { files, told }) => {
-                let after = self.history.as_ref().map_or(0, History::messages);
+                let after = self.view.history().map_or(0, History::messages);
                 let messages = undo.before.saturating_sub(after);
                 self.tell_state();
                 let reply = ok(
@@ -157,7 +157,7 @@ impl Session {
         if !edits.is_empty() {
             self.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
         }
-        self.history = None;
+        self.view.unload();
         let mut told = beyond::undone(edits, &files);
         let beyond = beyond::told(commands, "; what they changed is not taken back");
         if !beyond.is_empty() {

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use vocab::{
-    Body, Change, Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, SettingEntry, Tag,
-    Verb,
-};
+use vocab::{Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb};
 
 use super::jobs::{Awaited, Need};
 use super::{Mail, Session, Waiting, later};
@@ -232,98 +229,8 @@ impl Session {
         Ok(Reply::Queue(taken))
     }
 
-    pub(super) fn set(&mut self, change: Change) -> Result<(), Fault> {
-        let before = self.stance();
-        self.apply(change)?;
-        if self.log.last_seq() > 0 {
-            self.log_settings();
-        }
-        self.changed(before);
-        self.tell_state();
-        Ok(())
-    }
-
-    fn apply(&mut self, change: Change) -> Result<(), Fault> {
-        match change {
-            Change::Model(slug) => self.set_model(&slug)?,
-            Change::Mode(mode) => {
-                self.settings.mode = mode;
-                self.spec = None;
-            }
-            Change::Thinking(level) => {
-                self.settings.thinking = level.clone();
-                self.spec = None;
-                self.log_if_begun(Body::Setting(SettingEntry::Thinking { level }));
-            }
-            Change::Title(title) => {
-                // It is shown in lists and in the frames of windows, as it is.
-                let title = vocab::visible::name(&title).into();
-                self.log(Body::Setting(SettingEntry::Title { title }));
-            }
-            Change::Locale(locale) => {
-                self.settings.locale = locale;
-                self.spec = None;
-            }
-            Change::Todos(phases) => self.set_todos(phases)?,
-            Change::Lane(policy) => {
-                // Whatever waits was read back or came in: what a dead process left behind is in order by now.
-                self.settings.lane = policy;
-                let acts = self.queue.set_policy(policy, self.now_ms());
-                self.act(acts);
-            }
-            Change::Retry(policy) => self.settings.retry = policy,
-            Change::Compaction(policy) => self.settings.compaction = policy,
-            Change::Gadget { name, on } => self.set_gadget(&name, on)?,
-        }
-        Ok(())
-    }
-
-    fn log_if_begun(&mut self, body: Body) {
-        if self.log.last_seq() > 0 {
-            self.log(body);
-        }
-    }
-
-    /// A running model call goes on; the next one uses the new model, with the history encoded anew.
-    fn set_model(&mut self, slug: &str) -> Result<(), Fault> {
-        let model = self.shared.ports.provider.resolve(slug)?;
-        self.settings.model = model.slug.clone();
-        self.fallen = None;
-        self.speak_to(Arc::new(model));
-        Ok(())
-    }
-
-    fn set_gadget(&mut self, name: &str, on: bool) -> Result<(), Fault> {
-        let Some(gadget) = self.gadgets.iter().find(|gadget| &*gadget.name == name) else {
-            return Err(Fault::new(FaultKind::NotFound, format!("unknown gadget: {name}")));
-        };
-        let name = gadget.name.clone();
-        self.settings.gadgets_off.retain(|off| *off != name);
-        if !on {
-            self.settings.gadgets_off.push(name);
-        }
-        self.spec = None;
-        let off = self.settings.gadgets_off.clone();
-        self.log_if_begun(Body::Setting(SettingEntry::Gadgets { off }));
-        Ok(())
-    }
-
-    /// Replaces what this peer offered before. Built-in names cannot be taken.
     fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {
-        for (at, tool) in tools.iter().enumerate() {
-            let taken = self.offered_tools().any(|own| own.spec().name == tool.name)
-                || self.host_tools.iter().any(|(owner, other)| *owner != peer && other.name == tool.name);
-            if taken {
-                let text = format!("tool \"{}\" conflicts with an existing tool", tool.name);
-                return Err(Fault::new(FaultKind::Invalid, text));
-            }
-            if tools[..at].iter().any(|other| other.name == tool.name) {
-                return Err(Fault::new(FaultKind::Invalid, format!("tool \"{}\" is offered twice", tool.name)));
-            }
-        }
-        self.host_tools.retain(|(owner, _)| *owner != peer);
-        self.host_tools.extend(tools.into_iter().map(|tool| (peer, tool)));
-        self.spec = None;
+        self.tools.offer_host(&self.settings, peer, tools)?;
         self.tell_conflicts();
         Ok(())
     }

@@ -8,7 +8,7 @@ use vocab::{
     Message, ModelEntry, Part, QueueEntry, SettingEntry, Shell, ShellEntry, TodoPhase, TurnEntry, TurnId, Usage,
 };
 
-use super::shell_message;
+use super::history::shell_message;
 use crate::session::turn::synthetic;
 
 /// What a result says of a call whose own is not in the log: the process died before it, or could not write it.
