@@ -27,7 +27,7 @@ use vocab::{
     Entry, Event, Fault, FaultKind, Mode, Open, Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd,
     TurnEntry, TurnId, Verb,
 };
-use wire::{Dialect, Line, OpenCalls, Out, Parting};
+use wire::{Close, CloseCode, Dialect, Frame, OpenCalls, Out, Parting};
 
 use answer::Heard;
 pub(crate) use bill::PriceOf;
@@ -219,8 +219,7 @@ impl<F: Face> Terminal<F> {
         if let Some(session) = self.session.as_ref().filter(|_| self.spoken && self.talk.kept && !self.one_shot) {
             self.face.left(session, &mut out.frames);
         }
-        out.exit_code = code;
-        out.close = true;
+        out.close_with(Close::new(CloseCode::Private(code), ""));
     }
 
     /// Ready for the next line, or done.
@@ -550,16 +549,18 @@ impl<F: Face> Terminal<F> {
 }
 
 impl<F: Face> Dialect for Terminal<F> {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         let open = self.talk.open.clone();
         self.command(Verb::Open(open), out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
-            Line::Whole(INTERRUPT_LINE) => self.interrupt(out),
-            Line::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
-            Line::TooLong { limit } => {
+            Frame::Whole(INTERRUPT_LINE) => self.interrupt(out),
+            Frame::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
+            Frame::TooLong { limit } => {
                 self.face.notice(&format!("that line is longer than {limit} bytes; it was dropped"), &mut out.frames);
                 self.line("", out);
             }
@@ -604,7 +605,7 @@ impl<F: Face> Dialect for Terminal<F> {
                     self.close(OK, out);
                 }
             }
-            Parting::Signal(_) => self.interrupt(out),
+            Parting::Asked { .. } => self.interrupt(out),
             Parting::Deaf if self.phase == Phase::Busy && !self.interrupting => self.interrupt(out),
             Parting::Deaf | Parting::GraceOver => self.close(INTERRUPTED, out),
         }

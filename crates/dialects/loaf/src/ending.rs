@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use vocab::{QueueVerb, Verb};
-use wire::{Out, Parting, Signal};
+use wire::{Close, Out, Parting};
 
 use crate::Loaf;
 use crate::frames::Call;
@@ -51,11 +51,9 @@ impl Loaf {
 
     pub(crate) fn parted(&mut self, why: Parting, out: &mut Out) {
         match why {
-            Parting::Signal(signal) => {
-                let reason = match signal {
-                    Signal::Interrupt => "sigint",
-                    Signal::Terminate | Signal::Hangup => "sigterm",
-                };
+            Parting::Asked { by } => {
+                // This wire knows two words for it.
+                let reason = if by == "sigint" { by } else { "sigterm" };
                 // Asked twice, we do not wait.
                 self.end.now |= self.end.ending;
                 if !self.end.ending {
@@ -72,7 +70,9 @@ impl Loaf {
     pub(crate) fn settle(&mut self, out: &mut Out) {
         if self.end.ending {
             let stopped = self.seats.iter().all(|seat| seat.turn.is_none() && !seat.locked && !seat.compacting);
-            out.close |= self.end.now || (stopped && self.pending.is_empty());
+            if self.end.now || (stopped && self.pending.is_empty()) {
+                out.close_with(Close::normal());
+            }
         }
     }
 }

@@ -46,7 +46,7 @@ use vocab::{
     Verb, Which,
 };
 use wire::jsonrpc::{self, Frame, Version};
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Out, Parting};
 
 use ending::End;
 use frames::{Call, Pen};
@@ -243,17 +243,19 @@ impl Loaf {
 }
 
 impl Dialect for Loaf {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         self.to_learn = 2;
         self.want(Verb::Accounts, Why::Accounts(accounts::Then::Start), out);
         self.want(Verb::Skills, Why::Skills(None), out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: wire::Frame<'_>, out: &mut Out) {
         let line = match frame {
-            Line::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
-            Line::Whole(line) => line,
-            Line::TooLong { limit } => return self.pen(out).refuse(None, &Problem::line_too_long(limit)),
+            wire::Frame::Whole(line) if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) => return,
+            wire::Frame::Whole(line) => line,
+            wire::Frame::TooLong { limit } => return self.pen(out).refuse(None, &Problem::line_too_long(limit)),
         };
         let text = match wire::check(line) {
             Ok(text) => wire::replace_lone_surrogates(text),

@@ -16,7 +16,7 @@ mod tests {
     use serde_json::{Map, Value, json};
     use testkit::fakes::{CountedIds, TickingClock};
     use vocab::{Mode, ModelInfo, Opened, SessionId, State};
-    use wire::{Dialect, Line, Out};
+    use wire::{Dialect, Frame, Out};
 
     use super::schema;
     use crate::methods::METHODS;
@@ -90,7 +90,7 @@ mod tests {
 
     fn errors(request: &Value) -> Vec<Value> {
         let mut out = Out::new();
-        loaf().hear(Line::Whole(request.to_string().as_bytes()), &mut out);
+        loaf().hear(Frame::Whole(request.to_string().as_bytes()), &mut out);
         let frames = String::from_utf8(out.frames.as_bytes().to_vec()).unwrap();
         let errors = frames.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].take());
         errors.filter(|error| !error.is_null()).collect()

@@ -34,7 +34,7 @@ use vocab::{
     AskId, Command, CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionId, Tag, Target,
     Told, Verb, Which,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Close, CloseCode, Dialect, Frame, Out, Parting};
 
 use decode::{Call, Heard, Refused};
 use filter::Filter;
@@ -57,8 +57,6 @@ pub use templates::Template;
 const PENDING_MAX: usize = 1024;
 /// Commands that wait until the host is on its new session; at the bound lines stay in the pipe.
 const HELD_MAX: usize = 256;
-/// Exit code when no session could be opened, or the one there was is lost.
-const EXIT_NO_SESSION: u8 = 1;
 
 /// Writes the payload of a response.
 type Data<'a> = &'a dyn Fn(&mut Vec<u8>);
@@ -333,7 +331,9 @@ impl Rpc {
 
     fn settle(&mut self, out: &mut Out) {
         let waits = self.pending.values().any(|why| !matches!(why, Why::Nothing));
-        out.close |= self.ending && self.ended && !self.stopping && !waits && self.held.is_empty();
+        if self.ending && self.ended && !self.stopping && !waits && self.held.is_empty() {
+            out.close_with(Close::normal());
+        }
         if self.deaf {
             out.frames.clear();
         }
@@ -344,12 +344,13 @@ impl Rpc {
         unparsed(&said(fault), out);
         // Many hosts look at stderr when we end, and at nothing else.
         out.notes.push(said(fault));
-        out.exit_code = EXIT_NO_SESSION;
-        out.close = true;
+        out.close_with(Close::new(CloseCode::Internal, "there is no session"));
     }
 }
 
 impl Dialect for Rpc {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         let (which, model) = (self.options.which.clone(), self.options.model.clone());
         self.moving = true;
@@ -357,10 +358,10 @@ impl Dialect for Rpc {
         self.open(which, model, then, out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
-            Line::Whole(line) if decode::is_blank(line) => return,
-            Line::Whole(line) => match decode::from_wire(line) {
+            Frame::Whole(line) if decode::is_blank(line) => return,
+            Frame::Whole(line) => match decode::from_wire(line) {
                 Ok(Heard::Command(call, command)) => self.command(call, command, out),
                 Ok(Heard::Answer(answer)) => self.answer(answer, out),
                 Err(Refused::Malformed(what)) => unparsed(&what, out),
@@ -370,7 +371,9 @@ impl Dialect for Rpc {
                 }
                 Err(Refused::Wrong { call, what }) => self.fail(&call, &format!("{}: {what}", call.command), out),
             },
-            Line::TooLong { limit } => unparsed(&format!("the line is longer than {limit} bytes; it was skipped"), out),
+            Frame::TooLong { limit } => {
+                unparsed(&format!("the line is longer than {limit} bytes; it was skipped"), out)
+            }
         }
         self.settle(out);
     }
@@ -395,12 +398,12 @@ impl Dialect for Rpc {
 
     fn part(&mut self, why: Parting, out: &mut Out) {
         match why {
-            Parting::Eof | Parting::Signal(_) => self.end(out),
+            Parting::Eof | Parting::Asked { .. } => self.end(out),
             Parting::Deaf => {
                 self.deaf = true;
                 self.end(out);
             }
-            Parting::GraceOver => out.close = true,
+            Parting::GraceOver => out.close_with(Close::normal()),
         }
         self.settle(out);
     }

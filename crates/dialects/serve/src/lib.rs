@@ -22,7 +22,7 @@ use vocab::{
     Answer, Ask, AskEntry, AskId, AskKind, Body, Command, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode,
     NoteEntry, Notice, Open, Part, Scope, SessionId, State, Tag, Told, Verb, Which,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Close, Dialect, Frame, Out, Parting};
 
 use decode::{Heard, shown};
 use encode::Pen;
@@ -312,8 +312,7 @@ impl Serve {
     fn force(&mut self, out: &mut Out) {
         self.ending = true;
         if std::mem::replace(&mut self.forced, true) {
-            out.close = true;
-            return;
+            return out.close_with(Close::normal());
         }
         for at in 0..self.seats.len() {
             if self.seats[at].turns.busy() {
@@ -327,7 +326,9 @@ impl Serve {
         let (ending, forced) = (self.ending, self.forced);
         let done = |seat: &Seat| (forced && !seat.turns.busy()) || seat.is_idle();
         if !self.options.multi {
-            out.close |= ending && self.seats.iter().all(done);
+            if ending && self.seats.iter().all(done) {
+                out.close_with(Close::normal());
+            }
             return;
         }
         while let Some(at) = self.seats.iter().position(|seat| (ending || seat.ending) && done(seat)) {
@@ -335,7 +336,9 @@ impl Serve {
             self.seat_pen(at, out).write(&Closed {});
             self.seats.remove(at);
         }
-        out.close |= ending && self.seats.is_empty();
+        if ending && self.seats.is_empty() {
+            out.close_with(Close::normal());
+        }
     }
 
     fn event(&mut self, at: usize, event: &Event, out: &mut Out) {
@@ -363,6 +366,8 @@ impl Serve {
 }
 
 impl Dialect for Serve {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         if self.options.multi {
             let hello = Hello { protocol: self.protocol(), version: &self.options.version };
@@ -374,14 +379,14 @@ impl Dialect for Serve {
         }
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
-            Line::Whole(line) if decode::is_blank(line) => return,
-            Line::Whole(line) => match decode::from_wire(line, self.protocol()) {
+            Frame::Whole(line) if decode::is_blank(line) => return,
+            Frame::Whole(line) => match decode::from_wire(line, self.protocol()) {
                 Ok(heard) => self.obey(heard, out),
                 Err(refused) => self.pen(refused.session.as_deref(), out).refuse(refused.code, &refused.message),
             },
-            Line::TooLong { limit } => {
+            Frame::TooLong { limit } => {
                 let message = format!("the line is longer than {limit} bytes; it was skipped");
                 self.pen(None, out).refuse(faults::LINE_TOO_LONG, &message);
             }
@@ -410,7 +415,7 @@ impl Dialect for Serve {
                 self.deaf = true;
                 self.end(out);
             }
-            Parting::Signal(_) | Parting::GraceOver => self.force(out),
+            Parting::Asked { .. } | Parting::GraceOver => self.force(out),
         }
         self.settle(out);
     }

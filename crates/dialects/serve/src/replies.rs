@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use vocab::{Fault, FaultKind, Opened, Reply, SessionId, SlashReply, State, Stop, Tag, TurnEnd, Usage, map};
-use wire::Out;
+use wire::{Close, CloseCode, Out};
 
 use crate::frames::{Closed, Error};
 use crate::{STRAYS_MAX, Serve, faults};
@@ -28,11 +28,6 @@ pub(crate) enum Why {
     /// Nobody waits for this one: interrupts, denials of ours, leaving.
     Nothing,
 }
-
-/// Exit code when no session could be opened.
-const EXIT_NOT_OPENED: u8 = 2;
-/// Exit code when the session was lost under way.
-const EXIT_GONE: u8 = 1;
 
 impl Serve {
     pub(crate) fn replied(&mut self, tag: Tag, result: &Result<Reply, Fault>, out: &mut Out) {
@@ -99,8 +94,7 @@ impl Serve {
             pen.refuse(faults::code(FaultKind::UnknownSession), "the session was not opened");
         }
         if !self.options.multi {
-            out.close = true;
-            out.exit_code = EXIT_NOT_OPENED;
+            out.close_with(Close::new(faults::close_code(fault.kind), "the session was not opened"));
         }
     }
 
@@ -173,8 +167,7 @@ impl Serve {
         if self.options.multi {
             pen.write(&Closed {});
         } else {
-            out.close = true;
-            out.exit_code = EXIT_GONE;
+            out.close_with(Close::new(CloseCode::Internal, "the session is lost"));
         }
         self.seats.remove(at);
     }

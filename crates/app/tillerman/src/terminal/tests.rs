@@ -15,7 +15,7 @@ use vocab::{
     NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, Snapshot, State, Stop, Tag,
     Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Frame, Out, Parting};
 
 use super::{Answers, Cue, Face, JsonLines, Paint, People, Piece, Side, Talk, Terminal, Want, first_piece};
 
@@ -179,7 +179,7 @@ fn play<F: Face>(talk: Talk, face: F, steps: Vec<Step>) -> Seen {
             Step::Told(event) => terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out),
             Typed(line) => {
                 seen.shown.push_str(&format!("<{line}>\n"));
-                terminal.hear(Line::Whole(line.as_bytes()), &mut out);
+                terminal.hear(Frame::Whole(line.as_bytes()), &mut out);
             }
             Parted(why) => terminal.part(why, &mut out),
         }
@@ -191,8 +191,8 @@ fn play<F: Face>(talk: Talk, face: F, steps: Vec<Step>) -> Seen {
             }
             seen.wanted.push(command.verb);
         }
-        if out.close {
-            seen.exit = Some(out.exit_code);
+        if let Some(wire::Close { code: wire::CloseCode::Private(code), .. }) = out.close {
+            seen.exit = Some(code);
         }
     }
     seen
@@ -618,8 +618,7 @@ fn end_of_input_denies_what_is_open_and_what_comes() {
 
 #[test]
 fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
-    let steps =
-        vec![opened(), text("one"), Parted(Parting::Signal(wire::Signal::Terminate)), ended(Stop::Interrupted, None)];
+    let steps = vec![opened(), text("one"), Parted(Parting::Asked { by: "sigterm" }), ended(Stop::Interrupted, None)];
     on_terminal(
         Answers::Person,
         steps,
@@ -636,12 +635,8 @@ fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
             -- exit 130
         "#]],
     );
-    let steps = vec![
-        opened(),
-        text("one"),
-        Parted(Parting::Signal(wire::Signal::Terminate)),
-        Parted(Parting::Signal(wire::Signal::Terminate)),
-    ];
+    let steps =
+        vec![opened(), text("one"), Parted(Parting::Asked { by: "sigterm" }), Parted(Parting::Asked { by: "sigterm" })];
     on_terminal(
         Answers::Person,
         steps,

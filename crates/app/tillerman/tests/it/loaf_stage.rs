@@ -9,7 +9,7 @@ use testkit::golden::{Opening, Scene};
 use testkit::neighbourhood::Neighbourhood;
 use vocab::names::Family;
 use vocab::{Drain, Gate, IdKind, LateSteer, Mode, ModelInfo, Overflow, Settings};
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 /// Members that hold a time.
 const TIMES: &[&str] = &["timestamp", "createdAt", "updatedAt", "enqueuedAt", "time"];
@@ -54,7 +54,7 @@ pub(crate) fn options(model: Option<ModelInfo>) -> Options {
     }
 }
 
-pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect> {
+pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     let asked = opening.arg("--model").unwrap_or("mock/alpha");
     let thinking = opening.arg("--thinking").unwrap_or("OFF");
     let mode = opening.arg("--permission-mode").and_then(Mode::parse);
