@@ -25,7 +25,7 @@ fn an_idle_process_ends_at_once_and_silently() {
     talk.check(expect![[r#"
         > {"type":"shutdown"}
         -- ending
-        -- close, exit 0
+        -- close Normal
     "#]]);
 }
 
