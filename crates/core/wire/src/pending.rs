@@ -47,6 +47,18 @@ impl<W> Pending<W> {
         self.open.remove(&tag)
     }
 
+    /// What the reply with this tag will be for.
+    pub fn get(&self, tag: Tag) -> Option<&W> {
+        self.open.get(&tag)
+    }
+
+    /// Takes back what fits, in the order in which it was sent. The replies are still waited for; each finds `nothing`.
+    pub fn withdraw(&mut self, fits: impl Fn(&W) -> bool, nothing: impl Fn() -> W) -> Vec<W> {
+        let mut found: Vec<(&Tag, &mut W)> = self.open.iter_mut().filter(|(_, what)| fits(what)).collect();
+        found.sort_by_key(|(tag, _)| tag.0);
+        found.into_iter().map(|(_, what)| std::mem::replace(what, nothing())).collect()
+    }
+
     /// No more frames may be heard until a reply has come.
     pub fn is_full(&self) -> bool {
         self.open.len() >= PENDING_MAX
@@ -73,6 +85,16 @@ mod tests {
         assert_eq!(tags, [Tag(1), Tag(2)]);
         assert_eq!((pending.answered(tags[1]), pending.answered(tags[1])), (Some("second"), None));
         assert_eq!((pending.answered(Tag(9)), pending.iter().count()), (None, 1));
+    }
+
+    #[test]
+    fn what_is_taken_back_is_still_answered() {
+        let (mut pending, mut out) = (Pending::default(), Out::<crate::NoOwn>::new());
+        for number in [5, 2, 9, 4] {
+            pending.submit(Target::Current, Verb::Leave, number, &mut out);
+        }
+        assert_eq!(pending.withdraw(|number| *number > 3, || 0), [5, 9, 4]);
+        assert_eq!((pending.answered(Tag(1)), pending.answered(Tag(2)), pending.iter().count()), (Some(0), Some(2), 2));
     }
 
     #[test]
