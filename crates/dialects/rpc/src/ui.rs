@@ -5,8 +5,8 @@ use vocab::visible::headline;
 use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
 use wire::{FrameBuf, question};
 
-use crate::decode::UiAnswer;
 use crate::frames::Writer;
+use crate::inbound::UiAnswer;
 
 /// How much of a call a confirmation shows; of more it says how much is missing. `tool_execution_start` had it all.
 const FACTS_BYTES_MAX: usize = 64 * 1024;

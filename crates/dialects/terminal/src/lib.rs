@@ -32,7 +32,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use vocab::{Ask, Command, Delivery, Event, Part, Tag, Target, Told, Verb};
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Close, CloseCode, Dialect, Frame, Out, Parting};
 
 use session_view::SessionView;
 
@@ -146,8 +146,7 @@ impl<R: Renderer> TerminalDialect<R> {
         {
             self.renderer.left(session, &mut out.frames);
         }
-        out.exit_code = code;
-        out.close = true;
+        out.close_with(Close::new(CloseCode::Private(code), ""));
     }
 
     /// Ready for the next line, or done.
@@ -170,16 +169,18 @@ impl<R: Renderer> TerminalDialect<R> {
 }
 
 impl<R: Renderer> Dialect for TerminalDialect<R> {
+    type Own = wire::NoOwn;
+
     fn greet(&mut self, out: &mut Out) {
         let open = self.options.open.clone();
         self.command(Verb::Open(open), out);
     }
 
-    fn hear(&mut self, frame: Line<'_>, out: &mut Out) {
+    fn hear(&mut self, frame: Frame<'_>, out: &mut Out) {
         match frame {
-            Line::Whole(INTERRUPT_LINE) => self.interrupt(out),
-            Line::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
-            Line::TooLong { limit } => {
+            Frame::Whole(INTERRUPT_LINE) => self.interrupt(out),
+            Frame::Whole(bytes) => self.line(&String::from_utf8_lossy(bytes), out),
+            Frame::TooLong { limit } => {
                 self.renderer
                     .notice(&format!("that line is longer than {limit} bytes; it was dropped"), &mut out.frames);
                 self.line("", out);
@@ -225,7 +226,7 @@ impl<R: Renderer> Dialect for TerminalDialect<R> {
                     self.close(exit_code::OK, out);
                 }
             }
-            Parting::Signal(_) => self.interrupt(out),
+            Parting::Asked { .. } => self.interrupt(out),
             Parting::Deaf if self.phase == TerminalPhase::Busy && !self.interrupting => self.interrupt(out),
             Parting::Deaf | Parting::GraceOver => self.close(exit_code::INTERRUPTED, out),
         }

@@ -21,7 +21,7 @@ use vocab::{
     NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, Snapshot, State, Stop, Tag,
     Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Frame, Out, Parting};
 
 use super::{
     AnswerPolicy, BuiltinCommands, JsonRenderer, OutputPiece, Paint, Renderer, ScreenControl, SideChannel,
@@ -188,7 +188,7 @@ fn play<R: Renderer>(options: TerminalOptions, renderer: R, steps: Vec<StoryStep
             StoryStep::Told(event) => terminal.tell(&Told { session: SessionId::from("s1"), event }, &mut out),
             Typed(line) => {
                 seen.shown.push_str(&format!("<{line}>\n"));
-                terminal.hear(Line::Whole(line.as_bytes()), &mut out);
+                terminal.hear(Frame::Whole(line.as_bytes()), &mut out);
             }
             Parted(why) => terminal.part(why, &mut out),
         }
@@ -200,8 +200,8 @@ fn play<R: Renderer>(options: TerminalOptions, renderer: R, steps: Vec<StoryStep
             }
             seen.wanted.push(command.verb);
         }
-        if out.close {
-            seen.exit = Some(out.exit_code);
+        if let Some(wire::Close { code: wire::CloseCode::Private(code), .. }) = out.close {
+            seen.exit = Some(code);
         }
     }
     seen

@@ -267,7 +267,7 @@ impl Life {
     fn hear(&mut self, lines: &mut Lines, bytes: &[u8]) {
         let (desk, out, tap) = (&mut self.desk, &mut self.out, &self.options.tap);
         lines.feed(bytes, |line| {
-            if let (Some(tap), wire::Line::Whole(line)) = (tap, line) {
+            if let (Some(tap), wire::Frame::Whole(line)) = (tap, line) {
                 tap.line(Direction::AgentToClient, line);
             }
             desk.hear(line, out);

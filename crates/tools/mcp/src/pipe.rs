@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use vocab::{Keyring, Later, Progress};
-use wire::{Line, Lines};
+use wire::{Frame, Lines};
 
 use crate::MESSAGE_BYTES_MAX;
 use crate::frames::{self, McpRequest, ServerMessage, Us};
@@ -221,7 +221,7 @@ impl PipeTask {
     fn hear(&mut self, bytes: &[u8]) {
         let PipeTask { us, shared, waiting, unsent, lines, .. } = self;
         lines.feed(bytes, |line| match line {
-            Line::Whole(line) => us.hear(line, |heard| match heard {
+            Frame::Whole(line) => us.hear(line, |heard| match heard {
                 ServerMessage::Answer { id, outcome } => {
                     if let Some(waiting) = waiting.remove(&id) {
                         let _ = waiting.answer.send(outcome.map_err(LinkTrouble::Refused));
@@ -238,7 +238,7 @@ impl PipeTask {
                 ServerMessage::Garbage => shared.tail().line(line),
             }),
             // It was an answer to one of these, and nobody can tell to which.
-            Line::TooLong { limit } => {
+            Frame::TooLong { limit } => {
                 for (_, waiting) in waiting.drain() {
                     let text = format!("sent a line of more than {limit} bytes");
                     let _ = waiting.answer.send(Err(LinkTrouble::Failed(text)));

@@ -78,8 +78,14 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     });
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
-    let options =
-        host::Options { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, frame_log, signals: true, deaf: output.gone() };
+    let options = host::Options {
+        frame_bytes_max: LINE_BYTES_MAX,
+        grace: GRACE,
+        frame_log,
+        signals: true,
+        deaf: output.gone(),
+        ..host::Options::default()
+    };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     wired.ports.around.cancel_sign_ins("the process is shutting down");
     wired.engine.shutdown().await;

@@ -135,8 +135,14 @@ fn model(provider: &dyn Provider, earlier: Option<&str>, first: Option<&str>) ->
 async fn converse(dialect: Loaf, wired: &Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
-    let options =
-        host::Options { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, frame_log, signals: true, deaf: output.gone() };
+    let options = host::Options {
+        frame_bytes_max: LINE_BYTES_MAX,
+        grace: GRACE,
+        frame_log,
+        signals: true,
+        deaf: output.gone(),
+        ..host::Options::default()
+    };
     let ended = host::pump(dialect, &wired.engine, input, output, options).await;
     Ok(ended.exit_code)
 }

@@ -132,7 +132,11 @@ fn options(flags: &Flags, session: &SessionPlan, wired: &Wired, templates: Vec<T
     }
 }
 
-async fn converse(dialect: impl Dialect, wired: &Wired, frame_log: Option<FrameLog>) -> Result<u8, Fault> {
+async fn converse(
+    dialect: impl Dialect<Own = wire::NoOwn>,
+    wired: &Wired,
+    frame_log: Option<FrameLog>,
+) -> Result<u8, Fault> {
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;
     let usual = host::Options::default();

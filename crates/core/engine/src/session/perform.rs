@@ -8,8 +8,8 @@ use futures_core::Stream;
 use tokio::time::Duration;
 use vocab::{
     Body, Call, Delta, Event, Fault, FaultKind, Gate, IdKind, Item, ItemEnd, Json, ModelEvent, ModelStream, Part,
-    PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, TurnEnd,
-    TurnEntry, TurnId, UserFrom,
+    PermissionAsk, Plan, QueueEntry, QueueEvent, Reply, Required, RetryEvent, SettingEntry, Stop, TurnEnd, TurnEntry,
+    TurnId, UserFrom,
 };
 
 use super::activity::{AfterCompaction, BeforeCall, Waiting};

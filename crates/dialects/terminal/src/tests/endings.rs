@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
-    let steps =
-        vec![opened(), text("one"), Parted(Parting::Signal(wire::Signal::Terminate)), ended(Stop::Interrupted, None)];
+    let steps = vec![opened(), text("one"), Parted(Parting::Asked { by: "sigterm" }), ended(Stop::Interrupted, None)];
     on_terminal(
         AnswerPolicy::Person,
         steps,
@@ -22,12 +21,8 @@ fn the_first_interrupt_stops_the_turn_and_the_second_leaves() {
             -- exit 130
         "#]],
     );
-    let steps = vec![
-        opened(),
-        text("one"),
-        Parted(Parting::Signal(wire::Signal::Terminate)),
-        Parted(Parting::Signal(wire::Signal::Terminate)),
-    ];
+    let steps =
+        vec![opened(), text("one"), Parted(Parting::Asked { by: "sigterm" }), Parted(Parting::Asked { by: "sigterm" })];
     on_terminal(
         AnswerPolicy::Person,
         steps,

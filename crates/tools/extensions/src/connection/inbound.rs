@@ -8,7 +8,6 @@ use vocab::{
     Answer, AskKind, CommandInfo, Delivery, HookVerdict, Hooks, HostTool, Json, Notice, NoticeLevel, Part, Required,
     SessionId, Verb,
 };
-use wire::Line;
 use wire::jsonrpc::{self, Frame, Version};
 
 use super::{ConnectionOutput, ExtensionConnection, OFFERS_MAX, OurRequest, REQUESTS_MAX, ReplyShape, TheirRequest};
@@ -42,10 +41,12 @@ enum MethodOutcome {
 }
 
 impl ExtensionConnection {
-    pub(crate) fn hear(&mut self, line: Line<'_>, out: &mut ConnectionOutput) {
+    pub(crate) fn hear(&mut self, line: wire::Frame<'_>, out: &mut ConnectionOutput) {
         let bytes = match line {
-            Line::Whole(bytes) => bytes,
-            Line::TooLong { limit } => return self.bad_frame(format!("a frame is longer than {limit} bytes"), out),
+            wire::Frame::Whole(bytes) => bytes,
+            wire::Frame::TooLong { limit } => {
+                return self.bad_frame(format!("a frame is longer than {limit} bytes"), out);
+            }
         };
         if bytes.trim_ascii().is_empty() {
             return;

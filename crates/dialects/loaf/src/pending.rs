@@ -11,7 +11,7 @@ use crate::messages::Said;
 use crate::send::Sending;
 
 /// What a reply is for.
-pub(crate) enum Why {
+pub(crate) enum LoafPending {
     /// Nobody waits for it.
     Nothing,
     Accounts(Then),
@@ -24,12 +24,12 @@ pub(crate) enum Why {
     },
     Inspect {
         call: Call,
-        seat: u64,
+        view: u64,
         created: bool,
     },
     Log {
         call: Call,
-        seat: u64,
+        view: u64,
         waiting: Vec<Item>,
         /// It was read before, and was older than what had been told by then.
         again: bool,
@@ -38,15 +38,15 @@ pub(crate) enum Why {
     Send(Box<Sending>),
     Steer {
         call: Call,
-        seat: u64,
+        view: u64,
     },
     QueueList {
         call: Call,
-        seat: u64,
+        view: u64,
     },
     QueueClear {
         call: Call,
-        seat: u64,
+        view: u64,
     },
     Sessions(Call, Page),
     Recall {
@@ -55,27 +55,27 @@ pub(crate) enum Why {
     },
     Resume {
         call: Call,
-        seat: u64,
+        view: u64,
         selector: Selector,
     },
     Copied {
         call: Call,
-        seat: u64,
+        view: u64,
         resume: Resume,
     },
     /// The log of a copy, which has numbers of its own.
     Reread {
         call: Call,
-        seat: u64,
+        view: u64,
         resume: Resume,
     },
-    /// The queue was emptied for [`crate::seat::After`].
+    /// The queue was emptied for [`crate::session_view::After`].
     Emptied {
-        seat: u64,
+        view: u64,
     },
     Swap {
         call: Call,
-        seat: u64,
+        view: u64,
         swap: Swap,
     },
     Models(Call, Listing),
@@ -90,10 +90,10 @@ pub(crate) enum Why {
     },
     Forget {
         call: Call,
-        seat: u64,
+        view: u64,
     },
     Compact {
-        seat: u64,
+        view: u64,
         before: u64,
         how: Box<Compacting>,
     },
@@ -142,69 +142,69 @@ pub(crate) enum Compacting {
     Select { call: Call, switched: bool },
 }
 
-impl Why {
+impl LoafPending {
     /// The request that waits for it.
     pub(crate) fn call(&self) -> Option<&Call> {
         match self {
-            Why::Nothing | Why::Emptied { .. } => None,
-            Why::Accounts(then) => then.call(),
-            Why::Skills(call) => call.as_ref(),
-            Why::Picture(sending) | Why::Send(sending) => Some(&sending.call),
-            Why::Compact { how, .. } => match &**how {
+            LoafPending::Nothing | LoafPending::Emptied { .. } => None,
+            LoafPending::Accounts(then) => then.call(),
+            LoafPending::Skills(call) => call.as_ref(),
+            LoafPending::Picture(sending) | LoafPending::Send(sending) => Some(&sending.call),
+            LoafPending::Compact { how, .. } => match &**how {
                 Compacting::Command(call) | Compacting::Select { call, .. } => Some(call),
             },
-            Why::Create { call, .. }
-            | Why::Inspect { call, .. }
-            | Why::Log { call, .. }
-            | Why::Steer { call, .. }
-            | Why::QueueList { call, .. }
-            | Why::QueueClear { call, .. }
-            | Why::Sessions(call, _)
-            | Why::Recall { call, .. }
-            | Why::Resume { call, .. }
-            | Why::Copied { call, .. }
-            | Why::Reread { call, .. }
-            | Why::Swap { call, .. }
-            | Why::Models(call, _)
-            | Why::Tools(call)
-            | Why::Limits(call)
-            | Why::Routes(call, _)
-            | Why::SignIn(call, _)
-            | Why::OpenRouterKey(call)
-            | Why::ExaKey { call, .. }
-            | Why::Forget { call, .. } => Some(call),
+            LoafPending::Create { call, .. }
+            | LoafPending::Inspect { call, .. }
+            | LoafPending::Log { call, .. }
+            | LoafPending::Steer { call, .. }
+            | LoafPending::QueueList { call, .. }
+            | LoafPending::QueueClear { call, .. }
+            | LoafPending::Sessions(call, _)
+            | LoafPending::Recall { call, .. }
+            | LoafPending::Resume { call, .. }
+            | LoafPending::Copied { call, .. }
+            | LoafPending::Reread { call, .. }
+            | LoafPending::Swap { call, .. }
+            | LoafPending::Models(call, _)
+            | LoafPending::Tools(call)
+            | LoafPending::Limits(call)
+            | LoafPending::Routes(call, _)
+            | LoafPending::SignIn(call, _)
+            | LoafPending::OpenRouterKey(call)
+            | LoafPending::ExaKey { call, .. }
+            | LoafPending::Forget { call, .. } => Some(call),
         }
     }
 
     /// The session that it is about.
-    pub(crate) fn seat(&self) -> Option<u64> {
+    pub(crate) fn view(&self) -> Option<u64> {
         match self {
-            Why::Picture(sending) | Why::Send(sending) => Some(sending.seat),
-            Why::Inspect { seat, .. }
-            | Why::Log { seat, .. }
-            | Why::Steer { seat, .. }
-            | Why::QueueList { seat, .. }
-            | Why::QueueClear { seat, .. }
-            | Why::Resume { seat, .. }
-            | Why::Copied { seat, .. }
-            | Why::Reread { seat, .. }
-            | Why::Emptied { seat }
-            | Why::Swap { seat, .. }
-            | Why::Compact { seat, .. } => Some(*seat),
-            Why::Nothing
-            | Why::Accounts(_)
-            | Why::Skills(_)
-            | Why::Create { .. }
-            | Why::Sessions(..)
-            | Why::Recall { .. }
-            | Why::Models(..)
-            | Why::Tools(_)
-            | Why::Limits(_)
-            | Why::Routes(..)
-            | Why::SignIn(..)
-            | Why::OpenRouterKey(_)
-            | Why::ExaKey { .. }
-            | Why::Forget { .. } => None,
+            LoafPending::Picture(sending) | LoafPending::Send(sending) => Some(sending.view),
+            LoafPending::Inspect { view, .. }
+            | LoafPending::Log { view, .. }
+            | LoafPending::Steer { view, .. }
+            | LoafPending::QueueList { view, .. }
+            | LoafPending::QueueClear { view, .. }
+            | LoafPending::Resume { view, .. }
+            | LoafPending::Copied { view, .. }
+            | LoafPending::Reread { view, .. }
+            | LoafPending::Emptied { view }
+            | LoafPending::Swap { view, .. }
+            | LoafPending::Compact { view, .. } => Some(*view),
+            LoafPending::Nothing
+            | LoafPending::Accounts(_)
+            | LoafPending::Skills(_)
+            | LoafPending::Create { .. }
+            | LoafPending::Sessions(..)
+            | LoafPending::Recall { .. }
+            | LoafPending::Models(..)
+            | LoafPending::Tools(_)
+            | LoafPending::Limits(_)
+            | LoafPending::Routes(..)
+            | LoafPending::SignIn(..)
+            | LoafPending::OpenRouterKey(_)
+            | LoafPending::ExaKey { .. }
+            | LoafPending::Forget { .. } => None,
         }
     }
 }

@@ -14,15 +14,15 @@ use wire::{FrameBuf, escape_into};
 use crate::data::Data;
 use crate::faults;
 use crate::frames::{
-    Details, Error, Frame, Framed, PermissionRequest, Ready, Session, SlashResult, ToolResult, ToolStart, Tree,
+    Details, Error, Frame, Framed, PermissionRequest, Ready, SessionMember, SlashResult, ToolResult, ToolStart, Tree,
     TurnComplete, TurnStarted,
 };
-use crate::seat::Seat;
+use crate::session_view::SessionView;
 
 /// Writes whole lines for one session, or for none.
 pub(crate) struct Pen<'a> {
     pub(crate) frames: &'a mut FrameBuf,
-    pub(crate) session: Session<'a>,
+    pub(crate) session: SessionMember<'a>,
     /// Nobody reads any more; what would be written is dropped here.
     pub(crate) deaf: bool,
 }
@@ -45,9 +45,9 @@ impl Pen<'_> {
         self.frames.line(|bytes| {
             bytes.extend_from_slice(b"{\"type\":\"text_delta\"");
             match session {
-                None => {}
-                Some(None) => bytes.extend_from_slice(b",\"session\":null"),
-                Some(Some(label)) => {
+                SessionMember::Absent => {}
+                SessionMember::Process => bytes.extend_from_slice(b",\"session\":null"),
+                SessionMember::Label(label) => {
                     bytes.extend_from_slice(b",\"session\":");
                     escape_into(label, bytes);
                 }
@@ -119,17 +119,17 @@ impl Pen<'_> {
 }
 
 /// Writes the lines an event has in this dialect.
-pub(crate) fn event(event: &Event, seat: &mut Seat, pen: &mut Pen<'_>) {
+pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut Pen<'_>) {
     match event {
         Event::Delta(Delta::Text { turn, delta }) => pen.text_delta(turn, delta),
-        Event::Logged(entry) if seat.missed_start(&entry.body) => {}
+        Event::Logged(entry) if view.missed_start(&entry.body) => {}
         Event::Logged(entry) => body(&entry.body, pen),
         Event::TurnLost(end) => pen.turn_ended(end),
         Event::State(state) => {
-            if let Some(changed) = seat.changed(state) {
+            if let Some(changed) = view.changed(state) {
                 pen.write(&changed);
             }
-            seat.note(state);
+            view.note(state);
         }
         // Answers and the end of a session change what may be said next: `replies.rs` writes their lines.
         Event::Reply { .. } | Event::Gone { .. } => {}

@@ -6,44 +6,44 @@ use wire::Out;
 
 use crate::Loaf;
 use crate::compaction::{COMPRESSING, outcome};
-use crate::problem::Problem;
-use crate::seat::{READY, Seat};
-use crate::why::Compacting;
+use crate::faults::RpcFault;
+use crate::pending::Compacting;
+use crate::session_view::{READY, SessionView};
 
 impl Loaf {
     pub(crate) fn compacted(
         &mut self,
-        seat: u64,
+        view: u64,
         before: u64,
         how: Compacting,
         result: &Result<Reply, Fault>,
         out: &mut Out,
     ) {
-        let Some(at) = self.seat_at(seat) else { return };
+        let Some(at) = self.view_at(view) else { return };
         let mut pen = self.pen(out);
-        let (seat, scene) = self.scene(at);
-        seat.compacting = false;
-        seat.halting = false;
+        let (view, scene) = self.scene(at);
+        view.compacting = false;
+        view.halting = false;
         let done = match result {
             Ok(Reply::Compacted(done)) => Ok(Some(&**done)),
-            Ok(_) => Err(Problem::internal("the engine answered something else")),
+            Ok(_) => Err(RpcFault::internal("the engine answered something else")),
             Err(fault) if fault.kind == FaultKind::NothingToDo => {
-                seat.status(&mut pen, COMPRESSING);
-                seat.remark(&mut pen, scene.numbers, "there is nothing to compress yet.");
+                view.status(&mut pen, COMPRESSING);
+                view.remark(&mut pen, scene.numbers, "there is nothing to compress yet.");
                 Ok(None)
             }
             Err(fault) => {
                 let message = format!("context compaction failed: {}", fault.message);
-                Err(Problem::domain("compaction_failed", message))
+                Err(RpcFault::domain("compaction_failed", message))
             }
         };
         // One that was refused at once leaves the turn alone that it would have waited for.
-        if seat.turn.is_none() {
-            seat.say_status(&mut pen, false, READY, false);
+        if view.turn.is_none() {
+            view.say_status(&mut pen, false, READY, false);
         }
         let answer = done.map(|done| match &how {
             Compacting::Command(_) => {
-                let mut answer = outcome(seat, "manual", before, done);
+                let mut answer = outcome(view, "manual", before, done);
                 answer["compressed"] = json!(done.is_some());
                 answer
             }
@@ -54,7 +54,7 @@ impl Loaf {
                     (Some(_), false) => "auto",
                 };
                 let mut answer = scene.choice.selected();
-                answer["compression"] = compression(seat, reason, before, done);
+                answer["compression"] = compression(view, reason, before, done);
                 answer
             }
         });
@@ -64,8 +64,13 @@ impl Loaf {
 }
 
 /// What `model.select` says of the compression that was to come with it.
-pub(crate) fn compression(seat: &Seat, reason: &str, before: u64, done: Option<&Compaction>) -> serde_json::Value {
-    let mut compression = outcome(seat, reason, before, done);
+pub(crate) fn compression(
+    view: &SessionView,
+    reason: &str,
+    before: u64,
+    done: Option<&Compaction>,
+) -> serde_json::Value {
+    let mut compression = outcome(view, reason, before, done);
     compression["requested"] = json!(true);
     compression["applied"] = json!(done.is_some());
     compression

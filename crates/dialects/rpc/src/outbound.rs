@@ -1,5 +1,7 @@
 //! What the engine tells that is not the answer to a command: runs, questions, compactions, queues, notices.
 
+pub(crate) mod run;
+
 use vocab::{
     AskEnd, AskEntry, Body, BranchEntry, CompactReason, CompactionEvent, Event, ExtensionEvent, Fault, FaultKind,
     NoteEntry, QueueEvent, Tag, TurnEntry, Verb,
@@ -7,8 +9,8 @@ use vocab::{
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::replies::Why;
-use crate::run::Came;
+use crate::outbound::run::Came;
+use crate::pending::RpcPending;
 use crate::{Rpc, answers, frames, messages, models, ui};
 
 impl Rpc {
@@ -170,7 +172,7 @@ impl Rpc {
     }
 
     fn shell_grew(&mut self, tag: Tag, text: &str, out: &mut Out) {
-        let Some(Why::Shell(call)) = self.pending.get(&tag) else { return };
+        let Some(RpcPending::Shell(call)) = self.pending.get(tag) else { return };
         let delta = self.outputs.grown(tag, text);
         frames::bash_update(&mut out.frames, call.id.as_deref(), &delta);
     }
@@ -188,14 +190,14 @@ impl Rpc {
         // The first line that is kept may be older than this conversation; its name is asked for while the summary is
         // written.
         if self.resumed && self.past_names.is_empty() {
-            self.send(Verb::Read { after: 0 }, Why::Names, out);
+            self.send(Verb::Read { after: 0 }, RpcPending::Names, out);
         }
     }
 
     fn compaction_logged(&mut self, body: &Body, out: &mut Out) {
         let Body::Branch(BranchEntry::Compacted(compaction)) = body else { return };
         // Whoever asked for it is answered when the log was read, and told the same then.
-        if self.pending.values().any(|why| matches!(why, Why::Compact(_) | Why::Handoff(_))) {
+        if self.pending.iter().any(|why| matches!(why, RpcPending::Compact(_) | RpcPending::Handoff(_))) {
             return;
         }
         let name = self.run.name_of(compaction.first_kept);

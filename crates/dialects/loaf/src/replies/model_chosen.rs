@@ -5,11 +5,11 @@ use std::sync::Arc;
 use vocab::{ModelInfo, Verb};
 use wire::Out;
 
-use crate::compressing::compression;
+use crate::faults::RpcFault;
 use crate::frames::Call;
 use crate::models::{self, ANY_ROUTE};
-use crate::problem::Problem;
-use crate::why::{Compacting, Listing, Select, Why};
+use crate::pending::{Compacting, Listing, LoafPending, Select};
+use crate::replies::compressed::compression;
 use crate::{Loaf, prefer};
 
 impl Loaf {
@@ -34,7 +34,7 @@ impl Loaf {
             |info: &&ModelInfo| models::provider(info) == provider && (*info.id == *model || *info.slug == *model);
         let Some(info) = self.models.iter().find(fits).cloned() else {
             let message = format!("unknown model for provider {provider}: {model}");
-            return self.pen(out).fail(call, &Problem::domain("unknown_model", message));
+            return self.pen(out).fail(call, &RpcFault::domain("unknown_model", message));
         };
         self.choice.thinking = models::fitting(&info, Some(&thinking));
         self.choice.route = route.into();
@@ -42,16 +42,16 @@ impl Loaf {
         self.keep_choice(out);
         self.apply_choice(out);
         self.state_changed("model_selected", None, out);
-        match compress.and_then(|seat| self.seat_at(seat)) {
-            Some(at) if !self.seats[at].compacting => {
-                let switched = self.seats[at].provider.is_some_and(|before| before != provider);
+        match compress.and_then(|view| self.view_at(view)) {
+            Some(at) if !self.views[at].compacting => {
+                let switched = self.views[at].provider.is_some_and(|before| before != provider);
                 self.compact(at, Compacting::Select { call: call.clone(), switched }, out);
             }
             busy => {
                 let mut answer = self.choice.selected();
                 if let Some(at) = busy {
-                    let seat = &self.seats[at];
-                    answer["compression"] = compression(seat, "none", seat.anchor, None);
+                    let view = &self.views[at];
+                    answer["compression"] = compression(view, "none", view.anchor, None);
                 }
                 self.pen(out).result(call, answer);
             }
@@ -69,9 +69,9 @@ impl Loaf {
         let (thinking, route) = (self.choice.thinking.as_str(), self.choice.route.clone());
         for (key, value) in [(prefer::MODEL, slug), (prefer::THINKING, thinking.into()), (prefer::ROUTE, route.clone())]
         {
-            self.want(Verb::Prefer { key, value }, Why::Nothing, out);
+            self.want(Verb::Prefer { key, value }, LoafPending::Nothing, out);
         }
         let to = Some(route).filter(|route| **route != *ANY_ROUTE);
-        self.want(Verb::Route { to }, Why::Nothing, out);
+        self.want(Verb::Route { to }, LoafPending::Nothing, out);
     }
 }

@@ -1,6 +1,8 @@
 //! One inbound line -> one command, one reply of the host, or the words that refuse it. Unknown members are ignored, as
 //! in the originals; what is missing or of the wrong kind is named.
 
+mod commands;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -21,7 +23,7 @@ pub(crate) enum Heard {
     Answer(Answer),
 }
 
-/// Why a line has no command.
+/// RpcPending a line has no command.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// No JSON at all.

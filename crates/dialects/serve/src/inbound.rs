@@ -12,14 +12,14 @@ use crate::messages::{Belongs, INBOUND, Message, Shape};
 
 /// A message and, in protocol 2, the label of its session.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct HeardMessage {
     pub(crate) session: Option<String>,
     pub(crate) message: Inbound,
 }
 
-/// Why a line was refused; `session` as far as it could be read.
+/// ServePending a line was refused; `session` as far as it could be read.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedLine {
     pub(crate) session: Option<String>,
     pub(crate) code: &'static str,
     pub(crate) message: String,
@@ -30,8 +30,8 @@ pub(crate) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
 }
 
-pub(crate) fn from_wire(line: &[u8], protocol: u8) -> Result<Heard, Refused> {
-    let refused = |code, message| Refused { session: None, code, message };
+pub(crate) fn from_wire(line: &[u8], protocol: u8) -> Result<HeardMessage, RefusedLine> {
+    let refused = |code, message| RefusedLine { session: None, code, message };
     let text = wire::check(line).map_err(|error| refused(MALFORMED_JSON, error.to_string()))?;
     let text = wire::replace_lone_surrogates(text);
     if !text.trim_start().starts_with('{') {
@@ -42,8 +42,8 @@ pub(crate) fn from_wire(line: &[u8], protocol: u8) -> Result<Heard, Refused> {
         serde_json::from_str(&text).map_err(|error| refused(MALFORMED_JSON, error.to_string()))?;
     let session = members.text("session").filter(|_| protocol == 2);
     match read(&members, protocol) {
-        Ok(message) => Ok(Heard { session, message }),
-        Err(message) => Err(Refused { session, code: INVALID_MESSAGE, message }),
+        Ok(message) => Ok(HeardMessage { session, message }),
+        Err(message) => Err(RefusedLine { session, code: INVALID_MESSAGE, message }),
     }
 }
 
@@ -153,8 +153,8 @@ impl<'a> Members<'a> {
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct CollectMembers;
+        impl<'de> Visitor<'de> for CollectMembers {
             type Value = Members<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -167,6 +167,6 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 Ok(Members(members))
             }
         }
-        from.deserialize_map(Collect)
+        from.deserialize_map(CollectMembers)
     }
 }

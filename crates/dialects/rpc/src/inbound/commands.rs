@@ -8,10 +8,10 @@ use vocab::{
 };
 use wire::Out;
 
-use crate::decode::{Answer, Call, Command, Phase, Text};
 use crate::frames::Writer;
+use crate::inbound::{Answer, Call, Command, Phase, Text};
 use crate::models::LEVELS;
-use crate::replies::{Named, ReadFor, Then, Why};
+use crate::pending::{Named, ReadFor, RpcPending, Then};
 use crate::{Rpc, frames, host_tools, ui};
 
 /// The one version of the framing that we speak.
@@ -42,7 +42,7 @@ impl Rpc {
             Command::Prompt(text) => self.prompt(call, text, out),
             Command::Steer(text) => self.queue(call, text, Delivery::Steer, out),
             Command::FollowUp(text) => self.queue(call, text, Delivery::FollowUp, out),
-            Command::Abort => self.send(Verb::Interrupt { turn: None }, Why::Abort(call), out),
+            Command::Abort => self.send(Verb::Interrupt { turn: None }, RpcPending::Abort(call), out),
             Command::AbortAndPrompt(text) => self.stop_then(Then::Prompt(call, text), out),
             Command::NewSession { parent } => self.move_then(Then::New(call, parent), out),
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
@@ -57,11 +57,11 @@ impl Rpc {
             Command::AbortRetry => self.plain(call, Verb::AbortRetry, out),
             Command::AbortBash => self.plain(call, Verb::AbortShell, out),
             Command::Bash { command, aside } => {
-                self.send(Verb::Shell { command: command.into(), aside }, Why::Shell(call), out);
+                self.send(Verb::Shell { command: command.into(), aside }, RpcPending::Shell(call), out);
             }
-            Command::ClearQueue => self.send(Verb::Queue(QueueVerb::Clear), Why::Cleared(call), out),
-            Command::GetState => self.send(Verb::Inspect, Why::State(call), out),
-            Command::GetCommands => self.send(Verb::Inspect, Why::Commands(call), out),
+            Command::ClearQueue => self.send(Verb::Queue(QueueVerb::Clear), RpcPending::Cleared(call), out),
+            Command::GetState => self.send(Verb::Inspect, RpcPending::State(call), out),
+            Command::GetCommands => self.send(Verb::Inspect, RpcPending::Commands(call), out),
             Command::GetMessages => self.read(call, ReadFor::Messages, out),
             Command::GetMessagesPage { cursor, limit } => self.read(call, ReadFor::Page { cursor, limit }, out),
             Command::GetSessionStats => self.read(call, ReadFor::Stats, out),
@@ -71,12 +71,12 @@ impl Rpc {
             Command::GetTree => self.read(call, ReadFor::Tree, out),
             Command::ExportHtml { path } => {
                 let file = path.map_or_else(|| self.export_name(), PathBuf::from);
-                self.send(Verb::Export { file: Some(file) }, Why::Exported(call), out);
+                self.send(Verb::Export { file: Some(file) }, RpcPending::Exported(call), out);
             }
-            Command::GetAvailableModels => self.send(Verb::Models, Why::Models(call), out),
+            Command::GetAvailableModels => self.send(Verb::Models, RpcPending::Models(call), out),
             Command::CycleModel => {
                 self.moving = true;
-                self.send(Verb::Models, Why::CycleModel(call), out);
+                self.send(Verb::Models, RpcPending::CycleModel(call), out);
             }
             Command::SetModel { provider, model } => self.set_model(call, Named { provider, id: model }, out),
             other => self.set(call, other, out),
@@ -87,21 +87,21 @@ impl Rpc {
     fn set(&mut self, call: Call, command: Command, out: &mut Out) {
         match command {
             Command::SetLocale { locale } => {
-                self.set_locale(Some(locale), Why::Plain(call), out);
+                self.set_locale(Some(locale), RpcPending::Plain(call), out);
             }
             Command::SetTodos { phases } => {
                 let change = Change::Todos(phases.into_iter().enumerate().map(phase).collect());
-                self.send(Verb::Set(change), Why::Todos(call), out);
+                self.send(Verb::Set(change), RpcPending::Todos(call), out);
             }
             Command::SetHostTools { tools } => match host_tools::register(tools) {
                 Ok(registered) => {
                     let tools = registered.offered.clone();
-                    self.send(Verb::OfferTools { tools }, Why::HostTools(call, registered), out);
+                    self.send(Verb::OfferTools { tools }, RpcPending::HostTools(call, registered), out);
                 }
                 Err(error) => self.fail(&call, &error, out),
             },
             Command::SetThinkingLevel { level } => match self.known.clamp(&level) {
-                Some(level) => self.set_level(level, Why::Plain(call), out),
+                Some(level) => self.set_level(level, RpcPending::Plain(call), out),
                 None => self.respond(&call, None, out),
             },
             Command::CycleThinkingLevel => self.cycle_level(call, out),
@@ -231,40 +231,40 @@ impl Rpc {
     fn set_model(&mut self, call: Call, named: Named, out: &mut Out) {
         match self.known.slug_of(&named.provider, &named.id) {
             Some(slug) => {
-                let why = Why::SetModel { call, name: named.shown(), scoped: None };
+                let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
                 self.send(Verb::Set(Change::Model(slug)), why, out);
             }
             None => {
                 self.moving = true;
-                self.send(Verb::Models, Why::FindModel(call, named), out);
+                self.send(Verb::Models, RpcPending::FindModel(call, named), out);
             }
         }
     }
 
     fn plain(&mut self, call: Call, verb: Verb, out: &mut Out) {
-        self.send(verb, Why::Plain(call), out);
+        self.send(verb, RpcPending::Plain(call), out);
     }
 
     fn read(&mut self, call: Call, what: ReadFor, out: &mut Out) {
-        self.send(Verb::Read { after: 0 }, Why::Read(call, what), out);
+        self.send(Verb::Read { after: 0 }, RpcPending::Read(call, what), out);
     }
 
     // ---- messages -----------------------------------------------------------------------------------------------
 
     pub(crate) fn prompt(&mut self, call: Call, text: Text, out: &mut Out) {
         if text.locale.is_some() {
-            self.set_locale(text.locale.clone(), Why::Nothing, out);
+            self.set_locale(text.locale.clone(), RpcPending::Nothing, out);
         }
         if let Some((name, args)) = slash(&text.message) {
             let verb = Verb::Command { name: name.into(), args: args.into() };
-            return self.send(verb, Why::Slash(call, text), out);
+            return self.send(verb, RpcPending::Slash(call, text), out);
         }
         self.deliver(call, text, Delivery::RejectIfBusy, out);
     }
 
     fn queue(&mut self, call: Call, text: Text, delivery: Delivery, out: &mut Out) {
         if slash(&text.message).is_some() {
-            return self.send(Verb::Inspect, Why::QueueSlash(call, text, delivery), out);
+            return self.send(Verb::Inspect, RpcPending::QueueSlash(call, text, delivery), out);
         }
         self.deliver(call, text, delivery, out);
     }
@@ -276,15 +276,15 @@ impl Rpc {
             text.message = template.expand(args);
         }
         let verb = Verb::Prompt { parts: parts(&text), delivery };
-        self.send(verb, Why::Prompt(call, text), out);
+        self.send(verb, RpcPending::Prompt(call, text), out);
     }
 
-    fn set_locale(&mut self, locale: Option<String>, why: Why, out: &mut Out) {
+    fn set_locale(&mut self, locale: Option<String>, why: RpcPending, out: &mut Out) {
         self.locale = locale.map(|locale| locale.trim().into()).filter(|locale: &Arc<str>| !locale.is_empty());
         self.send(Verb::Set(Change::Locale(self.locale.clone())), why, out);
     }
 
-    fn set_level(&mut self, level: &'static str, why: Why, out: &mut Out) {
+    fn set_level(&mut self, level: &'static str, why: RpcPending, out: &mut Out) {
         let level = (level != LEVELS[0]).then(|| level.into());
         self.send(Verb::Set(Change::Thinking(level)), why, out);
     }
@@ -296,13 +296,13 @@ impl Rpc {
         }
         let at = levels.iter().position(|level| *level == self.known.level());
         let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
-        self.set_level(next, Why::Level(call, next), out);
+        self.set_level(next, RpcPending::Level(call, next), out);
     }
 
     /// Stops what runs, then goes on.
     pub(crate) fn stop_then(&mut self, then: Then, out: &mut Out) {
         self.thens.push_back(then);
-        self.send(Verb::Interrupt { turn: None }, Why::Stop, out);
+        self.send(Verb::Interrupt { turn: None }, RpcPending::Stop, out);
     }
 
     fn move_then(&mut self, then: Then, out: &mut Out) {
@@ -328,7 +328,7 @@ impl Rpc {
             Which::New => self.known.model().map(|model| model.slug.clone()),
             _ => self.options.model.clone(),
         };
-        self.open(which, model, Why::Open(Some((call, text))), out);
+        self.open(which, model, RpcPending::Open(Some((call, text))), out);
     }
 
     // ---- answers of the host ------------------------------------------------------------------------------------
@@ -339,12 +339,12 @@ impl Rpc {
                 let Some(at) = self.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
                 // Gone at once: only the first answer counts.
                 let (ask, dialog) = self.dialogs.remove(at);
-                self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, Why::Nothing, out);
+                self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, RpcPending::Nothing, out);
             }
             Answer::ToolUpdate { id, content } => {
                 if let Some(ask) = self.host_call(&id) {
                     let parts = host_tools::parts(content);
-                    self.send(Verb::Progress { ask, parts }, Why::Nothing, out);
+                    self.send(Verb::Progress { ask, parts }, RpcPending::Nothing, out);
                 }
             }
             Answer::ToolResult { id, content, details, is_error } => {
@@ -356,7 +356,7 @@ impl Rpc {
                 } else {
                     vocab::Answer::Result { parts: host_tools::parts(content), is_error, details }
                 };
-                self.send(Verb::Answer { ask, answer }, Why::Nothing, out);
+                self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
             }
         }
     }

@@ -1,5 +1,5 @@
 //! One session as this wire sees it: whether a turn runs, which questions are open, what was last told about its
-//! state. Protocol 1 has one seat, protocol 2 one per label.
+//! state. Protocol 1 has one view, protocol 2 one per label.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use vocab::{AskEntry, AskId, Body, CallEntry, Entry, Mode, SessionId, State, Target, TurnEntry, TurnId};
 use wire::OpenCalls;
 
-use crate::frames::{Say, Session, StateChanged};
+use crate::frames::{Say, SessionMember, StateChanged};
 
 /// Messages that wait for their session to be opened or moved; more are refused with `queue_full`.
 pub(crate) const HELD_MAX: usize = 64;
@@ -15,14 +15,14 @@ pub(crate) const HELD_MAX: usize = 64;
 /// `context_pct` has one decimal; half of its step is "not the same number".
 const PCT_EPSILON: f64 = 0.05;
 
-pub(crate) struct Seat {
+pub(crate) struct SessionView {
     /// Never reused, so that a late reply cannot reach the next session of the same label.
     pub(crate) number: u64,
     /// `None` in protocol 1.
     pub(crate) label: Option<Arc<str>>,
     /// `None` until the engine has opened it.
     pub(crate) session: Option<SessionId>,
-    shown: Option<Shown>,
+    shown: Option<ToldState>,
     pub(crate) turns: Turns,
     /// Permission questions that the controller may still answer.
     pub(crate) asks: Vec<AskId>,
@@ -37,7 +37,7 @@ pub(crate) struct Seat {
 }
 
 /// What the controller was last told.
-struct Shown {
+struct ToldState {
     model: Arc<str>,
     mode: Mode,
     context_pct: f64,
@@ -45,7 +45,7 @@ struct Shown {
     gadgets: Vec<Arc<str>>,
 }
 
-impl Seat {
+impl SessionView {
     pub(crate) fn new(number: u64, label: Option<Arc<str>>) -> Self {
         Self {
             number,
@@ -63,8 +63,8 @@ impl Seat {
     }
 
     /// The `session` member of its frames.
-    pub(crate) fn voice(&self) -> Session<'_> {
-        self.label.as_deref().map(Some)
+    pub(crate) fn voice(&self) -> SessionMember<'_> {
+        self.label.as_deref().map_or(SessionMember::Absent, SessionMember::Label)
     }
 
     pub(crate) fn target(&self) -> Target {
@@ -144,7 +144,7 @@ impl Seat {
             Some(shown) if self.turns.running() => shown.context_pct,
             Some(_) | None => state.context_pct(),
         };
-        self.shown = Some(Shown {
+        self.shown = Some(ToldState {
             model: state.model.clone(),
             mode: state.mode,
             context_pct,

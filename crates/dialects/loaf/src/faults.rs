@@ -5,7 +5,7 @@ use vocab::{Fault, FaultKind};
 use wire::jsonrpc::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError, SERVER_ERROR};
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Problem {
+pub(crate) struct RpcFault {
     code: i64,
     pub(crate) message: String,
     reason: &'static str,
@@ -13,7 +13,7 @@ pub(crate) struct Problem {
     more: Option<(&'static str, String)>,
 }
 
-impl Problem {
+impl RpcFault {
     fn new(code: i64, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), reason, more: None }
     }
@@ -42,7 +42,7 @@ impl Problem {
         let message = format!("invalid params for {method}: `{field}` must be {must}");
         Self::bad_field(field, message)
     }
-    /// As [`Problem::field`], in words of its own.
+    /// As [`RpcFault::field`], in words of its own.
     pub(crate) fn bad_field(field: &'static str, message: impl Into<String>) -> Self {
         let more = Some(("field", field.to_owned()));
         Self { more, ..Self::new(INVALID_PARAMS, "invalid_params", message) }
@@ -81,7 +81,7 @@ impl Problem {
     }
 }
 
-impl From<&Fault> for Problem {
+impl From<&Fault> for RpcFault {
     fn from(fault: &Fault) -> Self {
         match fault.kind {
             FaultKind::Internal => Self::internal(text(fault)),

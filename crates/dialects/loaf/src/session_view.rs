@@ -24,7 +24,7 @@ pub(crate) const HELD_MAX: usize = 256;
 
 pub(crate) const READY: &str = "ready";
 
-pub(crate) struct Seat {
+pub(crate) struct SessionView {
     pub(crate) number: u64,
     /// On this wire.
     pub(crate) id: Arc<str>,
@@ -126,7 +126,7 @@ pub(crate) struct SessionState<'a> {
     context_token_breakdown: context::Breakdown,
 }
 
-impl Seat {
+impl SessionView {
     pub(crate) fn new(number: u64, id: Arc<str>, opened: &Opened, now_ms: i64) -> Self {
         Self {
             number,
