@@ -1,4 +1,5 @@
 //! What stands between a client and a server in the world: TLS with a certificate, and a proxy that makes tunnels.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -29,8 +30,8 @@ pub struct Authority {
     _folder: TempDir,
 }
 
+#[expect(clippy::new_without_default, reason = "it writes a file")]
 impl Authority {
-    #[expect(clippy::new_without_default, reason = "it writes a file")]
     pub fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

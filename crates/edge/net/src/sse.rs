@@ -1,5 +1,5 @@
 //! Server-sent events from bytes. Pure and incremental: any split of the same bytes yields the same events. Knows
-//! lines and `data` fields only; event names, ids and retry times mean nothing to a model stream.
+//! lines and `data` fields only; event names, ids and retry times mean nothing to our readers.
 
 use std::ops::Range;
 
@@ -31,11 +31,11 @@ pub struct Sse {
     /// A line ended with CR; an LF right behind it belongs to it.
     after_cr: bool,
     at_start: bool,
-    data: Data,
+    data: EventData,
 }
 
 /// The `data` fields of the event being read. One field is the rule and stays where it is.
-enum Data {
+enum EventData {
     None,
     One(Range<usize>),
     Many(Vec<u8>),
@@ -57,7 +57,7 @@ impl Sse {
             scanned: 0,
             after_cr: false,
             at_start: true,
-            data: Data::None,
+            data: EventData::None,
         }
     }
 
@@ -67,7 +67,7 @@ impl Sse {
             self.buffer.drain(..self.consumed);
             self.line -= self.consumed;
             self.scanned -= self.consumed;
-            if let Data::One(range) = &mut self.data {
+            if let EventData::One(range) = &mut self.data {
                 *range = range.start - self.consumed..range.end - self.consumed;
             }
             self.consumed = 0;
@@ -106,10 +106,10 @@ impl Sse {
             }
             if !line.is_empty() {
                 self.field(line);
-            } else if !matches!(self.data, Data::None) {
+            } else if !matches!(self.data, EventData::None) {
                 return Some(Ok(self.take()));
             }
-            if matches!(self.data, Data::None) {
+            if matches!(self.data, EventData::None) {
                 self.consumed = self.line;
             }
         }
@@ -124,15 +124,15 @@ impl Sse {
             self.scanned = rest.end;
             self.field(rest);
         }
-        (!matches!(self.data, Data::None)).then(|| self.take())
+        (!matches!(self.data, EventData::None)).then(|| self.take())
     }
 
     fn take(&mut self) -> &[u8] {
         self.consumed = self.line;
-        match std::mem::replace(&mut self.data, Data::None) {
-            Data::None => &[],
-            Data::One(range) => &self.buffer[range],
-            Data::Many(joined) => {
+        match std::mem::replace(&mut self.data, EventData::None) {
+            EventData::None => &[],
+            EventData::One(range) => &self.buffer[range],
+            EventData::Many(joined) => {
                 // Parked in front of the unread bytes, where it can be borrowed from until the next call.
                 let length = joined.len();
                 self.buffer.splice(..self.consumed, joined);
@@ -164,18 +164,18 @@ impl Sse {
             [b':', ..] => line.start + 5..line.end,
             _ => return,
         };
-        self.data = match std::mem::replace(&mut self.data, Data::None) {
-            Data::None => Data::One(value),
-            Data::One(first) => {
+        self.data = match std::mem::replace(&mut self.data, EventData::None) {
+            EventData::None => EventData::One(value),
+            EventData::One(first) => {
                 let mut joined = self.buffer[first].to_vec();
                 joined.push(b'\n');
                 joined.extend_from_slice(&self.buffer[value]);
-                Data::Many(joined)
+                EventData::Many(joined)
             }
-            Data::Many(mut joined) => {
+            EventData::Many(mut joined) => {
                 joined.push(b'\n');
                 joined.extend_from_slice(&self.buffer[value]);
-                Data::Many(joined)
+                EventData::Many(joined)
             }
         };
     }
