@@ -17,7 +17,7 @@ pub(crate) struct ExtensionHost {
 }
 
 /// Starts extensions and waits until each has said what it brings, or failed; five seconds at most. What fails is told to
-/// whoever opens a session. With places for skills, prompts can call for them; they are looked for before any
+/// every client that opens a session. With places for skills, prompts can call for them; they are looked for before any
 /// extension is asked.
 pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<skills::Places>) -> ExtensionHost {
     let skills = skills.map(|places| extensions::start_skills(&wired.engine, places));

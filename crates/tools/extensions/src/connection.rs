@@ -55,7 +55,7 @@ pub(crate) struct ConnectionOutput {
     pub(crate) bytes: Vec<u8>,
     /// For the engine.
     pub(crate) commands: Vec<Command>,
-    /// `(during, text)`, for whoever is there.
+    /// `(during, text)`, for the clients of every session.
     pub(crate) troubles: Vec<(&'static str, String)>,
     /// What the extension wants to have kept.
     pub(crate) log: Vec<String>,

@@ -22,7 +22,7 @@ const NAME: &str = "skills";
 const SOURCE: &str = "built-in:skills";
 /// Skills listed where one is not known; of more, only the number is.
 const LISTED_MAX: usize = 32;
-/// Nobody waits for the replies to what is said here.
+/// No reply to what is said here is waited for.
 const TAG: Tag = Tag(0);
 
 /// Answers the hooks of all sessions until it is dropped or shut down.

@@ -52,7 +52,7 @@ pub(crate) async fn run(engine: Engine, start: TaskStart) {
         Ok(launched) => launched,
         Err(text) => {
             engine.trouble(source, "start", format!("{}: {text}", start.path.display()));
-            // Whoever waits for this one waits for those before it, too.
+            // The next in the list waits for this one, and so for those before it, too.
             let _ = start.before.await;
             return;
         }
@@ -112,7 +112,7 @@ impl ExtensionTask {
         if text.is_some() {
             self.read_last_words(&mut launched).await;
         }
-        // First its death, then the words about it: whoever reads them finds everything answered.
+        // First its death, then the words about it: a client that reads them finds everything answered.
         self.extension = None;
         if let Some(text) = text {
             let tail = self.tail.text();

@@ -15,11 +15,11 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use tokio::sync::Semaphore;
 use vocab::{Image, Later};
 
-/// The longest edge. Anthropic takes no more where a conversation has many images, and nobody looks closer.
+/// The longest edge. Anthropic takes no more where a conversation has many images, and no model looks closer.
 pub const EDGE_PIXELS_MAX: u32 = 2000;
 /// Base64 characters of one image. Anthropic refuses more than 5 MB.
 pub const ENCODED_BYTES_MAX: usize = 4_700_000;
-/// An image with more pixels is refused unread: whoever made it wants our memory.
+/// An image with more pixels is refused unread: its maker wants our memory.
 pub const PIXELS_MAX: u64 = 50_000_000;
 /// Memory that decoding one image may take.
 pub const DECODED_BYTES_MAX: u64 = 256 * 1024 * 1024;

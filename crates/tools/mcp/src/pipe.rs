@@ -1,4 +1,4 @@
-//! The way over stdin and stdout: one task owns the process and everything that waits for it. Its end fails whoever waits.
+//! The way over stdin and stdout: one task owns the process and everything that waits for it. Its end fails every call that waits.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -42,7 +42,7 @@ enum PipeOrder {
     Initialized,
 }
 
-/// Somebody who waits. Gone when the other end of `answer` is.
+/// A call that waits. Gone when the other end of `answer` is.
 struct PendingRequest {
     progress: Option<Progress>,
     answer: oneshot::Sender<Answered>,
@@ -121,7 +121,7 @@ impl Link for Pipe {
 
 /// Why it is over.
 enum PipeEnd {
-    /// Nobody holds the other end any more.
+    /// The session has let go of the other end.
     Released,
     /// Its stdout has ended, or the process.
     Silent(Option<String>),
@@ -159,7 +159,7 @@ impl PipeTask {
             }
             PipeEnd::Failed(text) => text.to_owned(),
         };
-        // First what is known, then the waiting: whoever wakes up finds it.
+        // First what is known, then the waiting: a call that wakes up finds it.
         let text = format!("{text}{}", self.shared.tail().text());
         let _ = self.shared.over.set(text);
         for (_, waiting) in self.waiting.drain() {
@@ -237,7 +237,7 @@ impl PipeTask {
                 // Banners and stray prints are no reason to end it, but may tell why it ends.
                 ServerMessage::Garbage => shared.tail().line(line),
             }),
-            // It was an answer to one of these, and nobody can tell to which.
+            // It was an answer to one of these, and it cannot be told to which.
             Frame::TooLong { limit } => {
                 for (_, waiting) in waiting.drain() {
                     let text = format!("sent a line of more than {limit} bytes");

@@ -64,7 +64,7 @@ impl Tool for ServerTool {
         self.required
     }
 
-    /// Nobody but the server can tell what a call would do. Its word that a tool only reads counts where the user trusts it.
+    /// Only the server can tell what a call would do. Its word that a tool only reads counts where the user trusts it.
     fn plan(&self, _: &Json) -> Result<Plan, String> {
         let mutation = (self.required != Required::ReadOnly).then(|| self.summary.clone());
         Ok(Plan { required: self.required, mutation, summary: self.summary.clone(), preview: None })

@@ -49,7 +49,7 @@ const KEY_STARTS: [&str; 12] =
 const KEY_PARTS: [&str; 6] =
     ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "hooks.slack.com/", "/api/webhooks/"];
 
-/// No colours, no pager, no prompt that nobody can answer.
+/// No colours, no pager, no prompt that waits for a person.
 const ALWAYS: [(&str, &str); 6] = [
     ("TERM", "dumb"),
     ("PAGER", "cat"),

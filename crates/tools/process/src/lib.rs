@@ -1,4 +1,4 @@
-//! Child processes, for whoever starts one: a supervisor that holds it and everything it starts ([`leash`]), launching with
+//! Child processes, for every crate that starts one: a supervisor that holds it and everything it starts ([`leash`]), launching with
 //! pipes ([`Launcher`]), the environment it may see ([`EnvironmentRules`]), and the last lines of what it wrote, without
 //! keys in them ([`OutputTail`]).
 //!

@@ -5,15 +5,15 @@ use std::time::Duration;
 use serde_json::json;
 use vocab::parts_text;
 
-use crate::shell_support::{Session, alive, listed, mark, read_until, start_with, wait_for, write};
+use crate::shell_support::{ShellSession, alive, listed, mark, read_until, start_with, wait_for, write};
 
-async fn on_terminal(session: &Session, command: &str) -> String {
+async fn on_terminal(session: &ShellSession, command: &str) -> String {
     start_with(session, command, json!({ "pty": true })).await
 }
 
 #[tokio::test]
 async fn a_command_leads_a_session_with_the_terminal_as_its_own() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = on_terminal(
         &session,
         "tty; ps -o pid=,sid=,tpgid= -p $$; exec < /dev/tty; test -t 0 -a -t 1 -a -t 2 && echo yes",
@@ -27,7 +27,7 @@ async fn a_command_leads_a_session_with_the_terminal_as_its_own() {
 
 #[tokio::test]
 async fn python_asks_echoes_and_answers() {
-    let session = Session::new();
+    let session = ShellSession::new();
     // Python takes interrupts as its parent did, and whoever runs this test in the background ignores them.
     let hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)";
     let id = on_terminal(&session, &format!("PYTHON_BASIC_REPL=1 python3 -i -q -c '{hears}'")).await;
@@ -51,7 +51,7 @@ async fn python_asks_echoes_and_answers() {
 
 #[tokio::test]
 async fn a_new_size_reaches_the_program_with_a_signal() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let line =
         "trap 'echo changed $(stty size)' WINCH; stty -echo; stty size; while :; do read line && stty size; done";
     let id = start_with(&session, line, json!({ "pty": true, "cols": 91, "rows": 17 })).await;
@@ -72,7 +72,7 @@ async fn a_new_size_reaches_the_program_with_a_signal() {
 
 #[tokio::test]
 async fn a_process_without_a_terminal_has_no_size_and_no_keys() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = start_with(&session, "cat", json!({})).await;
     for (tool, input) in [
         ("bash_resize", json!({ "id": id, "cols": 10, "rows": 10 })),
@@ -114,7 +114,7 @@ while True:
     draw()
 termios.tcsetattr(fd, termios.TCSADRAIN, old)
 "#;
-    let session = Session::new();
+    let session = ShellSession::new();
     std::fs::write(session.dir.path().join("ws/pager.py"), PAGER).unwrap();
     let id = on_terminal(&session, "echo $TERM; COLUMNS= LINES= python3 pager.py").await;
     let text = read_until(&session, &id, "at 0 of 80x24;").await;
@@ -131,7 +131,7 @@ termios.tcsetattr(fd, termios.TCSADRAIN, old)
 
 #[tokio::test]
 async fn every_byte_of_a_terminal_arrives_before_its_end() {
-    let session = Session::new();
+    let session = ShellSession::new();
     for _ in 0..20 {
         let id = on_terminal(&session, "stty -opost; seq 1 20000; printf end").await;
         let all = read_until(&session, &id, "exit code 0").await;
@@ -143,7 +143,7 @@ async fn every_byte_of_a_terminal_arrives_before_its_end() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_says_so_on_its_terminal() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let id = on_terminal(&session, "no_such_program_here").await;
     let text = read_until(&session, &id, "exit code 127").await;
     assert!(text.contains("not found"), "{text}");
@@ -151,7 +151,7 @@ async fn a_program_that_is_not_there_says_so_on_its_terminal() {
 
 #[tokio::test]
 async fn killing_the_leash_frees_nobody_on_the_terminal() {
-    let session = Session::new();
+    let session = ShellSession::new();
     let mark = mark();
     let id =
         on_terminal(&session, &format!("trap '' HUP; set -m; sleep {mark} & sleep 0.1; kill -9 $PPID; sleep {mark}"))

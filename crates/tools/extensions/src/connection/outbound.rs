@@ -226,7 +226,7 @@ impl ExtensionConnection {
         });
     }
 
-    /// Takes back requests of ours: a late answer to one is nobody's mistake and is ignored.
+    /// Takes back requests of ours: a late answer to one is no mistake and is ignored.
     fn cancel(&mut self, out: &mut ConnectionOutput, mut is_meant: impl FnMut(&OurRequest) -> bool) {
         let mut ids: Vec<u64> = self.ours.extract_if(|_, asked| is_meant(asked)).map(|(id, _)| id).collect();
         ids.sort_unstable();

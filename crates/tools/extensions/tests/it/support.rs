@@ -29,13 +29,13 @@ def register(**what):
     return frame["params"]
 "#;
 
-pub(crate) struct Scene {
+pub(crate) struct ExtensionScene {
     pub(crate) stage: Stage,
     pub(crate) extensions: Option<Extensions>,
     pub(crate) dir: tempfile::TempDir,
 }
 
-impl Scene {
+impl ExtensionScene {
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }

@@ -15,7 +15,7 @@ pub(super) struct StderrPipe {
 
 impl StderrPipe {
     pub(super) fn make() -> io::Result<StderrPipe> {
-        // A name that is taken already is an error, so nobody else's directory is ever used.
+        // A name that is taken already is an error, so another program's directory is never used.
         let random = || RandomState::new().build_hasher().finish();
         let dir = std::env::temp_dir().join(format!("tillerman-{:016x}{:016x}", random(), random()));
         mkdirat(CWD, &dir, Mode::RWXU)?;

@@ -190,7 +190,7 @@ impl Control {
         }
     }
 
-    /// Somebody killed the leash itself: whatever it left in its session is ended from here.
+    /// The leash itself was killed: whatever it left in its session is ended from here.
     fn leash_gone(&mut self) {
         if !self.empty
             && let Some(leash) = self.leash_pid

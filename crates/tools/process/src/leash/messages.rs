@@ -21,7 +21,7 @@ pub(super) const STOP: u8 = b'S';
 #[derive(Clone, Debug)]
 pub struct LeashRequest {
     pub command: String,
-    /// Where: a handle, which goes along as it is. Whoever renames directories meanwhile moves no command.
+    /// Where: a handle, which goes along as it is. Renaming directories meanwhile moves no command.
     pub cwd: Arc<OwnedFd>,
     /// The whole environment of the command; nothing else is inherited.
     pub env: Vec<(OsString, OsString)>,

@@ -18,7 +18,7 @@ use super::{sys, terminal_step};
 
 /// Between TERM and KILL when we are told to stop.
 const GRACE: Duration = Duration::from_secs(2);
-/// Between TERM and KILL when nobody is left to tell us anything: what survives us must be gone within two seconds.
+/// Between TERM and KILL when the holder is gone and cannot tell us anything: what survives us must be gone within two seconds.
 const GRACE_ORPHANED: Duration = Duration::from_secs(1);
 /// How often adopted processes are reaped and counted.
 const TICK: Duration = Duration::from_millis(250);
@@ -74,7 +74,7 @@ fn control() -> rustix::fd::BorrowedFd<'static> {
 }
 
 fn report(report: Report) {
-    // Nobody there any more: the loop notices by itself.
+    // The holder may be gone: the loop notices by itself.
     let _ = send(control(), &report.encode(), SendFlags::NOSIGNAL);
 }
 
@@ -145,7 +145,7 @@ pub(super) fn shell_command(request: &LeashRequest) -> Command {
     command
 }
 
-/// What closes descriptors that somebody gave us without close-on-exec, as the start of the command line. Closing a
+/// What closes descriptors that our parent gave us without close-on-exec, as the start of the command line. Closing a
 /// bare number is not possible without `unsafe`, but the shell can do it. On the same line, so that the line numbers
 /// in its messages stay right.
 fn closing(shell: &Path) -> String {
@@ -276,7 +276,7 @@ fn hear() -> Option<Duration> {
     match recv(control(), &mut byte, RecvFlags::DONTWAIT) {
         Ok((1, _)) if byte[0] == STOP => Some(GRACE),
         Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => None,
-        // Closed, broken or gibberish: nobody sensible holds the other end.
+        // Closed, broken or gibberish: the other end is not our holder any more.
         _ => Some(GRACE_ORPHANED),
     }
 }

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Scans that look for new processes while the found ones are being stopped; a fork loop is frozen after a few.
 const FREEZE_SCANS_MAX: u32 = 32;
-/// How long killing may take in all; what is left then belongs to somebody else or hangs in the kernel.
+/// How long killing may take in all; what is left then belongs to another user or hangs in the kernel.
 const KILL_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// One process below the leash.
@@ -164,7 +164,7 @@ pub(super) fn kill_all(group: Pid, mut reap: impl FnMut() -> bool) {
     }
 }
 
-/// Kills what is left of a session whose leash died before its children (somebody killed it).
+/// Kills what is left of a session whose leash died before its children (it was killed).
 pub(super) fn kill_session(leader: i32, group: Option<i32>) {
     if let Some(group) = group.and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
@@ -182,7 +182,7 @@ pub(super) fn kill_session(leader: i32, group: Option<i32>) {
     let _ = leader;
 }
 
-/// Descriptors other than 0, 1, 2 that an `exec` would hand on: somebody gave them to us without close-on-exec.
+/// Descriptors other than 0, 1, 2 that an `exec` would hand on: our parent gave them to us without close-on-exec.
 pub(super) fn leaking_descriptors() -> Vec<i32> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

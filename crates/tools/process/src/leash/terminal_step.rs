@@ -18,7 +18,7 @@ use super::holder::send_descriptors;
 use super::messages::LeashRequest;
 use super::supervisor::{receive, shell_command};
 
-/// The name under which our binary runs as this step. Not an argument: whoever looks for [`ARG`] need not know it.
+/// The name under which our binary runs as this step. Not an argument: `main`, which looks for [`ARG`], need not know it.
 const NAME: &str = "leash-terminal";
 /// What shells say when a command is there and cannot be started.
 const CANNOT_START: i32 = 126;
@@ -52,7 +52,7 @@ fn own_binary() -> io::Result<PathBuf> {
 }
 
 /// The step itself; returns only when the command could not be started, with the exit code. The terminal says why:
-/// whoever reads the command's output reads that.
+/// the reader of the command's output reads that.
 pub(super) fn run() -> i32 {
     let Some((request, terminal, _)) = receive() else { return 2 };
     let error = match become_command(&request, &terminal) {
