@@ -195,7 +195,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
+        false => Arc::new(store_sqlite::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
@@ -205,7 +205,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
         search,
-        ..builtin_tools::Options::new(store::spill_dir(&setup.data))
+        ..builtin_tools::Options::new(store::data_dir::spill_dir(&setup.data))
     };
     let briefer = Briefer {
         settings: setup.briefing,
@@ -230,7 +230,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         true => Arc::new(OnlyShown { own, here }),
         false => Arc::new(FileBorder::new(catalogue.clone(), own, here)),
     };
-    let archive = store::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
+    let archive = export::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
     let kept = Kept { store, archive: Arc::new(archive) };
     let Kept { store, archive } = match setup.session_files {
         Some(files) => kept.with_files(files, &catalogue, border, &setup.settings),

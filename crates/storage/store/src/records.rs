@@ -28,7 +28,7 @@ use words::{CompactReason, Delivery, ItemEnd, Mode, Stop, UserFrom};
 
 /// Why a record whose checksum is right cannot be read.
 #[derive(Debug)]
-pub(crate) enum Unreadable {
+pub enum Unreadable {
     Kind(String),
     Shape { kind: String, detail: String },
 }
@@ -234,7 +234,7 @@ impl From<Shell> for vocab::Shell {
 }
 
 /// Appends the payload to `out` and says its kind.
-pub(crate) fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
+pub fn to_record(body: &Body, out: &mut Vec<u8>) -> &'static str {
     let id = |text: &str| -> Arc<str> { text.into() };
     match body {
         Body::Opened { workspace, model, mode, forked_from, child_of } => {
@@ -344,7 +344,7 @@ fn put(kind: &'static str, record: &impl Serialize, out: &mut Vec<u8>) -> &'stat
 }
 
 /// The body behind a kind and its payload.
-pub(crate) fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable> {
+pub fn from_record(kind: &str, payload: &[u8]) -> Result<Body, Unreadable> {
     let decoded = match kind {
         "opened" => get(payload, |it: Opened| Body::Opened {
             workspace: PathBuf::from(it.workspace),
@@ -460,7 +460,7 @@ fn get<'a, T: Deserialize<'a>>(payload: &'a [u8], body: impl FnOnce(T) -> Body) 
 }
 
 /// The checksum of a record. It covers the columns too: a record under a wrong number is as bad as a torn one.
-pub(crate) fn checksum(seq: u64, parent: u64, at_ms: i64, kind: &[u8], payload: &[u8]) -> u32 {
+pub fn checksum(seq: u64, parent: u64, at_ms: i64, kind: &[u8], payload: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&seq.to_le_bytes());
     hasher.update(&parent.to_le_bytes());

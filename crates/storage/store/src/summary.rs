@@ -10,7 +10,7 @@ use vocab::{
 const PREVIEW_CHARS_MAX: usize = 120;
 
 /// The totals of a session that has no entry yet.
-pub(crate) fn blank(new: &NewSession) -> Summary {
+pub fn blank(new: &NewSession) -> Summary {
     Summary {
         id: new.id.clone(),
         workspace: new.workspace.clone(),
@@ -30,7 +30,7 @@ pub(crate) fn blank(new: &NewSession) -> Summary {
 }
 
 /// Adds one entry. Folding a whole log over [`blank`] gives what folding it entry by entry gave.
-pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
+pub fn fold(summary: &mut Summary, entry: &Entry) {
     summary.last_seq = entry.seq;
     if is_use(&entry.body) {
         // A clock may jump back; what was later stays later.
@@ -77,7 +77,7 @@ pub(crate) fn fold(summary: &mut Summary, entry: &Entry) {
 }
 
 /// Whether the conversation went on. What is only said about a session does not make it the latest one.
-pub(crate) fn is_use(body: &Body) -> bool {
+pub fn is_use(body: &Body) -> bool {
     !matches!(
         body,
         Body::Setting(SettingEntry::Title { .. })

@@ -77,6 +77,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "vocab" | "skills" | "safefile" => &[],
         "wire" | "engine" | "builtin-tools" | "providers" | "tour" | "images" => &["vocab"],
         "store" => &["vocab", "safefile"],
+        "store-sqlite" | "export" => &["vocab", "store", "safefile"],
         "accounts" => &["vocab", "safefile", "providers"],
         "mcp" => &["vocab", "wire", "providers"],
         "host" | "extensions" => &["vocab", "wire", "engine"],

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use dialect_rpc::messages::{Face, Faces};
 use dialect_rpc::transcript::Transcript;
+use export::FileArchive;
 use session_files::{Mirrored, Models, Setup};
-use store::{FileArchive, MemoryStore, SqliteStore};
+use store::MemoryStore;
+use store_sqlite::SqliteStore;
 use tempfile::TempDir;
 use testkit::fakes::OpenBorder;
 use vocab::*;
