@@ -17,7 +17,7 @@ use dialect_rpc::transcript::{Line, LineKind, Name, Projector};
 use vocab::Entry;
 
 use crate::fields::line_text;
-use crate::files::{Following, create_whole, replace_keeping};
+use crate::files::Following;
 use crate::head::{Head, copy_of};
 use crate::read::{NAMELESS, Refused, Scan, scan};
 use crate::tail;
@@ -190,7 +190,7 @@ impl Mirror {
         }
         if found.head.version < 2 {
             let migrated = migrate(&bytes, &found);
-            replace_keeping(&self.path, &tail::beside(&self.path, OLD_VERSION), &migrated)?;
+            safefile::replace_keeping(&self.path, &tail::beside(&self.path, OLD_VERSION), &migrated)?;
             following = Following::open(&self.path)?;
         }
         self.compare(&found);
@@ -207,7 +207,7 @@ impl Mirror {
         let mut bytes = Vec::new();
         self.head.write(&mut bytes);
         bytes.append(&mut self.take_held());
-        create_whole(&self.path, &bytes)?;
+        safefile::create(&self.path, &bytes)?;
         self.is_whole = false;
         self.following = Some(Following::open(&self.path)?);
         Ok(true)

@@ -1,4 +1,4 @@
-//! The hot path: many appends, one transaction.
+//! The statements path: many appends, one transaction.
 
 use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Statement, params, params_from_iter};
 use vocab::{Entry, Fault, Lease, SessionId, Summary};
 
-use super::leases::Log;
+use super::leases::KnownLog;
 use super::rows::{self, SUMMARY_COLUMNS, TOTALS, places, to_int};
 use super::writer::{Trust, Writer};
-use super::{Attempt, Failure, Reply};
+use super::{Attempt, Failure, ReplySender};
 use store::{records, summary};
 
 use crate::faults;
@@ -22,11 +22,11 @@ pub(super) struct Append {
     pub(super) lease: Lease,
     pub(super) entries: Vec<Arc<Entry>>,
     pub(super) synced: bool,
-    pub(super) reply: Reply<()>,
+    pub(super) reply: ReplySender<()>,
 }
 
 /// The statements that every append needs, prepared once per connection.
-pub(super) struct Hot<'c> {
+pub(super) struct AppendStatements<'c> {
     connection: &'c Connection,
     begin: Statement<'c>,
     commit: Statement<'c>,
@@ -39,7 +39,7 @@ pub(super) struct Hot<'c> {
     payload: Vec<u8>,
 }
 
-impl<'c> Hot<'c> {
+impl<'c> AppendStatements<'c> {
     pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
@@ -96,9 +96,9 @@ impl<'c> Hot<'c> {
 
 impl Writer {
     /// Writes a batch in one transaction and answers it.
-    pub(super) fn write(&mut self, hot: &mut Hot<'_>, batch: Vec<Append>) -> Trust {
-        let result = self.transact(hot, &batch);
-        hot.payload.shrink_to(BUFFER_BYTES_KEPT);
+    pub(super) fn write(&mut self, statements: &mut AppendStatements<'_>, batch: Vec<Append>) -> Trust {
+        let result = self.transact(statements, &batch);
+        statements.payload.shrink_to(BUFFER_BYTES_KEPT);
         let error = match result {
             Ok(answers) => {
                 for (append, answer) in batch.into_iter().zip(answers) {
@@ -114,7 +114,7 @@ impl Writer {
             let mut trust = Trust::Keep;
             for append in batch {
                 if trust == Trust::Keep {
-                    trust = self.write(hot, vec![append]);
+                    trust = self.write(statements, vec![append]);
                 } else {
                     let _ = append.reply.send(Err(faults::from_sqlite(&self.place(), "write to", &error)));
                 }
@@ -129,11 +129,15 @@ impl Writer {
     }
 
     /// One transaction. A refused append leaves the others alone; an error undoes them all.
-    fn transact(&mut self, hot: &mut Hot<'_>, batch: &[Append]) -> rusqlite::Result<Vec<Result<(), Fault>>> {
-        hot.set_synced(batch.iter().any(|append| append.synced))?;
-        hot.begin.execute([])?;
-        let result = self.append_all(hot, batch).and_then(|answers| {
-            hot.commit.execute([])?;
+    fn transact(
+        &mut self,
+        statements: &mut AppendStatements<'_>,
+        batch: &[Append],
+    ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
+        statements.set_synced(batch.iter().any(|append| append.synced))?;
+        statements.begin.execute([])?;
+        let result = self.append_all(statements, batch).and_then(|answers| {
+            statements.commit.execute([])?;
             Ok(answers)
         });
         let committed = result.is_ok();
@@ -149,17 +153,21 @@ impl Writer {
                 }
             }
         }
-        if !committed && !hot.connection.is_autocommit() {
+        if !committed && !statements.connection.is_autocommit() {
             // When even this fails, the error at hand closes the connection, which rolls back too.
-            let _ = hot.connection.execute_batch("ROLLBACK");
+            let _ = statements.connection.execute_batch("ROLLBACK");
         }
         result
     }
 
-    fn append_all(&mut self, hot: &mut Hot<'_>, batch: &[Append]) -> rusqlite::Result<Vec<Result<(), Fault>>> {
+    fn append_all(
+        &mut self,
+        statements: &mut AppendStatements<'_>,
+        batch: &[Append],
+    ) -> rusqlite::Result<Vec<Result<(), Fault>>> {
         let mut answers = Vec::with_capacity(batch.len());
         for append in batch {
-            match self.append_one(hot, append) {
+            match self.append_one(statements, append) {
                 Ok(()) => answers.push(Ok(())),
                 Err(Failure::Fault(fault)) => answers.push(Err(fault)),
                 Err(Failure::Sql(error)) => return Err(error),
@@ -169,13 +177,13 @@ impl Writer {
     }
 
     /// Everything that can be refused is refused before the first write.
-    fn append_one(&mut self, hot: &mut Hot<'_>, append: &Append) -> Attempt<()> {
+    fn append_one(&mut self, statements: &mut AppendStatements<'_>, append: &Append) -> Attempt<()> {
         let Append { lease, entries, .. } = append;
         if entries.is_empty() {
             return Ok(());
         }
         if !self.held.contains_key(&lease.session) {
-            self.begin(hot.connection, lease)?;
+            self.begin(statements.connection, lease)?;
         }
         let Slot::Occupied(mut slot) = self.held.entry(lease.session.clone()) else {
             return Err(faults::stale(&lease.session, lease.epoch).into());
@@ -195,42 +203,49 @@ impl Writer {
         }
         let key = match known {
             Some((key, last_seq)) => {
-                if !hot.update(key, lease.epoch, last_seq, &totals)? {
-                    mend(hot, &lease.session, key, lease.epoch, last_seq, &totals)?;
+                if !statements.update(key, lease.epoch, last_seq, &totals)? {
+                    mend(statements, &lease.session, key, lease.epoch, last_seq, &totals)?;
                 }
                 key
             }
             None => {
                 // Only after a failed commit can there be a row: a new id was free when its lock was taken.
-                let returned = if held.uncertain { rows::find(hot.connection, &lease.session)? } else { None };
+                let returned = if held.uncertain { rows::find(statements.connection, &lease.session)? } else { None };
                 match returned {
                     Some(found) => {
-                        mend(hot, &lease.session, found.key, lease.epoch, 0, &totals)?;
+                        mend(statements, &lease.session, found.key, lease.epoch, 0, &totals)?;
                         found.key
                     }
                     None => {
                         let values = [Value::Integer(to_int(lease.epoch)), Value::Text(self.owner.clone())];
                         let values = values.into_iter().chain(rows::columns(&totals));
-                        hot.insert_session.insert(params_from_iter(values))?
+                        statements.insert_session.insert(params_from_iter(values))?
                     }
                 }
             }
         };
         for entry in entries {
-            hot.insert(key, entry)?;
+            statements.insert(key, entry)?;
         }
         if known.is_none() || entries.iter().any(|entry| summary::is_use(&entry.body)) {
-            hot.use_session.execute([key])?;
+            statements.use_session.execute([key])?;
         }
-        held.pending = Some(Log { key, summary: totals });
+        held.pending = Some(KnownLog { key, summary: totals });
         Ok(())
     }
 }
 
 /// The row is not where its writer left it. Either the lease is stale, or a commit that was reported as failed (its
 /// sync did) has come back when the database was opened again: what nobody was promised goes away.
-fn mend(hot: &mut Hot<'_>, id: &SessionId, key: i64, epoch: u64, last_seq: u64, totals: &Summary) -> Attempt<()> {
-    let Some(found) = rows::find(hot.connection, id)? else { return Err(faults::unknown_session(id).into()) };
+fn mend(
+    statements: &mut AppendStatements<'_>,
+    id: &SessionId,
+    key: i64,
+    epoch: u64,
+    last_seq: u64,
+    totals: &Summary,
+) -> Attempt<()> {
+    let Some(found) = rows::find(statements.connection, id)? else { return Err(faults::unknown_session(id).into()) };
     if found.epoch != epoch || found.key != key {
         return Err(faults::busy(id, &found.owner).into());
     }
@@ -239,6 +254,12 @@ fn mend(hot: &mut Hot<'_>, id: &SessionId, key: i64, epoch: u64, last_seq: u64, 
             .hint("entries that had been written are gone from the disk; open the session again")
             .into());
     }
-    hot.connection.execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
-    if hot.update(key, epoch, found.summary.last_seq, totals)? { Ok(()) } else { Err(faults::stale(id, epoch).into()) }
+    statements
+        .connection
+        .execute("DELETE FROM entries WHERE session = ?1 AND seq > ?2", params![key, to_int(last_seq)])?;
+    if statements.update(key, epoch, found.summary.last_seq, totals)? {
+        Ok(())
+    } else {
+        Err(faults::stale(id, epoch).into())
+    }
 }

@@ -17,33 +17,33 @@ use crate::faults;
 use crate::lock_file::Lock;
 
 /// A lease of this store.
-pub(super) struct Held {
+pub(super) struct HeldLease {
     /// Unlocks when the lease ends.
     _lock: Lock,
     pub(super) epoch: u64,
     /// For a session that this lease creates; tells two leases on the same new id apart.
     pub(super) new: Option<Arc<NewSession>>,
     /// What is committed.
-    pub(super) done: Option<Log>,
+    pub(super) done: Option<KnownLog>,
     /// What the open transaction will have made of it.
-    pub(super) pending: Option<Log>,
+    pub(super) pending: Option<KnownLog>,
     /// A commit has failed, so what is on disk may be more than `done`.
     pub(super) uncertain: bool,
 }
 
 /// A session's row number and totals, as this lease's holder knows them.
 #[derive(Clone)]
-pub(super) struct Log {
+pub(super) struct KnownLog {
     pub(super) key: i64,
     pub(super) summary: Summary,
 }
 
-impl Held {
+impl HeldLease {
     fn new(lock: Lock, epoch: u64) -> Self {
         Self { _lock: lock, epoch, new: None, done: None, pending: None, uncertain: false }
     }
 
-    pub(super) fn latest(&self) -> Option<&Log> {
+    pub(super) fn latest(&self) -> Option<&KnownLog> {
         self.pending.as_ref().or(self.done.as_ref())
     }
 
@@ -65,7 +65,7 @@ impl Writer {
         if rows::find(connection, &lease.session)?.is_some() {
             return Err(faults::exists(&lease.session).into());
         }
-        let mut held = Held::new(lock, lease.epoch);
+        let mut held = HeldLease::new(lock, lease.epoch);
         held.new = Some(new.clone());
         self.held.insert(lease.session.clone(), held);
         Ok(())
@@ -77,7 +77,7 @@ impl Writer {
         }
         let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
         let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
-        let mut held = Held::new(lock, 0);
+        let mut held = HeldLease::new(lock, 0);
         // Nobody appends behind a damaged record.
         let recovered = match log::damaged_end(connection, found.key, found.summary.last_seq)? {
             Some(_) => log::cut(connection, id)?,
@@ -92,7 +92,7 @@ impl Writer {
                 "UPDATE sessions SET epoch = ?1, owner = ?2 WHERE key = ?3",
                 params![to_int(held.epoch), owner, found.key],
             )?;
-            Ok(Log { key: found.key, summary: found.summary })
+            Ok(KnownLog { key: found.key, summary: found.summary })
         })?;
         let lease = Lease { session: id.clone(), epoch: held.epoch, new: None };
         let summary = done.summary.clone();

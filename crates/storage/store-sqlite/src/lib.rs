@@ -29,7 +29,7 @@ use tokio::sync::oneshot;
 use vocab::{Acquired, Entry, Fault, FaultKind, Later, Lease, NewSession, Page, Query, SessionId, Store, Summary};
 
 use append::Append;
-use writer::{EditorRequest, Job, Writer};
+use writer::{StoreRequest, Writer, WriterJob};
 
 /// The thread calls SQLite and serde only; neither recurses deeply on what we store.
 const STACK_BYTES: usize = 512 * 1024;
@@ -38,12 +38,12 @@ const STACK_BYTES: usize = 512 * 1024;
 pub struct SqliteStore {
     home: PathBuf,
     note: Note,
-    desk: Mutex<Option<Desk>>,
+    writer: Mutex<Option<WriterThread>>,
 }
 
-/// The way to the thread, once it runs.
-struct Desk {
-    jobs: Sender<Job>,
+/// The thread that owns the database, once it runs, and the queue in front of it.
+struct WriterThread {
+    jobs: Sender<WriterJob>,
     thread: JoinHandle<()>,
 }
 
@@ -52,17 +52,20 @@ impl SqliteStore {
     pub fn new(home: PathBuf) -> Self {
         // The directory is used later and from another thread; it must not move with the working directory.
         let home = std::path::absolute(&home).unwrap_or(home);
-        Self { home, note: Arc::new(|_| {}), desk: Mutex::new(None) }
+        Self { home, note: Arc::new(|_| {}), writer: Mutex::new(None) }
     }
 
-    /// Whom to tell what nobody asked for, in words for people.
+    /// Tells `note` what no caller asked about (a log that has grown too large), in words for people.
     pub fn telling(mut self, note: Note) -> Self {
         self.note = note;
         self
     }
 
     /// Queues a job now; the future is only for its answer.
-    fn submit<T: Send + 'static>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Later<'static, Result<T, Fault>> {
+    fn submit<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(ReplySender<T>) -> WriterJob,
+    ) -> Later<'static, Result<T, Fault>> {
         let (reply, answer) = oneshot::channel();
         if let Err(fault) = self.queue(job(reply)) {
             return Box::pin(std::future::ready(Err(fault)));
@@ -70,9 +73,9 @@ impl SqliteStore {
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(thread_died())) })
     }
 
-    fn queue(&self, job: Job) -> Result<(), Fault> {
-        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        let job = match desk.as_ref() {
+    fn queue(&self, job: WriterJob) -> Result<(), Fault> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = match writer.as_ref() {
             None => job,
             Some(running) => match running.jobs.send(job) {
                 Ok(()) => return Ok(()),
@@ -82,11 +85,11 @@ impl SqliteStore {
         };
         let started = self.start()?;
         let sent = started.jobs.send(job);
-        *desk = Some(started);
+        *writer = Some(started);
         sent.map_err(|_| thread_died())
     }
 
-    fn start(&self) -> Result<Desk, Fault> {
+    fn start(&self) -> Result<WriterThread, Fault> {
         let (jobs, inbox) = channel();
         let writer = Writer::new(self.home.clone(), inbox, self.note.clone());
         let thread = std::thread::Builder::new()
@@ -96,15 +99,15 @@ impl SqliteStore {
             .map_err(|error| {
                 Fault::new(FaultKind::Store, format!("cannot start the thread that writes sessions: {error}"))
             })?;
-        Ok(Desk { jobs, thread })
+        Ok(WriterThread { jobs, thread })
     }
 }
 
 impl Drop for SqliteStore {
     /// Waits until everything that was queued is written: a dropped future does not take its entry back.
     fn drop(&mut self) {
-        let desk = self.desk.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Desk { jobs, thread }) = desk {
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(WriterThread { jobs, thread }) = writer {
             drop(jobs);
             let _ = thread.join();
         }
@@ -148,39 +151,39 @@ impl Store for SqliteStore {
 
     fn acquire(&self, session: &SessionId) -> Later<'static, Result<Acquired, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::EditorRequest(EditorRequest::Acquire { session, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Acquire { session, reply }))
     }
 
     fn release(&self, lease: Lease) -> Later<'static, Result<(), Fault>> {
-        self.submit(|reply| Job::EditorRequest(EditorRequest::Release { lease, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Release { lease, reply }))
     }
 
     fn append(&self, lease: &Lease, entries: Vec<Arc<Entry>>, synced: bool) -> Later<'static, Result<(), Fault>> {
         let lease = lease.clone();
-        self.submit(|reply| Job::Append(Append { lease, entries, synced, reply }))
+        self.submit(|reply| WriterJob::Append(Append { lease, entries, synced, reply }))
     }
 
     fn read(&self, session: &SessionId, after: u64, limit: usize) -> Later<'static, Result<Page, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::EditorRequest(EditorRequest::Read { session, after, limit, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Read { session, after, limit, reply }))
     }
 
     fn summary(&self, session: &SessionId) -> Later<'static, Result<Option<Summary>, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::EditorRequest(EditorRequest::Summary { session, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Summary { session, reply }))
     }
 
     fn list(&self, query: Query) -> Later<'static, Result<Vec<Summary>, Fault>> {
-        self.submit(|reply| Job::EditorRequest(EditorRequest::List { query, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::List { query, reply }))
     }
 
     fn count(&self, query: Query) -> Later<'static, Result<u64, Fault>> {
-        self.submit(|reply| Job::EditorRequest(EditorRequest::Count { query, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Count { query, reply }))
     }
 
     fn delete(&self, session: &SessionId) -> Later<'static, Result<bool, Fault>> {
         let session = session.clone();
-        self.submit(|reply| Job::EditorRequest(EditorRequest::Delete { session, reply }))
+        self.submit(|reply| WriterJob::Request(StoreRequest::Delete { session, reply }))
     }
 
     fn place(&self) -> PathBuf {
@@ -193,10 +196,10 @@ fn may(path: &Path, access: Access) -> io::Result<()> {
     Ok(accessat(CWD, path, access, AtFlags::EACCESS)?)
 }
 
-/// Says something to whoever runs this.
+/// Says something to the user of this process.
 pub type Note = Arc<dyn Fn(&str) + Send + Sync>;
 
-type Reply<T> = oneshot::Sender<Result<T, Fault>>;
+type ReplySender<T> = oneshot::Sender<Result<T, Fault>>;
 
 /// Why something did not work: a plain no, or trouble with the database.
 enum Failure {

@@ -47,7 +47,7 @@ struct Damaged {
 }
 
 /// Entries in order, and where the damaged end of the log begins if this page reached it.
-pub(crate) struct Scan {
+pub(crate) struct LogScan {
     pub(crate) entries: Vec<Arc<Entry>>,
     pub(crate) damaged_from: Option<u64>,
     /// The records that an entry in this page stands in for, in words.
@@ -62,11 +62,11 @@ pub(crate) fn scan(
     last_seq: u64,
     after: u64,
     limit: usize,
-) -> Attempt<Scan> {
+) -> Attempt<LogScan> {
     let (judged, is_end) = judge_rows(connection, key, after, limit)?;
     let whole = judged.iter().rposition(|it| !matches!(it, Judged::Damaged(_))).map_or(0, |at| at + 1);
     let reached = judged.last().map_or(after, Judged::seq);
-    let mut scan = Scan { entries: Vec::with_capacity(judged.len()), damaged_from: None, stand_ins: Vec::new() };
+    let mut scan = LogScan { entries: Vec::with_capacity(judged.len()), damaged_from: None, stand_ins: Vec::new() };
     if whole < judged.len() && (is_end || first_whole(connection, key, reached)?.is_none()) {
         scan.damaged_from = judged.get(whole).map(Judged::first);
     } else if is_end && reached < last_seq {

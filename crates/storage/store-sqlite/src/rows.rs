@@ -23,19 +23,19 @@ pub(crate) const SUMMARY_COLUMNS: usize = 18;
 const LIST_ROWS_MAX: usize = 100_000;
 
 /// A session's row.
-pub(crate) struct Found {
+pub(crate) struct SessionRow {
     pub(crate) key: i64,
     pub(crate) epoch: u64,
     pub(crate) owner: String,
     pub(crate) summary: Summary,
 }
 
-pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<Found>> {
+pub(crate) fn find(connection: &Connection, id: &SessionId) -> Attempt<Option<SessionRow>> {
     let sql = format!("SELECT id, {TOTALS}, key, epoch, owner FROM sessions WHERE id = ?1");
     let found = connection
         .prepare(&sql)?
         .query_row([id.as_str()], |row| {
-            Ok(Found {
+            Ok(SessionRow {
                 summary: summary(row)?,
                 key: row.get(18)?,
                 epoch: from_int(number(row, 19)?),

@@ -11,10 +11,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 use vocab::{Acquired, Fault, Lease, Page, Query, SessionId, Summary};
 
-use super::append::{Append, Hot};
-use super::leases::{Held, owner};
+use super::append::{Append, AppendStatements};
+use super::leases::{HeldLease, owner};
 use super::upkeep::{Unwiped, WalWatch};
-use super::{Attempt, Failure, Note, Reply, database, log, rows};
+use super::{Attempt, Failure, Note, ReplySender, database, log, rows};
 use crate::{faults, lock_file};
 
 /// Jobs taken at once, and so the most appends in one transaction; the rest is the next transaction.
@@ -23,20 +23,20 @@ const BATCH_JOBS_MAX: usize = 256;
 /// Without work for this long, caches are given back.
 const IDLE: Duration = Duration::from_millis(500);
 
-pub(super) enum Job {
+pub(super) enum WriterJob {
     Append(Append),
-    EditorRequest(EditorRequest),
+    Request(StoreRequest),
 }
 
 /// Everything that is not an append; done one by one, in its place between the appends.
-pub(super) enum EditorRequest {
-    Acquire { session: SessionId, reply: Reply<Acquired> },
-    Release { lease: Lease, reply: Reply<()> },
-    Read { session: SessionId, after: u64, limit: usize, reply: Reply<Page> },
-    Summary { session: SessionId, reply: Reply<Option<Summary>> },
-    List { query: Query, reply: Reply<Vec<Summary>> },
-    Count { query: Query, reply: Reply<u64> },
-    Delete { session: SessionId, reply: Reply<bool> },
+pub(super) enum StoreRequest {
+    Acquire { session: SessionId, reply: ReplySender<Acquired> },
+    Release { lease: Lease, reply: ReplySender<()> },
+    Read { session: SessionId, after: u64, limit: usize, reply: ReplySender<Page> },
+    Summary { session: SessionId, reply: ReplySender<Option<Summary>> },
+    List { query: Query, reply: ReplySender<Vec<Summary>> },
+    Count { query: Query, reply: ReplySender<u64> },
+    Delete { session: SessionId, reply: ReplySender<bool> },
 }
 
 pub(super) struct Writer {
@@ -44,10 +44,10 @@ pub(super) struct Writer {
     /// Who we are, for whoever finds a session busy.
     pub(super) owner: String,
     /// The leases of this store, each with its lock. As many as there are open sessions.
-    pub(super) held: HashMap<SessionId, Held>,
-    inbox: Receiver<Job>,
+    pub(super) held: HashMap<SessionId, HeldLease>,
+    inbox: Receiver<WriterJob>,
     /// Taken from the inbox and not done; at most [`BATCH_JOBS_MAX`].
-    taken: VecDeque<Job>,
+    taken: VecDeque<WriterJob>,
     pub(super) note: Note,
     pub(super) watch: WalWatch,
     /// Something was deleted, and pieces of it are still there.
@@ -66,7 +66,7 @@ pub(super) enum Trust {
 }
 
 impl Writer {
-    pub(super) fn new(home: PathBuf, inbox: Receiver<Job>, note: Note) -> Self {
+    pub(super) fn new(home: PathBuf, inbox: Receiver<WriterJob>, note: Note) -> Self {
         let owner = owner();
         Self {
             home,
@@ -104,20 +104,20 @@ impl Writer {
         }
         // Whoever wants something now is not kept from it by what another process left.
         let _ = self.finish_deleting(connection);
-        let mut hot = match Hot::prepare(connection) {
-            Ok(hot) => hot,
+        let mut statements = match AppendStatements::prepare(connection) {
+            Ok(statements) => statements,
             Err(error) => return self.refuse_taken(&faults::from_sqlite(&self.place(), "use", &error)),
         };
         while self.wait(Some(connection)) {
             while let Some(job) = self.next() {
                 let trust = match job {
-                    Job::Append(append) => {
+                    WriterJob::Append(append) => {
                         let batch = self.batch(append);
-                        let trust = self.write(&mut hot, batch);
+                        let trust = self.write(&mut statements, batch);
                         self.watch_wal(connection);
                         trust
                     }
-                    Job::EditorRequest(editor_request) => self.attend(connection, editor_request),
+                    WriterJob::Request(request) => self.attend(connection, request),
                 };
                 if trust == Trust::Reopen {
                     self.is_suspect = true;
@@ -142,7 +142,7 @@ impl Writer {
         true
     }
 
-    fn wait_idle(&mut self, connection: &Connection) -> Option<Job> {
+    fn wait_idle(&mut self, connection: &Connection) -> Option<WriterJob> {
         loop {
             match self.inbox.recv_timeout(IDLE) {
                 Ok(job) => return Some(job),
@@ -166,15 +166,15 @@ impl Writer {
         }
     }
 
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<WriterJob> {
         self.taken.pop_front()
     }
 
     /// The append and its neighbours: reads in between keep their place.
     fn batch(&mut self, first: Append) -> Vec<Append> {
         let mut batch = vec![first];
-        while matches!(self.taken.front(), Some(Job::Append(_))) {
-            if let Some(Job::Append(append)) = self.next() {
+        while matches!(self.taken.front(), Some(WriterJob::Append(_))) {
+            if let Some(WriterJob::Append(append)) = self.next() {
                 batch.push(append);
             }
         }
@@ -185,34 +185,34 @@ impl Writer {
         self.home.join(database::FILE_NAME)
     }
 
-    fn attend(&mut self, connection: &Connection, editor_request: EditorRequest) -> Trust {
-        match editor_request {
-            EditorRequest::Acquire { session, reply } => {
+    fn attend(&mut self, connection: &Connection, request: StoreRequest) -> Trust {
+        match request {
+            StoreRequest::Acquire { session, reply } => {
                 let result = self.acquire(connection, &session);
                 self.answer(reply, "write", result)
             }
-            EditorRequest::Release { lease, reply } => {
+            StoreRequest::Release { lease, reply } => {
                 self.release(&lease);
                 self.answer(reply, "write", Ok(()))
             }
-            EditorRequest::Read { session, after, limit, reply } => {
+            StoreRequest::Read { session, after, limit, reply } => {
                 let result = self.read(connection, &session, after, limit);
                 self.answer(reply, "read", result)
             }
-            EditorRequest::Summary { session, reply } => {
+            StoreRequest::Summary { session, reply } => {
                 let result = rows::find(connection, &session).map(|found| found.map(|found| found.summary));
                 self.answer(reply, "read", result)
             }
-            EditorRequest::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
-            EditorRequest::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
-            EditorRequest::Delete { session, reply } => {
+            StoreRequest::List { query, reply } => self.answer(reply, "read", rows::list(connection, &query)),
+            StoreRequest::Count { query, reply } => self.answer(reply, "read", rows::count(connection, &query)),
+            StoreRequest::Delete { session, reply } => {
                 let result = self.delete(connection, &session);
                 self.answer(reply, "write", result)
             }
         }
     }
 
-    fn answer<T>(&self, reply: Reply<T>, doing: &str, result: Attempt<T>) -> Trust {
+    fn answer<T>(&self, reply: ReplySender<T>, doing: &str, result: Attempt<T>) -> Trust {
         let (result, trust) = match result {
             Ok(value) => (Ok(value), Trust::Keep),
             Err(Failure::Fault(fault)) => (Err(fault), Trust::Keep),
@@ -230,17 +230,17 @@ impl Writer {
     fn refuse_taken(&mut self, fault: &Fault) {
         while let Some(job) = self.next() {
             match job {
-                Job::Append(append) => _ = append.reply.send(Err(fault.clone())),
-                Job::EditorRequest(EditorRequest::Release { lease, reply }) => {
+                WriterJob::Append(append) => _ = append.reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Release { lease, reply }) => {
                     self.release(&lease);
                     let _ = reply.send(Ok(()));
                 }
-                Job::EditorRequest(EditorRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::EditorRequest(EditorRequest::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::EditorRequest(EditorRequest::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::EditorRequest(EditorRequest::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::EditorRequest(EditorRequest::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
-                Job::EditorRequest(EditorRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Acquire { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Read { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Summary { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::List { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Count { reply, .. }) => _ = reply.send(Err(fault.clone())),
+                WriterJob::Request(StoreRequest::Delete { reply, .. }) => _ = reply.send(Err(fault.clone())),
             }
         }
     }

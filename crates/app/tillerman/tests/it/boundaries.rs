@@ -75,13 +75,14 @@ fn manifests() -> BTreeMap<String, String> {
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" => &[],
-        "wire" | "engine" | "builtin-tools" | "providers" | "tour" | "images" => &["vocab"],
+        "wire" | "engine" | "builtin-tools" | "tour" | "images" => &["vocab"],
+        "providers" => &["vocab", "safefile"],
         "store" => &["vocab", "safefile"],
         "store-sqlite" | "export" => &["vocab", "store", "safefile"],
         "accounts" => &["vocab", "safefile", "providers"],
         "mcp" => &["vocab", "wire", "providers"],
         "host" | "extensions" => &["vocab", "wire", "engine"],
-        "session-files" => &["vocab", "wire", "dialect-rpc"],
+        "session-files" => &["vocab", "safefile", "wire", "dialect-rpc"],
         "acp-client" => &["vocab", "wire"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
         name if name.starts_with("dialect-") => &["vocab", "wire"],

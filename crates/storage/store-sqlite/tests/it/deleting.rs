@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use export::FileArchive;
 use store_sqlite::SqliteStore;
+use testkit::odd::Dice;
 use vocab::{Archive, Body, Entry, FaultKind, SessionId, SettingEntry, Store};
 
-use crate::kit::{self, Dice, new_session, raw, said, tell, texts};
+use crate::kit::{self, new_session, raw, said, tell, texts};
 
 /// Files below `place` that hold the text.
 fn holding(place: &Path, text: &str) -> Vec<String> {
@@ -47,10 +48,10 @@ async fn nothing_of_a_deleted_session_is_left_in_any_file() {
         }
         // Logs that grow side by side share pages, and pages that are split keep what was on them.
         for _ in 0..600 {
-            let at = dice.below(12) as usize;
+            let at = dice.below(12);
             let (lease, seq) = &mut leases[at];
             *seq += 1;
-            let text = format!("SECRET-{}-{}", lease.session, "x".repeat(dice.below(900) as usize));
+            let text = format!("SECRET-{}-{}", lease.session, "x".repeat(dice.below(900)));
             store.append(lease, vec![said(*seq, &text)], false).await.unwrap();
         }
         let title = Body::Setting(SettingEntry::Title { title: "SECRET-s3-title".into() });
@@ -168,7 +169,7 @@ async fn a_delete_that_was_cut_short_is_finished_by_whoever_comes_next() {
     for id in ["s0", "s1"] {
         let lease = store.create(new_session(id));
         for seq in 1..40 {
-            let text = format!("SECRET-{id}-{}", "x".repeat(dice.below(2000) as usize));
+            let text = format!("SECRET-{id}-{}", "x".repeat(dice.below(2000)));
             store.append(&lease, vec![said(seq, &text)], true).await.unwrap();
         }
         store.release(lease).await.unwrap();

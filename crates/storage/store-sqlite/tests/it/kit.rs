@@ -60,16 +60,6 @@ pub(crate) fn rounds(quick: usize, full: usize) -> usize {
     if std::env::var_os("TILLERMAN_FULL").is_some_and(|it| it == "1") { full } else { quick }
 }
 
-/// Numbers without a crate: the same seed gives the same accidents.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 const ROLE: &str = "STORE_TEST_ROLE";
 const HOME: &str = "STORE_TEST_HOME";
 const NUMBER: &str = "STORE_TEST_NUMBER";

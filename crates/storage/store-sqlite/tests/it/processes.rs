@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use store_sqlite::SqliteStore;
+use testkit::odd::Dice;
 use vocab::{FaultKind, Lease, Query, SessionId, Store};
 
-use crate::kit::{self, Dice, new_session, rounds, said, tell, text, texts};
+use crate::kit::{self, new_session, rounds, said, tell, text, texts};
 
 const APPENDS: usize = 5;
 
@@ -161,7 +162,7 @@ async fn what_was_acknowledged_survives_kill_9() {
     let mut kills_with_news = 0;
     for round in 0..rounds(10, 200) {
         let mut child = kit::child("processes::role_writer", home.path(), round).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(15 + dice.below(60)));
+        std::thread::sleep(Duration::from_millis(15 + dice.below(60) as u64));
         child.kill().unwrap();
         let acknowledged: u64 = kit::told(child, true).last().map_or(known.len() as u64, |line| line.parse().unwrap());
         kills_with_news += usize::from(acknowledged > known.len() as u64);
