@@ -81,8 +81,7 @@ pub(crate) fn from_fault(command: &str, fault: &Fault) -> SlashReply {
         FaultKind::Cancelled => "cancelled",
         _ => "failed",
     };
-    let hints = if fault.hints.is_empty() { String::new() } else { format!(" ({})", fault.hints.join("; ")) };
-    failed(command, code, format!("{}{hints}", fault.message))
+    failed(command, code, fault.explained())
 }
 
 pub(crate) fn usage(command: &SlashCommand) -> SlashReply {

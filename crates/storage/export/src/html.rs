@@ -8,6 +8,7 @@ mod blocks;
 mod branch;
 mod cards;
 mod colour;
+mod counts;
 mod diff;
 mod escape;
 mod figures;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 
 use vocab::{Body, Entry, Summary, parts_text};
 
-use branch::{Branch, Totals};
+use branch::Branch;
+use counts::PageCounts;
 use escape::{cut, escape, first_line};
 use figures::{cost, count, date, tokens};
 use talk::Talk;
@@ -38,11 +40,11 @@ const FACT_CHARS_MAX: usize = 400;
 /// `cost` is in dollars, where somebody knows it: a log has no prices.
 pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], cost: Option<f64>) -> String {
     let branch = Branch::read(entries);
-    let totals = Totals::count(entries, &branch.path);
+    let counts = PageCounts::of(entries, &branch.path);
     let mut out = String::new();
     let title = first_line(super::title(summary), TITLE_CHARS_MAX);
     open(&mut out, &title);
-    facts(&mut out, summary, &totals, &branch, cost);
+    facts(&mut out, summary, &counts, &branch, cost);
     contents(&mut out, &branch.path);
     out.push_str("<main>\n");
     Talk::write(&mut out, branch);
@@ -65,8 +67,8 @@ fn open(out: &mut String, title: &str) {
     out.push_str("</h1>\n");
 }
 
-fn facts(out: &mut String, summary: &Summary, totals: &Totals<'_>, branch: &Branch<'_>, dollars: Option<f64>) {
-    let models = if totals.models.is_empty() { summary.model.to_string() } else { totals.models.join(", ") };
+fn facts(out: &mut String, summary: &Summary, counts: &PageCounts<'_>, branch: &Branch<'_>, dollars: Option<f64>) {
+    let models = if counts.models.is_empty() { summary.model.to_string() } else { counts.models.join(", ") };
     let undone = match branch.left_out {
         0 => String::new(),
         entries => format!("; {} undone entries are left out", count(entries as u64)),
@@ -80,12 +82,12 @@ fn facts(out: &mut String, summary: &Summary, totals: &Totals<'_>, branch: &Bran
             "length",
             format!(
                 "{}, {}, {}{undone}",
-                figures::plural(totals.messages, "message"),
-                figures::plural(totals.turns, "turn"),
-                figures::plural(totals.calls, "tool call")
+                figures::plural(counts.messages, "message"),
+                figures::plural(counts.turns, "turn"),
+                figures::plural(counts.calls, "tool call")
             ),
         ),
-        ("tokens", tokens(&totals.usage)),
+        ("tokens", tokens(&counts.usage)),
         ("cost", cost(dollars)),
         ("session", summary.id.to_string()),
     ] {

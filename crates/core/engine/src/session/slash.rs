@@ -11,7 +11,6 @@ use super::jobs::Finish;
 use super::perform::spec_bytes;
 use super::{Session, guarded};
 use crate::beyond;
-use crate::bill::Bill;
 use crate::commands::{self, failed, from_fault, ok, usage};
 use crate::history::{self, History, MarkKind};
 use crate::outbox::Outbox;
@@ -356,16 +355,16 @@ impl Session {
     }
 
     fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
-        let bill = Bill::of(entries);
-        let spent = bill.total();
+        let totals = vocab::Totals::of(entries);
+        let spent = totals.usage();
         let (input, output) = (spent.prompt(), spent.output);
         let provider = &self.shared.ports.provider;
-        let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
+        let cost = totals.cost(|slug| provider.resolve(slug).ok()?.prices);
         // Before anything was used, nothing is known to have no price.
         let cost = cost.filter(|_| self.model.prices.is_some() || spent.context() > 0);
         let price = cost.map(|cost| format!(", about ${cost:.4}")).unwrap_or_default();
-        let text = format!("{input} input and {output} output tokens in {} turn(s){price}", bill.turns);
-        ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => bill.turns })
+        let text = format!("{input} input and {output} output tokens in {} turn(s){price}", totals.turns());
+        ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => totals.turns() })
     }
 
     fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashReply {

@@ -4,13 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use vocab::{
-    Answer, AskEnd, AskEntry, AskId, AskKind, Body, BranchEntry, CallEntry, CallResult, Entry, ModelEntry, Scope,
-    TurnEntry, TurnId, Usage,
-};
-
-/// More models than this are not named at the top of a page.
-const MODELS_MAX: usize = 8;
+use vocab::{Answer, AskEnd, AskEntry, AskId, AskKind, Body, CallEntry, CallResult, Entry, Scope, TurnId};
 
 /// A call is named by its turn and its id; ids repeat from turn to turn.
 type CallKey<'a> = (&'a str, &'a str);
@@ -29,7 +23,7 @@ pub(super) struct Branch<'a> {
 
 impl<'a> Branch<'a> {
     pub(super) fn read(entries: &'a [Arc<Entry>]) -> Self {
-        let path = active_path(entries);
+        let path: Vec<&Entry> = vocab::active_path(entries).into_iter().map(|entry| &**entry).collect();
         let mut branch = Branch {
             left_out: entries.len() - path.len(),
             results: HashMap::new(),
@@ -83,19 +77,6 @@ impl<'a> Branch<'a> {
     }
 }
 
-fn active_path(entries: &[Arc<Entry>]) -> Vec<&Entry> {
-    let mut path = Vec::new();
-    let mut at = entries.last().map_or(0, |entry| entry.seq);
-    // `seq` is gap-free from 1, so it is its own index.
-    while let Some(entry) = at.checked_sub(1).and_then(|index| entries.get(usize::try_from(index).ok()?)) {
-        path.push(&**entry);
-        // A parent always comes before; anything else would go round for ever.
-        at = if entry.parent < at { entry.parent } else { 0 };
-    }
-    path.reverse();
-    path
-}
-
 fn verdict(end: &AskEnd) -> String {
     match end {
         AskEnd::Answered { answer: Answer::Allow(Scope::Once), .. } => "allowed once".into(),
@@ -104,109 +85,5 @@ fn verdict(end: &AskEnd) -> String {
         AskEnd::Answered { answer: Answer::Deny(None), .. } => "denied".into(),
         AskEnd::Answered { .. } => "answered".into(),
         AskEnd::Withdrawn => "the question was withdrawn".into(),
-    }
-}
-
-/// Sums over a session. Tokens and compactions were paid for whether or not they were undone later, so they are counted
-/// over the whole log; messages, turns and calls are what the page shows.
-#[derive(Default)]
-pub(super) struct Totals<'a> {
-    pub(super) messages: u64,
-    pub(super) turns: u64,
-    pub(super) calls: u64,
-    pub(super) usage: Usage,
-    /// Models that answered, in the order of their first answer.
-    pub(super) models: Vec<&'a str>,
-}
-
-impl<'a> Totals<'a> {
-    pub(super) fn count(entries: &'a [Arc<Entry>], path: &[&'a Entry]) -> Self {
-        let mut totals = Totals::default();
-        for entry in path {
-            match &entry.body {
-                Body::User { .. } => totals.messages += 1,
-                Body::Turn(TurnEntry::Started { .. }) => totals.turns += 1,
-                Body::Assistant { message, .. } => {
-                    totals.messages += 1;
-                    totals.calls += message.calls().count() as u64;
-                    if totals.models.len() < MODELS_MAX && !totals.models.contains(&&*message.model) {
-                        totals.models.push(&message.model);
-                    }
-                }
-                _ => {}
-            }
-        }
-        // A turn that has not ended yet has told its costs only with its answers.
-        let mut open = Usage::default();
-        for entry in entries {
-            match &entry.body {
-                Body::Turn(TurnEntry::Started { .. }) => totals.usage.add(&std::mem::take(&mut open)),
-                Body::Assistant { message, .. } => open.add(&message.usage),
-                Body::Model(ModelEntry::Spent { turn: Some(_), usage, .. }) => open.add(usage),
-                Body::Model(ModelEntry::Spent { turn: None, usage, .. }) => totals.usage.add(usage),
-                Body::Turn(TurnEntry::Ended(end)) => {
-                    open = Usage::default();
-                    totals.usage.add(&end.usage);
-                }
-                Body::Branch(BranchEntry::Compacted(compaction)) => totals.usage.add(&compaction.usage),
-                _ => {}
-            }
-        }
-        totals.usage.add(&open);
-        totals
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use vocab::{AssistantMessage, Finish, MessageEnd, Mode, NewSession, Stop, TurnEnd};
-
-    use super::*;
-    use store::summary;
-
-    #[test]
-    fn the_page_counts_what_the_list_counts_whatever_a_server_says() {
-        let usage = |tokens| Usage { input: tokens, output: tokens / 2, cache_read: tokens, ..Usage::default() };
-        let message = |tokens| AssistantMessage {
-            blocks: Vec::new(),
-            model: "m".into(),
-            end: MessageEnd::Finished(Finish::Stop),
-            usage: usage(tokens),
-        };
-        let end = |tokens| TurnEnd {
-            turn: "t".into(),
-            stop: Stop::EndTurn,
-            iterations: 0,
-            usage: usage(tokens),
-            mutations: Vec::new(),
-            fault: None,
-        };
-        for tokens in [7, vocab::TOKENS_MAX, u64::MAX] {
-            let bodies = [
-                Body::Turn(TurnEntry::Started { turn: "t".into() }),
-                Body::Assistant { turn: Some("t".into()), message: message(tokens) },
-                Body::Model(ModelEntry::Spent {
-                    turn: Some("t".into()),
-                    call: None,
-                    model: "m".into(),
-                    usage: usage(1),
-                }),
-                Body::Turn(TurnEntry::Ended(end(tokens))),
-                Body::Model(ModelEntry::Spent { turn: None, call: None, model: "m".into(), usage: usage(tokens) }),
-            ];
-            let entry = |(at, body)| Arc::new(Entry { seq: at as u64 + 1, parent: at as u64, at_ms: 0, body });
-            let entries: Vec<Arc<Entry>> = bodies.into_iter().enumerate().map(entry).collect();
-            let mut listed = summary::blank(&NewSession {
-                id: "s".into(),
-                workspace: "/".into(),
-                model: "m".into(),
-                mode: Mode::Prompt,
-                at_ms: 0,
-                parent: None,
-            });
-            entries.iter().for_each(|entry| summary::fold(&mut listed, entry));
-            let path: Vec<&Entry> = entries.iter().map(|entry| &**entry).collect();
-            assert_eq!(Totals::count(&entries, &path).usage, listed.usage, "{tokens}");
-        }
     }
 }

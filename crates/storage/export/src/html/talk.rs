@@ -318,8 +318,7 @@ impl<'o, 'a> Talk<'o, 'a> {
         if self.told.replace(&fault.message) == Some(&fault.message) {
             return String::new();
         }
-        let hints = if fault.hints.is_empty() { String::new() } else { format!(" ({})", fault.hints.join("; ")) };
-        format!(": {}{hints}", fault.message)
+        format!(": {}", fault.explained())
     }
 
     fn note(&mut self, text: &str) {

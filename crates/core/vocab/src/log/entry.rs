@@ -1,4 +1,4 @@
-//! The log. Everything that must survive is an entry; every dialect is a projection of entries plus live deltas.
+//! Entries: everything that must survive is one; every dialect is a projection of entries plus live deltas.
 
 use std::path::PathBuf;
 use std::sync::Arc;
