@@ -9,7 +9,8 @@ use wire::Out;
 use crate::frames::Writer;
 use crate::replies::Why;
 use crate::run::Came;
-use crate::{Rpc, answers, frames, messages, models, ui};
+use crate::{Rpc, answers, frames, models, ui};
+use pi_format::messages;
 
 impl Rpc {
     pub(crate) fn event(&mut self, event: &Event, out: &mut Out) {

@@ -7,12 +7,10 @@
 mod answers;
 mod commands;
 mod decode;
-mod diff;
 mod events;
 mod filter;
 mod frames;
 mod host_tools;
-pub mod messages;
 mod models;
 mod output;
 mod partial_json;
@@ -22,7 +20,6 @@ mod run;
 mod schema;
 mod stream;
 mod templates;
-pub mod transcript;
 mod ui;
 
 use std::collections::{HashMap, VecDeque};

@@ -14,8 +14,8 @@ use crate::decode::{Call, Text};
 use crate::frames::Writer;
 use crate::host_tools::Registered;
 use crate::prompts::{Disposition, Prompts};
-use crate::transcript::{LineKind, Role, Transcript};
 use crate::{Errors, Rpc, answers, events, frames, models, said};
+use pi_format::transcript::{LineKind, MessageRole, Transcript};
 
 /// What a prompt is answered while something runs and nobody said what to do then.
 const BUSY: &str = "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.";
@@ -323,7 +323,7 @@ impl Rpc {
 
     fn branch(&mut self, call: Call, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
         let transcript = Transcript::new(entries, &self.known);
-        let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == Role::User);
+        let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == MessageRole::User);
         let at = transcript.line(entry).filter(|line| is_user(&line.kind)).map(|line| line.seq);
         let Some(at) = at else {
             let what = if call.command == "fork" { "forking" } else { "branching" };

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dialect_rpc::transcript::{Name, Transcript};
+use pi_format::transcript::{LineName, Transcript};
 use vocab::{Archive, Body, Entry, Exported, Fault, FaultKind, IdKind, Later, NewSession, NoteEntry, SessionId};
 
 use crate::files::Following;
@@ -223,7 +223,7 @@ impl Shared {
         Reader { models: &*self.setup.models, border: &*self.setup.border, file }
     }
 
-    fn names(&self, entries: &[Arc<Entry>]) -> HashMap<Name, u64> {
+    fn names(&self, entries: &[Arc<Entry>]) -> HashMap<LineName, u64> {
         let transcript = Transcript::new(entries, &*self.setup.models);
         transcript.lines().iter().map(|line| (line.name.clone(), line.seq)).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dialect_rpc::transcript::Name;
+use pi_format::transcript::LineName;
 use vocab::{
     Body, Border, BranchEntry, CallEntry, CompactReason, Compaction, Entry, Json, Mode, NoteEntry, Part, SettingEntry,
     ShellEntry, TurnId, Usage, UserFrom,
@@ -78,7 +78,13 @@ pub fn whole(bytes: &[u8], scan: &Scan, reader: Reader<'_>, defaults: &Defaults)
 }
 
 /// The rows whose names the log does not have yet, as entries that go on behind `last`.
-pub fn more(bytes: &[u8], scan: &Scan, reader: Reader<'_>, known: &HashMap<Name, u64>, last: u64) -> Vec<Arc<Entry>> {
+pub fn more(
+    bytes: &[u8],
+    scan: &Scan,
+    reader: Reader<'_>,
+    known: &HashMap<LineName, u64>,
+    last: u64,
+) -> Vec<Arc<Entry>> {
     let mut importer = Importer::new(reader);
     importer.base = last;
     importer.seq_of = known.clone();
@@ -110,7 +116,7 @@ struct Importer<'a> {
     /// What a row without a parent hangs on.
     root: u64,
     /// The entry that a row stands for or, where it stands for none, the one it hangs on.
-    seq_of: HashMap<Name, u64>,
+    seq_of: HashMap<LineName, u64>,
     /// Index of the `Imported` entry that names the entries being added.
     run_from: usize,
     /// Which reply made a call: the newest of that id.
@@ -145,7 +151,7 @@ impl<'a> Importer<'a> {
 
     /// Adds a named entry. Names travel in runs: each run is announced on its own branch, so that a fork, which copies
     /// one branch, takes the names along.
-    fn add(&mut self, parent: u64, at_ms: i64, name: Name, body: Body) -> u64 {
+    fn add(&mut self, parent: u64, at_ms: i64, name: LineName, body: Body) -> u64 {
         let goes_on = parent == self.last_seq() && !self.entries.is_empty();
         let parent = match goes_on {
             true => parent,

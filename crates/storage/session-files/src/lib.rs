@@ -3,7 +3,7 @@
 //! other stopped.
 //!
 //! The store stays the truth: a file that cannot be written costs a note, never a turn, and is brought up to date at the
-//! next append. What a log looks like as lines is [`dialect_rpc::transcript`]'s business; nothing here knows a wire, a
+//! next append. What a log looks like as lines is [`pi_format::transcript`]'s business; nothing here knows a wire, a
 //! turn or a model.
 
 mod archive;
@@ -20,7 +20,7 @@ mod tail;
 
 use std::sync::Arc;
 
-use dialect_rpc::messages::Faces;
+use pi_format::messages::Faces;
 
 pub use find::{by_id, id_of, newest};
 pub use head::{Head, copy_of, default_dir, file_name};

@@ -12,8 +12,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dialect_rpc::messages::Faces;
-use dialect_rpc::transcript::{Line, LineKind, Name, Projector};
+use pi_format::messages::Faces;
+use pi_format::transcript::{LineKind, LineName, Projector, TranscriptLine};
 use vocab::Entry;
 
 use crate::fields::line_text;
@@ -57,11 +57,11 @@ pub(crate) struct Mirror {
     /// Entries up to here are lines already.
     pub(crate) last_seq: u64,
     /// Lines that are not in the file yet; those that it once had; and parents of lines that no file has.
-    held: Vec<Line>,
-    lost: Vec<Line>,
-    nameless: HashMap<Name, Option<Name>>,
+    held: Vec<TranscriptLine>,
+    lost: Vec<TranscriptLine>,
+    nameless: HashMap<LineName, Option<LineName>>,
     /// Lines of the file's end that say nothing to us: what hangs on the first name hangs on the second there.
-    hidden: HashMap<Name, Name>,
+    hidden: HashMap<LineName, LineName>,
     /// Something was said; settings alone make no file.
     is_due: bool,
     /// `held` is everything the log has.
@@ -214,7 +214,7 @@ impl Mirror {
     }
 
     fn compare(&mut self, found: &Scan) {
-        let there: HashSet<&Name> = found.rows.iter().map(|row| &row.name).collect();
+        let there: HashSet<&LineName> = found.rows.iter().map(|row| &row.name).collect();
         let newest = self.held.last().map(|line| line.name.clone());
         self.held.retain(|line| !there.contains(&line.name));
         // A line lost from the middle goes to the end, but not as the last one: the last line is the one that readers

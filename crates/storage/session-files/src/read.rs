@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use dialect_rpc::transcript::{Name, name_of_bytes};
+use pi_format::transcript::{LineName, name_of_bytes};
 
 use crate::fields::{Fields, line_text};
 use crate::head::Head;
@@ -22,13 +22,13 @@ pub(crate) const NAMELESS: char = '~';
 /// One line behind the head.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    pub name: Name,
+    pub name: LineName,
     /// As written; what it means when nothing of that name came before is decided by whoever uses it.
-    pub parent: Option<Name>,
+    pub parent: Option<LineName>,
     pub kind: String,
     pub bytes: Range<usize>,
     /// Version 1 counts lines instead of naming them.
-    pub first_kept: Option<Name>,
+    pub first_kept: Option<LineName>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -62,7 +62,7 @@ pub fn scan(bytes: &[u8]) -> Result<Scan, Refused> {
     let mut found: Option<Scan> = None;
     let (mut names, mut bad) = (HashSet::new(), 0);
     // By line that could be read, the head first: what version 1 counts.
-    let mut counted: Vec<Option<Name>> = Vec::new();
+    let mut counted: Vec<Option<LineName>> = Vec::new();
     for range in lines(bytes) {
         let text = line_text(&bytes[range.clone()]);
         let Some(fields) = Fields::parse(&text) else {
@@ -120,8 +120,8 @@ fn first_version(
     kind: String,
     range: Range<usize>,
     bytes: &[u8],
-    names: &mut HashSet<Name>,
-    counted: &[Option<Name>],
+    names: &mut HashSet<LineName>,
+    counted: &[Option<LineName>],
 ) -> Row {
     let name = name_of_bytes(scan.rows.len() as u64, &bytes[range.clone()], names);
     let kept = fields.natural("firstKeptEntryIndex").and_then(|at| counted.get(at as usize)?.clone());
@@ -134,11 +134,11 @@ fn named(
     kind: String,
     range: Range<usize>,
     bytes: &[u8],
-    names: &mut HashSet<Name>,
+    names: &mut HashSet<LineName>,
 ) -> Row {
     let previous = || scan.rows.last().map(|row| row.name.clone());
     let own = fields.text("id").filter(|id| (1..=NAME_BYTES_MAX).contains(&id.len()) && !id.starts_with(NAMELESS));
-    let name: Name = match own.map(Arc::from) {
+    let name: LineName = match own.map(Arc::from) {
         Some(id) if names.insert(Arc::clone(&id)) => id,
         _ => format!("{NAMELESS}{}", name_of_bytes(range.start as u64, &bytes[range.clone()], names)).into(),
     };

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dialect_rpc::messages::{Face, Faces};
+use pi_format::messages::{Face, Faces};
 use providers::Client;
 use tour::{Script, Tour};
 use vocab::{Chat, Fault, FaultKind, Later, ModelInfo, Provider};

@@ -82,9 +82,11 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
         "accounts" => &["vocab", "safefile", "providers"],
         "mcp" => &["vocab", "wire", "providers"],
         "host" | "extensions" => &["vocab", "wire", "engine"],
-        "session-files" => &["vocab", "safefile", "wire", "dialect-rpc"],
+        "session-files" => &["vocab", "safefile", "wire", "pi-format"],
         "acp-client" => &["vocab", "wire"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
+        "pi-format" => &["vocab", "wire"],
+        "dialect-rpc" => &["vocab", "wire", "pi-format"],
         name if name.starts_with("dialect-") => &["vocab", "wire"],
         _ => return None,
     })

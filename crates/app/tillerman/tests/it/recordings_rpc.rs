@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_rpc::messages::{Face, Faces};
 use dialect_rpc::{Errors, Options, Rpc};
+use pi_format::messages::{Face, Faces};
 use serde_json::Value;
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};

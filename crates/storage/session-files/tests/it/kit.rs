@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dialect_rpc::messages::{Face, Faces};
-use dialect_rpc::transcript::Transcript;
 use export::FileArchive;
+use pi_format::messages::{Face, Faces};
+use pi_format::transcript::Transcript;
 use session_files::{Mirrored, Models, Setup};
 use store::MemoryStore;
 use store_sqlite::SqliteStore;

@@ -19,8 +19,8 @@ async fn a_session_survives_the_way_through_a_file() {
     assert_eq!(process.import(&path).await.unwrap().as_str(), ID);
     assert_eq!(process.file(&ID.into()).unwrap(), path);
     assert_eq!(theirs.context(ID).await, ours.context(ID).await);
-    let names = |transcript: &dialect_rpc::transcript::Transcript| -> Vec<_> {
-        let line = |line: &dialect_rpc::transcript::Line| (line.name.clone(), line.parent.clone());
+    let names = |transcript: &pi_format::transcript::Transcript| -> Vec<_> {
+        let line = |line: &pi_format::transcript::TranscriptLine| (line.name.clone(), line.parent.clone());
         transcript.lines().iter().map(line).collect()
     };
     assert_eq!(names(&theirs.transcript(ID).await), names(&ours.transcript(ID).await));

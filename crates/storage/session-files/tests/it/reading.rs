@@ -25,12 +25,12 @@ fn read(text: &str) -> Vec<std::sync::Arc<Entry>> {
 }
 
 fn context(text: &str) -> Vec<String> {
-    let transcript = dialect_rpc::transcript::Transcript::new(&read(text), &Known);
+    let transcript = pi_format::transcript::Transcript::new(&read(text), &Known);
     transcript.context().iter().map(|said| said.json.to_string()).collect()
 }
 
 fn names(text: &str) -> Vec<String> {
-    let transcript = dialect_rpc::transcript::Transcript::new(&read(text), &Known);
+    let transcript = pi_format::transcript::Transcript::new(&read(text), &Known);
     transcript.lines().iter().map(|line| line.name.to_string()).collect()
 }
 
@@ -219,7 +219,7 @@ proptest::proptest! {
                 assert_eq!(entry.seq, at as u64 + 1);
                 assert!(entry.parent < entry.seq);
             }
-            let transcript = dialect_rpc::transcript::Transcript::new(&entries, &Known);
+            let transcript = pi_format::transcript::Transcript::new(&entries, &Known);
             let names: std::collections::HashSet<_> = transcript.lines().iter().map(|line| &line.name).collect();
             assert_eq!(names.len(), transcript.lines().len());
             transcript.context();

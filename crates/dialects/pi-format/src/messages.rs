@@ -14,7 +14,7 @@ use vocab::{
 };
 use wire::escape_into;
 
-use crate::diff::Changed;
+use crate::diff::FileDiff;
 
 /// What an assistant message says that was cut short by an abort.
 pub const ABORTED: &str = "Request was aborted";
@@ -157,7 +157,7 @@ pub fn result_details(out: &mut Vec<u8>, result: &CallResult) {
     if let Some(details) = &result.details {
         out.extend_from_slice(b",\"details\":");
         value(out, details);
-    } else if let Some(changed) = Changed::of(&result.edits) {
+    } else if let Some(changed) = FileDiff::of(&result.edits) {
         out.extend_from_slice(b",\"details\":{\"diff\":");
         escape_into(&changed.diff, out);
         if let Some(line) = changed.first_changed_line {
@@ -377,7 +377,7 @@ fn end(out: &mut Vec<u8>, at_ms: i64) {
 }
 
 /// `,"name":"text"`; the name needs no escapes.
-pub(crate) fn member(out: &mut Vec<u8>, name: &str, text: &str) {
+pub fn member(out: &mut Vec<u8>, name: &str, text: &str) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
@@ -392,7 +392,7 @@ fn integer(out: &mut Vec<u8>, it: i64) {
     serde_json::to_writer(out, &it).expect("a buffer takes every number");
 }
 
-pub(crate) fn natural(out: &mut Vec<u8>, it: u64) {
+pub fn natural(out: &mut Vec<u8>, it: u64) {
     serde_json::to_writer(out, &it).expect("a buffer takes every number");
 }
 

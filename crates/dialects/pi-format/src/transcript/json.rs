@@ -1,12 +1,12 @@
 //! A line as JSON: what stands in a session file and what `get_entries` answers.
 
-use super::{Line, LineKind};
+use super::{LineKind, TranscriptLine};
 use crate::messages::{member, natural};
 
 /// What `fromId` says where a branch began before the first entry.
 pub(super) const ROOT: &str = "root";
 
-impl Line {
+impl TranscriptLine {
     /// The whole line without its line end.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"type\":\"");
@@ -19,9 +19,9 @@ impl Line {
         }
         member(out, "timestamp", &vocab::iso8601(self.at_ms));
         match &self.kind {
-            LineKind::Message(said) => {
+            LineKind::Message(message) => {
                 out.extend_from_slice(b",\"message\":");
-                out.extend_from_slice(said.json.as_bytes());
+                out.extend_from_slice(message.json.as_bytes());
             }
             LineKind::ModelChange { provider, id } => {
                 member(out, "provider", provider);

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use vocab::{Entry, Usage};
 
 use super::json::ROOT;
-use super::{Line, LineKind, Name, Projector, Role, Said};
+use super::{LineKind, LineName, MessageRole, Projector, TranscriptLine, TranscriptMessage};
 use crate::messages::{self, Faces, member};
 use vocab::iso8601;
 
 /// A session's lines and the branch that is active.
 #[derive(Default)]
 pub struct Transcript {
-    lines: Vec<Line>,
-    by_name: HashMap<Name, usize>,
-    leaf: Option<Name>,
+    lines: Vec<TranscriptLine>,
+    by_name: HashMap<LineName, usize>,
+    leaf: Option<LineName>,
     projector: Projector,
 }
 
@@ -49,16 +49,16 @@ impl Transcript {
         self.leaf = self.projector.tail_of(entry.seq).cloned();
     }
 
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[TranscriptLine] {
         &self.lines
     }
 
-    pub fn line(&self, name: &str) -> Option<&Line> {
+    pub fn line(&self, name: &str) -> Option<&TranscriptLine> {
         self.by_name.get(name).map(|at| &self.lines[*at])
     }
 
     /// Where the next line would hang.
-    pub fn leaf(&self) -> Option<&Name> {
+    pub fn leaf(&self) -> Option<&LineName> {
         self.leaf.as_ref()
     }
 
@@ -67,12 +67,12 @@ impl Transcript {
     }
 
     /// The line of this entry or the nearest before it on its branch.
-    pub fn name_of(&self, seq: u64) -> Option<&Name> {
+    pub fn name_of(&self, seq: u64) -> Option<&LineName> {
         self.projector.tail_of(seq)
     }
 
     /// The name that the newest compaction gives as the first line that it kept.
-    pub fn first_kept(&self) -> Option<&Name> {
+    pub fn first_kept(&self) -> Option<&LineName> {
         self.path().into_iter().rev().find_map(|line| match &line.kind {
             LineKind::Compaction { first_kept, .. } => Some(first_kept),
             _ => None,
@@ -80,7 +80,7 @@ impl Transcript {
     }
 
     /// Lines from the first to the leaf.
-    pub fn path(&self) -> Vec<&Line> {
+    pub fn path(&self) -> Vec<&TranscriptLine> {
         let mut path = Vec::new();
         let mut at = self.leaf.as_ref();
         while let Some(line) = at.and_then(|name| self.line(name)) {
@@ -93,7 +93,7 @@ impl Transcript {
     }
 
     /// The live messages: what the model would see, in this family's words.
-    pub fn context(&self) -> Vec<Said> {
+    pub fn context(&self) -> Vec<TranscriptMessage> {
         let path = self.path();
         let Some(at) = path.iter().rposition(|line| matches!(line.kind, LineKind::Compaction { .. })) else {
             return path.into_iter().filter_map(live).collect();
@@ -102,7 +102,10 @@ impl Transcript {
         if let LineKind::Compaction { summary, tokens_before, first_kept } = &path[at].kind {
             let mut out = Vec::new();
             messages::compaction_summary(&mut out, summary, *tokens_before, path[at].at_ms);
-            live_lines.push(Said { text: summary.clone(), ..Said::new(Role::CompactionSummary, out) });
+            live_lines.push(TranscriptMessage {
+                text: summary.clone(),
+                ..TranscriptMessage::new(MessageRole::CompactionSummary, out)
+            });
             let kept = path[..at].iter().position(|line| line.name == *first_kept).unwrap_or(at);
             live_lines.extend(path[kept..at].iter().copied().filter_map(live));
         }
@@ -111,10 +114,10 @@ impl Transcript {
     }
 
     /// Every user message of every branch that says something, oldest first.
-    pub fn users(&self) -> Vec<(Name, Arc<str>)> {
-        let user = |line: &Line| match &line.kind {
-            LineKind::Message(said) if said.role == Role::User && !said.text.is_empty() => {
-                Some((line.name.clone(), said.text.clone()))
+    pub fn users(&self) -> Vec<(LineName, Arc<str>)> {
+        let user = |line: &TranscriptLine| match &line.kind {
+            LineKind::Message(message) if message.role == MessageRole::User && !message.text.is_empty() => {
+                Some((line.name.clone(), message.text.clone()))
             }
             _ => None,
         };
@@ -123,23 +126,30 @@ impl Transcript {
 
     /// Text of the last live assistant message, trimmed. Aborted ones without content are passed over.
     pub fn last_assistant_text(&self) -> Option<Arc<str>> {
-        let said = self.context().into_iter().rev().find(|said| said.role == Role::Assistant && !said.empty)?;
-        let text = said.text.trim();
+        let message = self
+            .context()
+            .into_iter()
+            .rev()
+            .find(|message| message.role == MessageRole::Assistant && !message.empty)?;
+        let text = message.text.trim();
         (!text.is_empty()).then(|| text.into())
     }
 
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
-        for said in self.context() {
+        for message in self.context() {
             stats.total_messages += 1;
-            stats.tool_calls += said.calls;
-            match said.role {
-                Role::User => stats.user_messages += 1,
-                Role::Assistant => stats.assistant_messages += 1,
-                Role::ToolResult => stats.tool_results += 1,
-                Role::Developer | Role::BashExecution | Role::CompactionSummary | Role::BranchSummary => {}
+            stats.tool_calls += message.calls;
+            match message.role {
+                MessageRole::User => stats.user_messages += 1,
+                MessageRole::Assistant => stats.assistant_messages += 1,
+                MessageRole::ToolResult => stats.tool_results += 1,
+                MessageRole::Developer
+                | MessageRole::BashExecution
+                | MessageRole::CompactionSummary
+                | MessageRole::BranchSummary => {}
             }
-            if let Some((usage, cost)) = &said.usage {
+            if let Some((usage, cost)) = &message.usage {
                 stats.usage.add(usage);
                 stats.cost += cost;
             }
@@ -148,14 +158,14 @@ impl Transcript {
     }
 
     /// The whole line as JSON.
-    pub fn entry_json(&self, line: &Line) -> String {
+    pub fn entry_json(&self, line: &TranscriptLine) -> String {
         let mut out = Vec::new();
         line.write(&mut out);
         String::from_utf8(out).expect("escaping text yields text")
     }
 
     /// The label that stands now on each line, and when it was set.
-    pub fn labels(&self) -> HashMap<Name, (Arc<str>, i64)> {
+    pub fn labels(&self) -> HashMap<LineName, (Arc<str>, i64)> {
         let mut labels = HashMap::new();
         for line in &self.lines {
             if let LineKind::Label { target, label } = &line.kind {
@@ -181,20 +191,20 @@ impl Transcript {
         }
         let labels = self.labels();
         // What is still to be written, the next one last: a node or the end of one.
-        let mut todo = vec![Step::Close(None)];
+        let mut todo = vec![TreeStep::Close(None)];
         out.push(b'[');
         push_nodes(&mut todo, &roots);
         while let Some(step) = todo.pop() {
             match step {
-                Step::Node { at, first } => {
+                TreeStep::Node { at, first } => {
                     out.extend_from_slice(if first { b"{\"entry\":" } else { b",{\"entry\":" });
                     self.lines[at].write(out);
                     out.extend_from_slice(b",\"children\":[");
-                    todo.push(Step::Close(Some(at)));
+                    todo.push(TreeStep::Close(Some(at)));
                     push_nodes(&mut todo, &children[at]);
                 }
-                Step::Close(None) => out.push(b']'),
-                Step::Close(Some(at)) => {
+                TreeStep::Close(None) => out.push(b']'),
+                TreeStep::Close(Some(at)) => {
                     out.push(b']');
                     if let Some((label, at_ms)) = labels.get(&self.lines[at].name) {
                         member(out, "label", label);
@@ -207,12 +217,12 @@ impl Transcript {
     }
 
     /// All names, for whoever must not use one twice.
-    pub fn names(&self) -> HashSet<Name> {
+    pub fn names(&self) -> HashSet<LineName> {
         self.by_name.keys().cloned().collect()
     }
 }
 
-enum Step {
+enum TreeStep {
     Node {
         at: usize,
         first: bool,
@@ -221,19 +231,19 @@ enum Step {
     Close(Option<usize>),
 }
 
-fn push_nodes(todo: &mut Vec<Step>, nodes: &[usize]) {
-    let steps = nodes.iter().enumerate().map(|(place, at)| Step::Node { at: *at, first: place == 0 });
+fn push_nodes(todo: &mut Vec<TreeStep>, nodes: &[usize]) {
+    let steps = nodes.iter().enumerate().map(|(place, at)| TreeStep::Node { at: *at, first: place == 0 });
     todo.extend(steps.rev());
 }
 
 /// The message that the model sees for a line, if any.
-fn live(line: &Line) -> Option<Said> {
+fn live(line: &TranscriptLine) -> Option<TranscriptMessage> {
     match &line.kind {
-        LineKind::Message(said) => (!said.only_in_file).then(|| said.clone()),
+        LineKind::Message(message) => (!message.only_in_file).then(|| message.clone()),
         LineKind::BranchSummary { from, summary } if !summary.is_empty() => {
             let mut out = Vec::new();
             messages::branch_summary(&mut out, summary, from.as_deref().unwrap_or(ROOT), line.at_ms);
-            Some(Said { text: summary.clone(), ..Said::new(Role::BranchSummary, out) })
+            Some(TranscriptMessage { text: summary.clone(), ..TranscriptMessage::new(MessageRole::BranchSummary, out) })
         }
         _ => None,
     }

@@ -8,7 +8,7 @@ use vocab::{
     SettingEntry, ShellEntry, TurnEntry,
 };
 
-use super::Name;
+use super::LineName;
 
 /// FNV-1a, 64 bits: stable over versions and machines, which the standard hasher does not promise.
 pub(super) struct Print(u64);
@@ -118,12 +118,12 @@ impl Print {
         print
     }
 
-    fn name(&self) -> Name {
+    fn name(&self) -> LineName {
         format!("{:08x}", (self.0 >> 32) as u32 ^ self.0 as u32).into()
     }
 
     /// The first name that is free; taken from then on.
-    pub(super) fn claim(mut self, taken: &mut HashSet<Name>) -> Name {
+    pub(super) fn claim(mut self, taken: &mut HashSet<LineName>) -> LineName {
         loop {
             let name = self.name();
             if taken.insert(name.clone()) {
@@ -135,7 +135,7 @@ impl Print {
 }
 
 /// A name for a line of a file that has none, from its place and its bytes.
-pub fn name_of_bytes(at: u64, bytes: &[u8], taken: &mut HashSet<Name>) -> Name {
+pub fn name_of_bytes(at: u64, bytes: &[u8], taken: &mut HashSet<LineName>) -> LineName {
     let mut print = Print::new(at as i64, "line");
     print.bytes(bytes);
     print.claim(taken)

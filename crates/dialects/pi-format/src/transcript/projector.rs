@@ -1,85 +1,20 @@
-//! A session's log as this family sees it: lines of a session file, of which the messages are the most. Pure: entries in,
-//! lines out; used for events, for `get_messages` and its like, and for session files, so that all three agree.
+//! Entries become lines, one after the other.
 
-mod json;
-mod names;
-#[cfg(test)]
-mod tests;
-mod whole;
-
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use vocab::{
-    AskEntry, AskKind, AssistantMessage, Body, BranchEntry, Call, CallEnd, CallEntry, CallId, CallInput, CallResult,
-    Entry, Fault, Json, MessageEnd, ModelEntry, NoteEntry, Part, SettingEntry, ShellEntry, Stop, TurnEnd, TurnEntry,
-    Usage, UserFrom, parts_text,
+    AskEntry, AskKind, Body, BranchEntry, Call, CallEntry, CallId, Entry, Json, MessageEnd, ModelEntry, NoteEntry,
+    SettingEntry, ShellEntry, TurnEntry, Usage,
 };
 
-use crate::messages::{self, Cost, Faces};
-use names::Print;
-pub use names::name_of_bytes;
-pub use whole::{Stats, Transcript};
-
-/// One line of a session file behind its head: 8 hex digits, unique in the file.
-pub type Name = Arc<str>;
-
-#[derive(Clone, PartialEq, Debug)]
-pub struct Line {
-    /// The entry it stands for.
-    pub seq: u64,
-    pub at_ms: i64,
-    pub name: Name,
-    /// `None` for the first of a branch.
-    pub parent: Option<Name>,
-    pub kind: LineKind,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub enum LineKind {
-    Message(Said),
-    ModelChange { provider: Arc<str>, id: Arc<str> },
-    ThinkingChange { level: Option<Arc<str>> },
-    Compaction { summary: Arc<str>, first_kept: Name, tokens_before: u64 },
-    BranchSummary { from: Option<Name>, summary: Arc<str> },
-    Label { target: Name, label: Option<Arc<str>> },
-    Title { name: Arc<str> },
-}
-
-/// A message and what can be said about it without reading its JSON.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Said {
-    pub role: Role,
-    /// The whole AgentMessage as one line of JSON.
-    pub json: Arc<str>,
-    /// Its text blocks joined; for the user messages and `get_last_assistant_text`.
-    pub text: Arc<str>,
-    /// Tool calls it makes.
-    pub calls: u64,
-    pub usage: Option<(Usage, f64)>,
-    /// In the file, but not in what the model sees (an attempt that failed and was tried again).
-    pub only_in_file: bool,
-    /// An aborted assistant message without content.
-    pub empty: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    User,
-    /// Our own reminders and an extension's additions.
-    Developer,
-    Assistant,
-    ToolResult,
-    BashExecution,
-    /// Only in [`Transcript::context`]: in a file these are lines of their own kind.
-    CompactionSummary,
-    BranchSummary,
-}
+use super::names::Print;
+use super::{LineKind, LineName, TranscriptLine};
+use crate::messages::{Cost, Faces};
 
 /// How the newest assistant message of the running turn ended.
 #[derive(Clone, PartialEq, Default)]
-enum Newest {
+pub(super) enum Newest {
     #[default]
     None,
     Finished,
@@ -89,9 +24,6 @@ enum Newest {
     Waiting(String),
 }
 
-/// Characters of arguments that do not fit which are shown again.
-const ARGS_CHARS_MAX: usize = 4000;
-
 /// Turns entries into lines, in order. Fed from the first entry on it also knows every line's name and parent; fed from
 /// the middle of a log the messages are still right.
 #[derive(Default)]
@@ -99,25 +31,25 @@ pub struct Projector {
     /// Seq of the first entry that was taken.
     first: u64,
     /// By entry: its own line, and the line that what follows it hangs on.
-    own: Vec<Option<Name>>,
-    tail: Vec<Option<Name>>,
-    taken: HashSet<Name>,
+    own: Vec<Option<LineName>>,
+    tail: Vec<Option<LineName>>,
+    taken: HashSet<LineName>,
     /// Names that a foreign file has given to entries still to come.
-    foreign: HashMap<u64, Name>,
+    foreign: HashMap<u64, LineName>,
     /// Messages of that file which are told as they stood there.
     raws: HashMap<u64, Json>,
     /// The first entry's line waits for the second entry: an imported session has its own first lines.
     opened: Option<Arc<str>>,
     opened_ms: i64,
-    model: Arc<str>,
-    now_ms: i64,
-    newest: Newest,
+    pub(super) model: Arc<str>,
+    pub(super) now_ms: i64,
+    pub(super) newest: Newest,
     /// Calls of the running turn that a host was asked to run.
-    hosted: Vec<CallId>,
+    pub(super) hosted: Vec<CallId>,
     /// What the newest assistant message called.
-    called: Vec<Call>,
+    pub(super) called: Vec<Call>,
     /// What sub-agents of the call that is about to get its result used, and what that cost.
-    by_children: Option<(Usage, f64)>,
+    pub(super) by_children: Option<(Usage, f64)>,
 }
 
 impl Projector {
@@ -143,12 +75,12 @@ impl Projector {
     }
 
     /// The line of this entry.
-    pub fn name_of(&self, seq: u64) -> Option<&Name> {
+    pub fn name_of(&self, seq: u64) -> Option<&LineName> {
         self.own.get(self.index(seq)?)?.as_ref()
     }
 
     /// The line of this entry or the nearest before it on its branch.
-    pub fn tail_of(&self, seq: u64) -> Option<&Name> {
+    pub fn tail_of(&self, seq: u64) -> Option<&LineName> {
         self.tail.get(self.index(seq)?)?.as_ref()
     }
 
@@ -156,7 +88,7 @@ impl Projector {
         usize::try_from(seq.checked_sub(self.first)?).ok()
     }
 
-    pub fn take(&mut self, entry: &Entry, faces: &dyn Faces) -> Vec<Line> {
+    pub fn take(&mut self, entry: &Entry, faces: &dyn Faces) -> Vec<TranscriptLine> {
         let mut lines = Vec::new();
         // What could not be logged has a message, and no place among the lines.
         let in_log = entry.seq > 0;
@@ -186,7 +118,7 @@ impl Projector {
             if let LineKind::BranchSummary { from: from @ None, .. } = &mut kind {
                 *from = parent.clone();
             }
-            lines.push(Line { seq: entry.seq, at_ms: entry.at_ms, name, parent, kind });
+            lines.push(TranscriptLine { seq: entry.seq, at_ms: entry.at_ms, name, parent, kind });
         }
         lines
     }
@@ -206,7 +138,7 @@ impl Projector {
     }
 
     /// The line that the first entry has when the second one shows that the session began here.
-    fn open(&mut self, entry: &Entry, faces: &dyn Faces, lines: &mut Vec<Line>) {
+    fn open(&mut self, entry: &Entry, faces: &dyn Faces, lines: &mut Vec<TranscriptLine>) {
         let Some(model) = self.opened.take() else { return };
         if matches!(entry.body, Body::Note(NoteEntry::Imported { .. })) {
             return;
@@ -217,7 +149,7 @@ impl Projector {
         self.own[0] = Some(name.clone());
         self.tail[0] = Some(name.clone());
         let kind = model_change(&model, faces);
-        lines.push(Line { seq: self.first, at_ms: self.opened_ms, name, parent: None, kind });
+        lines.push(TranscriptLine { seq: self.first, at_ms: self.opened_ms, name, parent: None, kind });
     }
 
     fn kind(&mut self, entry: &Entry, faces: &dyn Faces) -> Option<LineKind> {
@@ -227,14 +159,14 @@ impl Projector {
             | Body::Assistant { .. }
             | Body::Call(CallEntry::Ended { .. })
             | Body::Shell(ShellEntry::Ended(_)) => {
-                let said = self.said(entry, faces);
                 let raw = self.raws.remove(&entry.seq);
-                said.map(|said| raw.map_or(said.clone(), |raw| said.standing(&raw))).map(LineKind::Message)
+                let message = self.message(entry, faces)?;
+                Some(LineKind::Message(match raw {
+                    Some(raw) => message.standing(&raw),
+                    None => message,
+                }))
             }
-            Body::Model(ModelEntry::Retrying { fault, .. }) => {
-                let said = self.error(fault, faces, true);
-                Some(LineKind::Message(said))
-            }
+            Body::Model(ModelEntry::Retrying { fault, .. }) => Some(LineKind::Message(self.error(fault, faces, true))),
             Body::Turn(TurnEntry::Ended(end)) => self.ending(end, faces).map(LineKind::Message),
             Body::Setting(SettingEntry::Model { model }) => {
                 (named || *model != self.model).then(|| model_change(model, faces))
@@ -274,104 +206,9 @@ impl Projector {
     }
 
     /// The first line at or behind this entry.
-    fn name_from(&self, seq: u64) -> Option<Name> {
+    fn name_from(&self, seq: u64) -> Option<LineName> {
         let from = self.index(seq.max(self.first))?;
         self.own.get(from..)?.iter().flatten().next().cloned()
-    }
-
-    fn said(&self, entry: &Entry, faces: &dyn Faces) -> Option<Said> {
-        let at_ms = entry.at_ms;
-        let mut out = Vec::new();
-        Some(match &entry.body {
-            Body::User { parts, from, .. } => {
-                let role = match from {
-                    UserFrom::Prompt | UserFrom::Steer | UserFrom::FollowUp => Role::User,
-                    UserFrom::Reminder | UserFrom::Extension => Role::Developer,
-                };
-                match role {
-                    Role::User => messages::user(&mut out, parts, at_ms),
-                    _ => messages::developer(&mut out, parts, at_ms),
-                }
-                Said { text: parts_text(parts).into(), ..Said::new(role, out) }
-            }
-            Body::Assistant { message, .. } => self.assistant(message, faces),
-            Body::Call(CallEntry::Ended { result, .. }) => {
-                let result = self.worded(result);
-                messages::tool_result(&mut out, &result, at_ms);
-                let (text, usage) = (result.text().into(), self.by_children);
-                Said { text, usage, ..Said::new(Role::ToolResult, out) }
-            }
-            Body::Shell(ShellEntry::Ended(shell)) => {
-                messages::bash_execution(&mut out, shell, at_ms);
-                Said::new(Role::BashExecution, out)
-            }
-            _ => return None,
-        })
-    }
-
-    /// The result in this family's words: a host's tool that was aborted is said to be one, and arguments that do not
-    /// fit are shown with what is wrong with them.
-    pub(crate) fn worded<'a>(&self, result: &'a CallResult) -> Cow<'a, CallResult> {
-        let tool = messages::tool_name(&result.tool);
-        let text = match result.end {
-            CallEnd::Interrupted if self.hosted.contains(&result.call) => format!("Host tool \"{tool}\" was aborted"),
-            CallEnd::Invalid => {
-                let said = result.text();
-                let detail = said.strip_prefix("invalid tool arguments: ").unwrap_or(&said);
-                let call = self.called.iter().find(|call| call.id == result.call);
-                let args = call.map(|call| match &call.input {
-                    CallInput::Object(json) => json.as_str().to_owned(),
-                    CallInput::Broken { text, .. } => text.to_string(),
-                });
-                let args: String = args.unwrap_or_default().chars().take(ARGS_CHARS_MAX).collect();
-                format!("Validation failed for tool \"{tool}\":\n  - {detail}\n\nReceived arguments:\n{args}")
-            }
-            _ => return Cow::Borrowed(result),
-        };
-        Cow::Owned(CallResult { parts: vec![Part::text(text)], ..result.clone() })
-    }
-
-    fn assistant(&self, message: &AssistantMessage, faces: &dyn Faces) -> Said {
-        let face = faces.face(&message.model);
-        let mut out = Vec::new();
-        messages::assistant(&mut out, message, &face, self.now_ms);
-        let cost = Cost::of(&message.usage, face.prices.as_ref()).total();
-        Said {
-            text: message.text().into(),
-            calls: message.calls().count() as u64,
-            usage: Some((message.usage, cost)),
-            empty: message.blocks.is_empty() && message.end == MessageEnd::Interrupted,
-            ..Said::new(Role::Assistant, out)
-        }
-    }
-
-    /// An assistant message that never came to be.
-    fn hollow(&self, stop: &str, error: &str, faces: &dyn Faces) -> Said {
-        let mut out = Vec::new();
-        messages::assistant_head(&mut out);
-        let face = faces.face(&self.model);
-        messages::assistant_tail(&mut out, &face, &Usage::default(), stop, Some(error), self.now_ms);
-        Said { usage: Some((Usage::default(), 0.0)), ..Said::new(Role::Assistant, out) }
-    }
-
-    fn error(&self, fault: &Fault, faces: &dyn Faces, only_in_file: bool) -> Said {
-        Said { only_in_file, ..self.hollow("error", messages::fault_text(fault), faces) }
-    }
-
-    /// A turn that did not end with an assistant message saying so gets one that does.
-    fn ending(&self, end: &TurnEnd, faces: &dyn Faces) -> Option<Said> {
-        match (end.stop, &end.fault) {
-            (Stop::Interrupted, _) if self.newest != Newest::Interrupted => {
-                Some(Said { empty: true, ..self.hollow("aborted", messages::ABORTED, faces) })
-            }
-            // The wait was cut short: this failure has its message already.
-            (Stop::Error, Some(fault)) if self.newest == Newest::Waiting(fault.message.clone()) => None,
-            (Stop::Error, fault) if self.newest != Newest::Failed => {
-                let none = Fault::new(vocab::FaultKind::Internal, "");
-                Some(self.error(fault.as_ref().unwrap_or(&none), faces, false))
-            }
-            _ => None,
-        }
     }
 
     /// What the entry means for those behind it.
@@ -421,27 +258,6 @@ impl Projector {
         }
         if moves_time(&entry.body) {
             self.now_ms = entry.at_ms;
-        }
-    }
-}
-
-impl Said {
-    /// In the words of the file it came from.
-    fn standing(self, raw: &Json) -> Self {
-        let mut json = Vec::new();
-        messages::object(&mut json, raw);
-        Said { json: Said::new(self.role, json).json, ..self }
-    }
-
-    fn new(role: Role, json: Vec<u8>) -> Self {
-        Said {
-            role,
-            json: String::from_utf8(json).expect("escaping text yields text").into(),
-            text: "".into(),
-            calls: 0,
-            usage: None,
-            only_in_file: false,
-            empty: false,
         }
     }
 }

@@ -15,16 +15,16 @@ const DIFF_BYTES_MAX: usize = 64 * 1024;
 
 /// `details` of a call that changed files.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Changed {
+pub(crate) struct FileDiff {
     pub(crate) diff: String,
     /// In the new text of the first file.
     pub(crate) first_changed_line: Option<usize>,
 }
 
-impl Changed {
+impl FileDiff {
     /// `None` where nothing can be shown: no text is known from before or after.
     pub(crate) fn of(edits: &[FileEdit]) -> Option<Self> {
-        let shown: Vec<(&str, Changed)> = edits.iter().filter_map(|edit| Some((&*edit.path, of_one(edit)?))).collect();
+        let shown: Vec<(&str, FileDiff)> = edits.iter().filter_map(|edit| Some((&*edit.path, of_one(edit)?))).collect();
         let first_changed_line = shown.first()?.1.first_changed_line;
         let mut diff = match &shown[..] {
             [(_, only)] => only.diff.clone(),
@@ -45,7 +45,7 @@ fn shorten(diff: &mut String) {
     }
 }
 
-fn of_one(edit: &FileEdit) -> Option<Changed> {
+fn of_one(edit: &FileEdit) -> Option<FileDiff> {
     let text = |side: &'_ Snapshot| match side {
         Snapshot::Absent => Some(String::new()),
         // As pi compares: what ends a line is no difference.
@@ -55,7 +55,7 @@ fn of_one(edit: &FileEdit) -> Option<Changed> {
     let (before, after) = (text(&edit.before)?, text(&edit.after)?);
     let changes = compare(&before, &after);
     let width = before.split('\n').count().max(after.split('\n').count()).to_string().len();
-    let mut page = Page { width, old: 1, new: 1, lines: Vec::new(), first: None };
+    let mut page = DiffText { width, old: 1, new: 1, lines: Vec::new(), first: None };
     let mut rest = &changes[..];
     while let Some((tag, _)) = rest.first() {
         let length =
@@ -68,7 +68,7 @@ fn of_one(edit: &FileEdit) -> Option<Changed> {
         }
         rest = behind;
     }
-    Some(Changed { diff: page.lines.join("\n"), first_changed_line: page.first })
+    Some(FileDiff { diff: page.lines.join("\n"), first_changed_line: page.first })
 }
 
 /// Every line with what became of it. What both begin and end with is not compared.
@@ -98,7 +98,7 @@ fn compare<'a>(before: &'a str, after: &'a str) -> Vec<(ChangeTag, &'a str)> {
     all
 }
 
-struct Page {
+struct DiffText {
     width: usize,
     old: usize,
     new: usize,
@@ -106,7 +106,7 @@ struct Page {
     first: Option<usize>,
 }
 
-impl Page {
+impl DiffText {
     fn changed(&mut self, tag: ChangeTag, line: &str) {
         self.first.get_or_insert(self.new);
         let width = self.width;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     fn shown(before: Option<&str>, after: Option<&str>) -> (String, Option<usize>) {
-        let changed = Changed::of(&[edit("a.txt", before, after)]).unwrap();
+        let changed = FileDiff::of(&[edit("a.txt", before, after)]).unwrap();
         (changed.diff, changed.first_changed_line)
     }
 
@@ -186,10 +186,10 @@ mod tests {
     #[test]
     fn several_files_have_their_names_above_them() {
         let two = [edit("a", Some("x\n"), Some("y\n")), edit("b", None, Some("z\n"))];
-        assert_eq!(Changed::of(&two).unwrap().diff, "a\n-1 x\n+1 y\nb\n+1 z");
+        assert_eq!(FileDiff::of(&two).unwrap().diff, "a\n-1 x\n+1 y\nb\n+1 z");
         let binary = FileEdit { before: Snapshot::NotKept, ..edit("c", None, None) };
-        assert_eq!(Changed::of(&[binary]), None);
-        assert_eq!(Changed::of(&[]), None);
+        assert_eq!(FileDiff::of(&[binary]), None);
+        assert_eq!(FileDiff::of(&[]), None);
     }
 
     #[test]
