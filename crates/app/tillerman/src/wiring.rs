@@ -311,7 +311,7 @@ impl Kept {
         border: Arc<dyn Border>,
         settings: &Settings,
     ) -> Kept {
-        let mirrored = session_files::Mirrored::new(session_files::Setup {
+        let mirrored = session_files::Mirrored::new(session_files::MirrorSetup {
             store: self.store,
             archive: self.archive,
             models: catalogue.clone(),

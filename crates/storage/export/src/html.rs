@@ -8,23 +8,23 @@ mod blocks;
 mod branch;
 mod cards;
 mod colour;
+mod conversation;
 mod counts;
 mod diff;
 mod escape;
 mod figures;
 mod json;
 mod prose;
-mod talk;
 
 use std::sync::Arc;
 
 use vocab::{Body, Entry, Summary, parts_text};
 
 use branch::Branch;
+use conversation::PageBody;
 use counts::PageCounts;
 use escape::{cut, escape, first_line};
 use figures::{cost, count, date, tokens};
-use talk::Talk;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
@@ -47,7 +47,7 @@ pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], cost: Option<f64
     facts(&mut out, summary, &counts, &branch, cost);
     contents(&mut out, &branch.path);
     out.push_str("<main>\n");
-    Talk::write(&mut out, branch);
+    PageBody::write(&mut out, branch);
     out.push_str("</main>\n<footer class=\"dim\">exported by tillerman; times are UTC</footer>\n</body></html>\n");
     out
 }

@@ -45,7 +45,7 @@ impl FileArchive {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct JsonlHead {
     #[serde(rename = "type")]
     kind: String,
     version: u32,
@@ -56,7 +56,7 @@ const HEAD_KIND: &str = "tillerman_session";
 const HEAD_VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
-struct Row<'a> {
+struct JsonlRow<'a> {
     seq: u64,
     parent: u64,
     at_ms: i64,
@@ -132,7 +132,7 @@ pub fn as_markdown(summary: &Summary, entries: &[Arc<Entry>]) -> String {
 }
 
 fn write_jsonl(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
-    let head = Head { kind: HEAD_KIND.into(), version: HEAD_VERSION, id: session.to_string() };
+    let head = JsonlHead { kind: HEAD_KIND.into(), version: HEAD_VERSION, id: session.to_string() };
     let mut bytes = serde_json::to_vec(&head).expect("a head is plain text");
     bytes.push(b'\n');
     let mut payload = Vec::new();
@@ -140,7 +140,7 @@ fn write_jsonl(session: &SessionId, entries: &[Arc<Entry>]) -> Vec<u8> {
         payload.clear();
         let kind = to_record(&entry.body, &mut payload).to_owned();
         let body: &RawValue = serde_json::from_slice(&payload).expect("a record is JSON");
-        let row = Row { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, body };
+        let row = JsonlRow { seq: entry.seq, parent: entry.parent, at_ms: entry.at_ms, kind, body };
         serde_json::to_writer(&mut bytes, &row).expect("a row is JSON");
         bytes.push(b'\n');
     }
@@ -163,13 +163,13 @@ fn read_jsonl(file: &Path) -> Result<(SessionId, Vec<Arc<Entry>>), Fault> {
     let mut lines =
         text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty());
     let (_, first) = lines.next().ok_or_else(|| wrong(1, "the file is empty".into()))?;
-    let head: Head = serde_json::from_str(first).map_err(|_| wrong(1, "not a session file".into()))?;
+    let head: JsonlHead = serde_json::from_str(first).map_err(|_| wrong(1, "not a session file".into()))?;
     if head.kind != HEAD_KIND || head.version != HEAD_VERSION {
         return Err(wrong(1, format!("a `{}` of version {}, which this version cannot read", head.kind, head.version)));
     }
     let mut entries: Vec<Arc<Entry>> = Vec::new();
     for (number, line) in lines {
-        let row: Row<'_> = serde_json::from_str(line).map_err(|error| wrong(number, error.to_string()))?;
+        let row: JsonlRow<'_> = serde_json::from_str(line).map_err(|error| wrong(number, error.to_string()))?;
         if row.seq != entries.len() as u64 + 1 || row.parent >= row.seq {
             return Err(wrong(number, format!("seq {} is out of order", row.seq)));
         }

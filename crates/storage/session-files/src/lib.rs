@@ -23,13 +23,13 @@ use std::sync::Arc;
 use pi_format::messages::Faces;
 
 pub use find::{by_id, id_of, newest};
-pub use head::{Head, copy_of, default_dir, file_name};
-pub use read::{FILE_BYTES_MAX, Refused, Row, Scan, scan};
-pub use store::{Mirrored, Setup};
-pub use tail::{Tail, side_file};
+pub use head::{FileHead, copy_of, default_dir, file_name};
+pub use read::{FILE_BYTES_MAX, FileRow, ScanError, ScannedFile, scan};
+pub use store::{MirrorSetup, Mirrored};
+pub use tail::{FileTail, side_file};
 
 /// What is known about models: how a slug looks in a file, and which slug a file means.
-pub trait Models: Faces + Send + Sync {
+pub trait ModelNames: Faces + Send + Sync {
     fn slug(&self, provider: &str, id: &str) -> Arc<str> {
         format!("{provider}/{id}").into()
     }

@@ -18,8 +18,8 @@ use vocab::Entry;
 
 use crate::fields::line_text;
 use crate::files::Following;
-use crate::head::{Head, copy_of};
-use crate::read::{NAMELESS, Refused, Scan, scan};
+use crate::head::{FileHead, copy_of};
+use crate::read::{NAMELESS, ScanError, ScannedFile, scan};
 use crate::tail;
 
 /// Kinds of lines that stand for entries of ours; others are passed over by an import.
@@ -38,21 +38,21 @@ const OUR_KINDS: [&str; 8] = [
 pub(crate) const OLD_VERSION: &str = "v1";
 
 /// Why a write did not happen.
-pub(crate) enum Trouble {
+pub(crate) enum MirrorError {
     /// Somebody else touched the file: everything has to be read again, from the log too.
     Again,
     Io(io::Error),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for MirrorError {
     fn from(error: io::Error) -> Self {
-        Trouble::Io(error)
+        MirrorError::Io(error)
     }
 }
 
 pub(crate) struct Mirror {
     pub(crate) path: PathBuf,
-    head: Head,
+    head: FileHead,
     projector: Projector,
     /// Entries up to here are lines already.
     pub(crate) last_seq: u64,
@@ -69,12 +69,12 @@ pub(crate) struct Mirror {
     following: Option<Following>,
     /// The last write failed and was reported.
     pub(crate) is_failing: bool,
-    /// Said once something was mended.
+    /// ForeignMessage once something was mended.
     pub(crate) mended: Option<String>,
 }
 
 impl Mirror {
-    pub(crate) fn new(path: PathBuf, head: Head) -> Self {
+    pub(crate) fn new(path: PathBuf, head: FileHead) -> Self {
         Self {
             path,
             head,
@@ -122,7 +122,7 @@ impl Mirror {
     }
 
     /// Brings the file up to date. After an error nothing is known about it any more.
-    pub(crate) fn write(&mut self) -> Result<(), Trouble> {
+    pub(crate) fn write(&mut self) -> Result<(), MirrorError> {
         let result = self.try_write();
         if result.is_err() {
             self.start_over();
@@ -130,14 +130,14 @@ impl Mirror {
         result
     }
 
-    fn try_write(&mut self) -> Result<(), Trouble> {
+    fn try_write(&mut self) -> Result<(), MirrorError> {
         if self.held.is_empty() && self.following.is_none() {
             return Ok(());
         }
         if let Some(following) = &self.following
             && !following.is_untouched(&self.path)
         {
-            return Err(Trouble::Again);
+            return Err(MirrorError::Again);
         }
         if self.following.is_none() && !self.catch_up()? {
             return Ok(());
@@ -156,9 +156,9 @@ impl Mirror {
     }
 
     /// Opens the file and leaves in `held` what it lacks. `false`: it is too early for a file.
-    fn catch_up(&mut self) -> Result<bool, Trouble> {
+    fn catch_up(&mut self) -> Result<bool, MirrorError> {
         if !self.is_whole {
-            return Err(Trouble::Again);
+            return Err(MirrorError::Again);
         }
         let mut following = match Following::open(&self.path) {
             Ok(following) => following,
@@ -174,10 +174,10 @@ impl Mirror {
         }
         let found = match scan(&bytes) {
             Ok(found) => found,
-            Err(Refused::Empty) => return self.create(),
+            Err(ScanError::Empty) => return self.create(),
             // A head that nobody can read: everything in it is in the log too.
-            Err(Refused::NoHead) if !self.is_due => return Ok(false),
-            Err(Refused::NoHead) => {
+            Err(ScanError::NoHead) if !self.is_due => return Ok(false),
+            Err(ScanError::NoHead) => {
                 tail::keep(&self.path, &bytes)?;
                 following.file.set_len(0)?;
                 self.mended = Some(format!("{} had no readable head and was written anew", self.path.display()));
@@ -200,7 +200,7 @@ impl Mirror {
     }
 
     /// The whole file at once, as soon as there is something in it.
-    fn create(&mut self) -> Result<bool, Trouble> {
+    fn create(&mut self) -> Result<bool, MirrorError> {
         if !self.is_due {
             return Ok(false);
         }
@@ -213,7 +213,7 @@ impl Mirror {
         Ok(true)
     }
 
-    fn compare(&mut self, found: &Scan) {
+    fn compare(&mut self, found: &ScannedFile) {
         let there: HashSet<&LineName> = found.rows.iter().map(|row| &row.name).collect();
         let newest = self.held.last().map(|line| line.name.clone());
         self.held.retain(|line| !there.contains(&line.name));
@@ -251,7 +251,7 @@ impl Mirror {
 }
 
 /// A file of version 1 with names and parents, every line otherwise as it was.
-fn migrate(bytes: &[u8], found: &Scan) -> Vec<u8> {
+fn migrate(bytes: &[u8], found: &ScannedFile) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len() + found.rows.len() * 48);
     let mut line = |range: &std::ops::Range<usize>, more: String| {
         // The only other thing that version 3 says differently.

@@ -12,16 +12,16 @@ use vocab::{
 };
 
 use crate::find;
-use crate::head::{Head, VERSION, file_name};
-use crate::mirror::{Mirror, OLD_VERSION, Trouble};
-use crate::{Models, Note, tail};
+use crate::head::{FileHead, VERSION, file_name};
+use crate::mirror::{Mirror, MirrorError, OLD_VERSION};
+use crate::{ModelNames, Note, tail};
 
 /// What a [`Mirrored`] is made of.
-pub struct Setup {
+pub struct MirrorSetup {
     pub store: Arc<dyn Store>,
     /// For everything that is no session file of this family.
     pub archive: Arc<dyn Archive>,
-    pub models: Arc<dyn Models>,
+    pub models: Arc<dyn ModelNames>,
     pub ids: Arc<dyn Ids>,
     /// Where new files go.
     pub dir: PathBuf,
@@ -37,11 +37,11 @@ pub struct Setup {
 /// A [`Store`] and an [`Archive`] around others.
 #[derive(Clone)]
 pub struct Mirrored {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedMirrors>,
 }
 
-pub(crate) struct Shared {
-    pub(crate) setup: Setup,
+pub(crate) struct SharedMirrors {
+    pub(crate) setup: MirrorSetup,
     places: Mutex<Places>,
 }
 
@@ -86,7 +86,7 @@ impl Places {
 }
 
 impl Mirrored {
-    pub fn new(setup: Setup) -> Self {
+    pub fn new(setup: MirrorSetup) -> Self {
         let places = Places {
             dir: setup.dir.clone(),
             paths: HashMap::new(),
@@ -95,7 +95,7 @@ impl Mirrored {
             mirrors: HashMap::new(),
             children: HashSet::new(),
         };
-        Self { shared: Arc::new(Shared { setup, places: Mutex::new(places) }) }
+        Self { shared: Arc::new(SharedMirrors { setup, places: Mutex::new(places) }) }
     }
 
     /// Where new files go now.
@@ -104,7 +104,7 @@ impl Mirrored {
     }
 }
 
-impl Shared {
+impl SharedMirrors {
     // Each change below is made in one go, so a panic elsewhere leaves nothing half done.
     fn lock(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
@@ -176,7 +176,7 @@ impl Shared {
 
     fn open_mirror(&self, session: &SessionId, created_ms: i64) -> Arc<tokio::sync::Mutex<Mirror>> {
         let path = self.place_for(session, created_ms);
-        let head = Head {
+        let head = FileHead {
             version: VERSION,
             id: session.clone(),
             at_ms: created_ms,
@@ -247,8 +247,8 @@ impl Shared {
                     drop(mirror);
                     return file.into_iter().for_each(|file| self.clone().sync_aside(lease.session.clone(), file));
                 }
-                Err(Trouble::Again) => {}
-                Err(Trouble::Io(error)) => return self.failed(&mut mirror, &error.to_string()),
+                Err(MirrorError::Again) => {}
+                Err(MirrorError::Io(error)) => return self.failed(&mut mirror, &error.to_string()),
             }
         }
     }

@@ -321,7 +321,7 @@ impl Faces for Catalogue {
     }
 }
 
-impl session_files::Models for Catalogue {
+impl session_files::ModelNames for Catalogue {
     fn slug(&self, provider: &str, id: &str) -> Arc<str> {
         let ours = self.remote.as_ref().is_some_and(|remote| &**remote.provider() == provider);
         let described = self.custom.providers().any(|(name, _)| **name == *provider);

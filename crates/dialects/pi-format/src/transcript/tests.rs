@@ -9,16 +9,16 @@ use vocab::*;
 use super::*;
 use crate::messages::{self, Face, Faces};
 
-struct Priced;
-impl Faces for Priced {
+struct PricedFaces;
+impl Faces for PricedFaces {
     fn face(&self, slug: &str) -> Face {
         let prices = Prices { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 };
         Face { prices: Some(prices), ..Face::guess(slug) }
     }
 }
 
-struct Poor;
-impl Faces for Poor {
+struct PricelessFaces;
+impl Faces for PricelessFaces {
     fn face(&self, slug: &str) -> Face {
         Face::guess(slug)
     }
@@ -104,7 +104,7 @@ fn log(bodies: Vec<Body>) -> Vec<Arc<Entry>> {
 }
 
 fn lines(entries: &[Arc<Entry>]) -> String {
-    let transcript = Transcript::new(entries, &Priced);
+    let transcript = Transcript::new(entries, &PricedFaces);
     transcript.lines().iter().map(|line| transcript.entry_json(line) + "\n").collect()
 }
 
@@ -113,7 +113,7 @@ fn check(bodies: Vec<Body>, expect: Expect) {
 }
 
 fn context(entries: &[Arc<Entry>]) -> Vec<String> {
-    Transcript::new(entries, &Priced).context().iter().map(|said| said.json.to_string()).collect()
+    Transcript::new(entries, &PricedFaces).context().iter().map(|said| said.json.to_string()).collect()
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_turn_that_is_interrupted_outside_a_reply_gets_an_empty_aborted_message() {
     let mut bodies = vec![opened(), user("x"), calls("c1", "bash", "{}")];
     bodies.push(result("c1", "bash", CallEnd::Interrupted, "interrupted"));
     bodies.push(ends(Stop::Interrupted, None));
-    let transcript = Transcript::new(&log(bodies), &Priced);
+    let transcript = Transcript::new(&log(bodies), &PricedFaces);
     let last = transcript.context().pop().unwrap();
     assert!(last.empty && last.json.starts_with(r#"{"role":"assistant","content":[],"api""#), "{}", last.json);
     assert!(
@@ -323,7 +323,7 @@ fn a_turn_that_fails_before_any_word_leaves_an_error_message() {
 
 #[test]
 fn a_retry_that_is_called_off_says_its_error_once_and_one_that_is_spent_says_the_last_too() {
-    let file = |bodies| Transcript::new(&log(bodies), &Priced).lines().len();
+    let file = |bodies| Transcript::new(&log(bodies), &PricedFaces).lines().len();
     assert_eq!(file(vec![opened(), user("x"), retrying(1, "500"), ends(Stop::Error, Some("500"))]), 3);
     assert_eq!(file(vec![opened(), user("x"), retrying(1, "500"), ends(Stop::Error, Some("400"))]), 4);
     assert_eq!(file(vec![opened(), user("x"), retrying(3, "500"), ends(Stop::Error, Some("500"))]), 4);
@@ -335,7 +335,7 @@ fn an_answer_is_dated_by_what_it_answers_whatever_is_logged_beside_it() {
     assert!(context(&entries)[1].contains(r#""timestamp":1794781912001}"#));
     let mut projector = Projector::new();
     for entry in &entries[..3] {
-        projector.take(entry, &Priced);
+        projector.take(entry, &PricedFaces);
     }
     assert_eq!(projector.now_ms(), NOON + 1);
 }
@@ -360,7 +360,7 @@ fn compaction_leaves_the_summary_and_what_was_kept() {
     assert_eq!(kept[0], r#"{"role":"compactionSummary","summary":"sum","tokensBefore":9,"timestamp":1794781912005}"#);
     assert_eq!(kept.len(), 4);
     assert!(kept[1].contains(r#""text":"b""#) && kept[3].contains(r#""text":"c""#));
-    let stats = Transcript::new(&entries, &Priced).stats();
+    let stats = Transcript::new(&entries, &PricedFaces).stats();
     assert_eq!((stats.user_messages, stats.assistant_messages, stats.total_messages), (2, 1, 4));
     let nothing = log(vec![opened(), user("a"), says("1"), compaction(4), user("c")]);
     assert_eq!(context(&nothing).len(), 2, "nothing is kept where nothing was named");
@@ -374,7 +374,7 @@ fn a_branch_hangs_where_the_log_says_and_only_one_is_live() {
     {
         entries.push(Arc::new(Entry { seq, parent, at_ms: NOON + seq as i64, body }));
     }
-    let transcript = Transcript::new(&entries, &Priced);
+    let transcript = Transcript::new(&entries, &PricedFaces);
     let texts: Vec<String> = transcript.context().iter().map(|said| said.text.to_string()).collect();
     assert_eq!(texts, ["a", "1", "c", "3"]);
     let users: Vec<String> = transcript.users().iter().map(|(_, text)| text.to_string()).collect();
@@ -395,7 +395,7 @@ fn a_long_conversation_makes_a_deep_tree_without_recursion() {
     let mut bodies = vec![opened()];
     bodies.extend((0..20_000).map(|at| user(&at.to_string())));
     let mut tree = Vec::new();
-    Transcript::new(&log(bodies), &Poor).tree_json(&mut tree);
+    Transcript::new(&log(bodies), &PricelessFaces).tree_json(&mut tree);
     assert_eq!(tree.iter().filter(|byte| **byte == b'[').count(), 2 * 20_001);
 }
 
@@ -405,15 +405,15 @@ fn names_do_not_depend_on_numbers_or_prices_and_repeat_nowhere() {
     let names = |entries: &[Arc<Entry>], faces: &dyn Faces| -> Vec<LineName> {
         Transcript::new(entries, faces).lines().iter().map(|line| line.name.clone()).collect()
     };
-    let before = names(&entries, &Priced);
-    assert_eq!(before, names(&entries, &Poor));
+    let before = names(&entries, &PricedFaces);
+    assert_eq!(before, names(&entries, &PricelessFaces));
     let mut renumbered = entries.clone();
     renumbered.remove(2);
     renumbered[2] = Arc::new(Entry { seq: 3, parent: 2, ..(*entries[3]).clone() });
-    assert_eq!(before, names(&renumbered, &Priced));
+    assert_eq!(before, names(&renumbered, &PricedFaces));
     let same: Vec<Arc<Entry>> =
         (1..=500).map(|seq| Arc::new(Entry { seq, parent: seq - 1, at_ms: 0, body: user("again") })).collect();
-    let many: HashSet<LineName> = names(&same, &Priced).into_iter().collect();
+    let many: HashSet<LineName> = names(&same, &PricedFaces).into_iter().collect();
     assert_eq!(many.len(), 500);
 }
 
@@ -426,7 +426,7 @@ fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making(
         Body::Setting(SettingEntry::Model { model: "mock/mock-1".into() }),
         user("a"),
     ]);
-    let transcript = Transcript::new(&entries, &Priced);
+    let transcript = Transcript::new(&entries, &PricedFaces);
     let shown: Vec<_> = transcript.lines().iter().map(|line| (line.name.to_string(), line.parent.as_deref())).collect();
     assert_eq!(shown, [("cafe0001".to_owned(), None), ("cafe0002".to_owned(), Some("cafe0001"))]);
 }
@@ -434,10 +434,10 @@ fn foreign_names_are_kept_and_an_imported_session_has_no_line_of_its_own_making(
 #[test]
 fn from_the_middle_of_a_log_the_messages_are_the_same() {
     let entries = log(vec![opened(), user("a"), says("1"), user("b"), says("2"), ends(Stop::Interrupted, None)]);
-    let whole = Transcript::new(&entries, &Priced);
+    let whole = Transcript::new(&entries, &PricedFaces);
     let mut projector = Projector::new();
     projector.assume("mock/mock-1", NOON + 2);
-    let late: Vec<TranscriptLine> = entries[3..].iter().flat_map(|entry| projector.take(entry, &Priced)).collect();
+    let late: Vec<TranscriptLine> = entries[3..].iter().flat_map(|entry| projector.take(entry, &PricedFaces)).collect();
     let json = |line: &TranscriptLine| match &line.kind {
         LineKind::Message(said) => said.json.clone(),
         _ => "".into(),
@@ -467,7 +467,7 @@ fn what_sub_agents_used_is_counted_with_the_result_of_their_call() {
         let all = [opened(), user("go"), calls("c1", "subagent", "{}")].into_iter().chain(bodies);
         let rest =
             [result("c1", "subagent", CallEnd::Ran, "done"), result("c2", "read", CallEnd::Ran, "x"), says("ok")];
-        Transcript::new(&log(all.chain(rest).collect()), &Priced).stats()
+        Transcript::new(&log(all.chain(rest).collect()), &PricedFaces).stats()
     };
     let (without, both) = (with(vec![]), with(vec![spent("mock/mock-1", 7), spent("mock/mock-1", 3)]));
     assert_eq!(both.usage.output, without.usage.output + 10);
@@ -479,11 +479,11 @@ fn what_sub_agents_used_is_counted_with_the_result_of_their_call() {
 fn what_is_not_in_the_log_moves_no_name() {
     let entry = |seq: u64, body| Entry { seq, parent: seq.saturating_sub(1), at_ms: NOON, body };
     let mut projector = Projector::new();
-    projector.take(&entry(5, calls("c1", "bash", "{}")), &Priced);
-    let told = projector.take(&entry(0, result("c1", "bash", CallEnd::Lost, "no result")), &Priced);
+    projector.take(&entry(5, calls("c1", "bash", "{}")), &PricedFaces);
+    let told = projector.take(&entry(0, result("c1", "bash", CallEnd::Lost, "no result")), &PricedFaces);
     assert!(
         matches!(&told[..], [TranscriptLine { kind: LineKind::Message(said), .. }] if said.role == MessageRole::ToolResult)
     );
-    let line = projector.take(&entry(6, user("again")), &Priced).remove(0);
+    let line = projector.take(&entry(6, user("again")), &PricedFaces).remove(0);
     assert_eq!((line.parent.as_ref(), projector.name_of(6)), (projector.name_of(5), Some(&line.name)));
 }

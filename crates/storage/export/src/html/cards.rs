@@ -7,7 +7,7 @@ use super::colour::{self, Lang};
 use super::diff::{self, FileChange};
 use super::escape::{cut, escape, first_line, without_paint};
 use super::figures::duration;
-use super::json::{self, Members};
+use super::json::{self, JsonMembers};
 
 /// Characters of the one line that says what a call is about.
 const ABOUT_CHARS_MAX: usize = 160;
@@ -30,14 +30,14 @@ pub(super) struct Card<'a> {
 }
 
 /// The arguments as far as they could be read.
-enum Args<'a> {
+enum CallArgs<'a> {
     None,
-    Read(Vec<(String, Value<'a>)>),
+    Read(Vec<(String, ArgValue<'a>)>),
     /// Not an object; with the reason when there is one.
     Raw(&'a str, Option<&'a str>),
 }
 
-enum Value<'a> {
+enum ArgValue<'a> {
     Text(String),
     Json(&'a str),
 }
@@ -68,15 +68,15 @@ impl Card<'_> {
         out.push_str("</div></details>\n");
     }
 
-    fn args(&self) -> Args<'_> {
+    fn args(&self) -> CallArgs<'_> {
         match self.call.map(|call| &call.input) {
-            None => Args::None,
-            Some(CallInput::Broken { text, detail }) => Args::Raw(text, Some(detail)),
+            None => CallArgs::None,
+            Some(CallInput::Broken { text, detail }) => CallArgs::Raw(text, Some(detail)),
             Some(CallInput::Object(text)) => match json::members(text.as_str()) {
-                None => Args::Raw(text.as_str(), None),
-                Some(Members(members)) => {
-                    let value = |value| json::string(value).map_or(Value::Json(value.get()), Value::Text);
-                    Args::Read(members.into_iter().map(|(key, found)| (key, value(found))).collect())
+                None => CallArgs::Raw(text.as_str(), None),
+                Some(JsonMembers(members)) => {
+                    let value = |value| json::string(value).map_or(ArgValue::Json(value.get()), ArgValue::Text);
+                    CallArgs::Read(members.into_iter().map(|(key, found)| (key, value(found))).collect())
                 }
             },
         }
@@ -89,7 +89,7 @@ impl Card<'_> {
         names::canonical(found).unwrap_or(found)
     }
 
-    fn headline(&self, out: &mut String, args: &Args<'_>, changes: &[FileChange<'_>]) {
+    fn headline(&self, out: &mut String, args: &CallArgs<'_>, changes: &[FileChange<'_>]) {
         let name = self.call.map(|call| &*call.name).unwrap_or_else(|| self.tool());
         out.push_str("<span class=\"tool\">");
         escape(out, &cut(name, NAME_CHARS_MAX));
@@ -126,10 +126,10 @@ impl Card<'_> {
         }
     }
 
-    fn write_args(&self, out: &mut String, args: &Args<'_>, shown_as_diff: bool) {
+    fn write_args(&self, out: &mut String, args: &CallArgs<'_>, shown_as_diff: bool) {
         match args {
-            Args::None => {}
-            Args::Raw(text, detail) => {
+            CallArgs::None => {}
+            CallArgs::Raw(text, detail) => {
                 if let Some(detail) = detail {
                     out.push_str("<p class=\"dim\">arguments that could not be read: ");
                     escape(out, detail);
@@ -137,14 +137,14 @@ impl Card<'_> {
                 }
                 blocks::foldable(out, "arguments", text, None);
             }
-            Args::Read(members) if members.is_empty() => {}
-            Args::Read(members) if shown_as_diff => {
+            CallArgs::Read(members) if members.is_empty() => {}
+            CallArgs::Read(members) if shown_as_diff => {
                 blocks::fold(out, "arguments", |out| write_members(out, members));
             }
-            Args::Read(members) => {
+            CallArgs::Read(members) => {
                 let is_command = |name: &str| self.tool() == "bash" && name == "command";
                 for (name, value) in members {
-                    if let (true, Value::Text(command)) = (is_command(name), value) {
+                    if let (true, ArgValue::Text(command)) = (is_command(name), value) {
                         out.push_str("<pre class=\"sh\"><span class=\"p\">$ </span><code>");
                         colour::write(out, command, colour::by_name("bash"));
                         out.push_str("</code></pre>\n");
@@ -158,7 +158,7 @@ impl Card<'_> {
         }
     }
 
-    fn write_result(&self, out: &mut String, args: &Args<'_>) {
+    fn write_result(&self, out: &mut String, args: &CallArgs<'_>) {
         let Some(result) = self.result else { return };
         let path = match self.tool() {
             "read_file" if !result.is_error => args.text("path").or_else(|| args.text("file_path")),
@@ -183,18 +183,18 @@ impl Card<'_> {
     }
 }
 
-impl Args<'_> {
+impl CallArgs<'_> {
     fn text(&self, wanted: &str) -> Option<&str> {
-        let Args::Read(members) = self else { return None };
+        let CallArgs::Read(members) = self else { return None };
         members.iter().find_map(|(name, value)| match value {
-            Value::Text(text) if name == wanted => Some(text.as_str()),
+            ArgValue::Text(text) if name == wanted => Some(text.as_str()),
             _ => None,
         })
     }
 
     /// What the call is about, in one line.
     fn about(&self, tool: &str) -> String {
-        let Args::Read(members) = self else { return String::new() };
+        let CallArgs::Read(members) = self else { return String::new() };
         // A pattern says more about a search than the place where it looks.
         let first = matches!(tool, "grep" | "glob").then(|| self.text("pattern")).flatten();
         let telling = || TELLING.into_iter().find_map(|name| self.text(name));
@@ -211,10 +211,10 @@ impl Args<'_> {
     }
 }
 
-fn write_members<'m, 'v: 'm>(out: &mut String, members: impl IntoIterator<Item = &'m (String, Value<'v>)>) {
+fn write_members<'m, 'v: 'm>(out: &mut String, members: impl IntoIterator<Item = &'m (String, ArgValue<'v>)>) {
     let members: Vec<_> = members.into_iter().collect();
     let path = members.iter().find_map(|(name, value)| match value {
-        Value::Text(text) if matches!(&**name, "path" | "file_path" | "file") => Some(text.as_str()),
+        ArgValue::Text(text) if matches!(&**name, "path" | "file_path" | "file") => Some(text.as_str()),
         _ => None,
     });
     let of_path = path.and_then(colour::by_path);
@@ -224,14 +224,16 @@ fn write_members<'m, 'v: 'm>(out: &mut String, members: impl IntoIterator<Item =
         escape(out, &cut(name, NAME_CHARS_MAX));
         out.push_str("</dt><dd>");
         match value {
-            Value::Text(text) if is_inline(text, INLINE_CHARS_MAX) => inline(out, text, None),
-            Value::Text(text) => {
+            ArgValue::Text(text) if is_inline(text, INLINE_CHARS_MAX) => inline(out, text, None),
+            ArgValue::Text(text) => {
                 let contents = matches!(&**name, "content" | "old_string" | "new_string").then_some(of_path).flatten();
                 blocks::foldable(out, "text", text, contents.or_else(|| patch_language(text)));
             }
-            Value::Json(text) if name == "todos" && write_todos(out, text) => {}
-            Value::Json(text) if is_inline(text, INLINE_JSON_CHARS_MAX) => inline(out, text, colour::by_name("json")),
-            Value::Json(text) => blocks::foldable(out, "value", &json::laid_out(text), colour::by_name("json")),
+            ArgValue::Json(text) if name == "todos" && write_todos(out, text) => {}
+            ArgValue::Json(text) if is_inline(text, INLINE_JSON_CHARS_MAX) => {
+                inline(out, text, colour::by_name("json"))
+            }
+            ArgValue::Json(text) => blocks::foldable(out, "value", &json::laid_out(text), colour::by_name("json")),
         }
         out.push_str("</dd>\n");
     }

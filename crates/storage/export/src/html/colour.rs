@@ -21,7 +21,7 @@ pub(super) fn write(out: &mut String, text: &str, lang: Option<&'static Lang>) {
         Some(lang) if text.len() <= COLOUR_BYTES_MAX => match lang.quirk {
             Quirk::Diff => lines::diff(out, text),
             Quirk::Markup => lines::markup(out, text),
-            _ => Scan { out, text, lang, at: 0, plain: 0 }.run(),
+            _ => CodeScanner { out, text, lang, at: 0, plain: 0 }.run(),
         },
         _ => escape(out, text),
     }
@@ -52,7 +52,7 @@ fn span(out: &mut String, class: Class, text: &str) {
     out.push_str("</span>");
 }
 
-struct Scan<'a> {
+struct CodeScanner<'a> {
     out: &'a mut String,
     text: &'a str,
     lang: &'static Lang,
@@ -61,7 +61,7 @@ struct Scan<'a> {
     plain: usize,
 }
 
-impl Scan<'_> {
+impl CodeScanner<'_> {
     fn run(mut self) {
         while self.at < self.text.len() {
             if let Some((class, end)) = self.piece() {

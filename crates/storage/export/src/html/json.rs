@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 const INDENT_LEVELS_MAX: usize = 16;
 
 /// The members of a JSON object in their own order.
-pub(super) struct Members<'a>(pub(super) Vec<(String, &'a RawValue)>);
+pub(super) struct JsonMembers<'a>(pub(super) Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for JsonMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Take;
         impl<'de> Visitor<'de> for Take {
-            type Value = Members<'de>;
+            type Value = JsonMembers<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
                 while let Some(member) = map.next_entry::<String, &RawValue>()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(JsonMembers(members))
             }
         }
         from.deserialize_map(Take)
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 /// `None` when the text is no object.
-pub(super) fn members(text: &str) -> Option<Members<'_>> {
+pub(super) fn members(text: &str) -> Option<JsonMembers<'_>> {
     serde_json::from_str(text).ok()
 }
 

@@ -12,12 +12,12 @@ use store::MemoryStore;
 use vocab::*;
 
 /// Exports a session with these entries, and returns the page and how it reads.
-async fn export(bodies: Vec<Body>) -> (String, page::Page) {
+async fn export(bodies: Vec<Body>) -> (String, page::ReadPage) {
     let parents = (0..bodies.len() as u64).collect();
     export_tree(bodies, parents).await
 }
 
-async fn export_tree(bodies: Vec<Body>, parents: Vec<u64>) -> (String, page::Page) {
+async fn export_tree(bodies: Vec<Body>, parents: Vec<u64>) -> (String, page::ReadPage) {
     let place = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let lease = store.create(store::suite::new_session("s"));

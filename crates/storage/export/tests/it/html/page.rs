@@ -72,30 +72,30 @@ const ATTRIBUTES: [&str; 17] = [
     "value",
 ];
 
-pub(crate) struct Tag {
+pub(crate) struct HtmlTag {
     pub(crate) name: String,
     pub(crate) attributes: BTreeMap<String, String>,
 }
 
 #[derive(Default)]
-pub(crate) struct Page {
-    pub(crate) tags: Vec<Tag>,
+pub(crate) struct ReadPage {
+    pub(crate) tags: Vec<HtmlTag>,
     /// What a reader sees, without style and script.
     pub(crate) text: String,
     pub(crate) style: Vec<String>,
     pub(crate) script: Vec<String>,
 }
 
-impl Page {
+impl ReadPage {
     pub(crate) fn policy(&self) -> &str {
-        let has = |tag: &&Tag| tag.attributes.contains_key("http-equiv");
+        let has = |tag: &&HtmlTag| tag.attributes.contains_key("http-equiv");
         &self.tags.iter().find(has).unwrap().attributes["content"]
     }
 }
 
 /// The page, or what is wrong with it.
-pub(crate) fn read(html: &str) -> Result<Page, String> {
-    let mut page = Page::default();
+pub(crate) fn read(html: &str) -> Result<ReadPage, String> {
+    let mut page = ReadPage::default();
     let mut open: Vec<String> = Vec::new();
     let mut rest = html.strip_prefix("<!DOCTYPE html>").ok_or("no doctype")?;
     while let Some(at) = rest.find('<') {
@@ -128,7 +128,7 @@ pub(crate) fn read(html: &str) -> Result<Page, String> {
     Ok(page)
 }
 
-fn read_tag(raw: &str) -> Result<Tag, String> {
+fn read_tag(raw: &str) -> Result<HtmlTag, String> {
     let (name, mut rest) = raw.split_at(raw.find(' ').unwrap_or(raw.len()));
     if !ELEMENTS.contains(&name) && !MORE_ELEMENTS.contains(&name) {
         return Err(format!("an element of nobody's: <{raw}>"));
@@ -158,12 +158,12 @@ fn read_tag(raw: &str) -> Result<Tag, String> {
     if !rest.is_empty() {
         return Err(format!("not a tag: <{raw}>"));
     }
-    let tag = Tag { name: name.to_owned(), attributes };
+    let tag = HtmlTag { name: name.to_owned(), attributes };
     check_targets(&tag)?;
     Ok(tag)
 }
 
-fn check_targets(tag: &Tag) -> Result<(), String> {
+fn check_targets(tag: &HtmlTag) -> Result<(), String> {
     if let Some(target) = tag.attributes.get("href") {
         let target = target.to_ascii_lowercase();
         let good = ["http://", "https://", "mailto:", "#p"].iter().any(|start| target.starts_with(start));

@@ -1,5 +1,5 @@
 //! A session's entries in the order they are read: turns, messages, cards, and small notes for everything else. One arm
-//! of [`Talk::entry`] per kind of entry.
+//! of [`PageBody::entry`] per kind of entry.
 
 use vocab::{
     Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Block, Body, BranchEntry, CallEntry, CompactReason,
@@ -17,7 +17,7 @@ use super::prose::{self, Breaks};
 /// Characters of a note that comes from the log.
 const NOTE_CHARS_MAX: usize = 2000;
 
-pub(super) struct Talk<'o, 'a> {
+pub(super) struct PageBody<'o, 'a> {
     out: &'o mut String,
     branch: Branch<'a>,
     /// When the open turn began.
@@ -30,16 +30,16 @@ pub(super) struct Talk<'o, 'a> {
     told: Option<&'a str>,
 }
 
-impl<'o, 'a> Talk<'o, 'a> {
+impl<'o, 'a> PageBody<'o, 'a> {
     pub(super) fn write(out: &'o mut String, mut branch: Branch<'a>) {
         let path = std::mem::take(&mut branch.path);
-        let mut talk = Talk { out, branch, turn_started: None, turns: 0, prompts: 0, speaker: None, told: None };
+        let mut page = PageBody { out, branch, turn_started: None, turns: 0, prompts: 0, speaker: None, told: None };
         let mut before = 0;
         for entry in path {
-            talk.entry(entry, before);
+            page.entry(entry, before);
             before = entry.seq;
         }
-        talk.leave_turn();
+        page.leave_turn();
     }
 
     /// `before` is the number of the entry shown last.
