@@ -8,6 +8,7 @@ mod examples;
 mod leases;
 mod lists;
 mod logs;
+mod sums;
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub async fn run<S: Store>(make: impl Fn() -> S) {
     leases::a_new_id_is_given_once(&make()).await;
     leases::any_text_is_an_id(&make()).await;
     leases::delete_removes_all_of_it(&make()).await;
-    lists::a_summary_adds_up(&make()).await;
+    sums::a_summary_adds_up(&make()).await;
+    sums::a_new_lease_goes_on_counting(&make()).await;
     lists::a_preview_ends_on_a_character(&make()).await;
     lists::newest_first_filtered_and_paged(&make()).await;
     lists::a_name_does_not_make_a_session_the_latest(&make()).await;

@@ -1,5 +1,5 @@
 //! A session's entries in the order they are read: turns, messages, cards, and small notes for everything else. One arm
-//! of [`PageBody::entry`] per kind of entry.
+//! of [`PageBody::entry`], or of what it calls, per kind of entry.
 
 use vocab::{
     Answer, AskEnd, AskEntry, AskKind, AssistantMessage, Block, Body, BranchEntry, CallEntry, CompactReason,
@@ -44,6 +44,7 @@ impl<'o, 'a> PageBody<'o, 'a> {
 
     /// `before` is the number of the entry shown last.
     fn entry(&mut self, entry: &'a Entry, before: u64) {
+        let at_ms = entry.at_ms;
         match &entry.body {
             Body::Opened { forked_from, child_of, .. } => {
                 if let Some((from, at)) = forked_from {
@@ -53,70 +54,90 @@ impl<'o, 'a> PageBody<'o, 'a> {
                     self.note(&format!("working for call {call} of session {parent}"));
                 }
             }
-            Body::Turn(TurnEntry::Started { .. }) => self.enter_turn(entry.at_ms),
-            Body::User { parts, from, .. } => self.user(parts, *from, entry.at_ms),
-            Body::Assistant { turn, message } => self.assistant(turn.as_ref(), message, entry.at_ms),
+            Body::User { parts, from, .. } => self.user(parts, *from, at_ms),
+            Body::Assistant { turn, message } => self.assistant(turn.as_ref(), message, at_ms),
+            Body::Turn(TurnEntry::Started { .. }) => self.enter_turn(at_ms),
+            Body::Turn(TurnEntry::Ended(end)) => self.turn_ended(end, at_ms),
             Body::Call(CallEntry::Ended { turn, result }) => {
                 if !self.branch.is_claimed(entry.seq) {
                     let verdict = self.branch.verdict(Some(turn), result.call.as_str());
                     Card { call: None, result: Some(result), verdict }.write(self.out);
                 }
             }
-            Body::Turn(TurnEntry::Ended(end)) => self.turn_ended(end, entry.at_ms),
             Body::Ask(AskEntry::Closed { ask, end }) => {
                 if let Some(kind) = self.branch.ask(ask) {
                     self.dialog(kind, end);
                 }
             }
-            Body::Queue(QueueEntry::Settled { end: ItemEnd::Dropped, .. }) => {
-                self.note("a waiting message was dropped")
-            }
-            Body::Queue(QueueEntry::Settled { end: ItemEnd::Cancelled, .. }) => {
-                self.note("a waiting message was cancelled")
-            }
-            Body::Model(ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. }) => {
-                let why = self.tell(fault);
-                self.note(&format!("retry {attempt} of {attempts_max} after {}{why}", duration(*wait_ms)));
-            }
-            Body::Model(ModelEntry::FellBack(it)) => {
-                let why = self.tell(&it.fault);
-                self.note(&format!("{} could not answer; {} is asked{why}", it.from, it.to));
-            }
-            Body::Branch(BranchEntry::Compacted(compaction)) => self.compacted(compaction),
+            // A call is shown with the reply that made it, a question with its answer.
+            Body::Call(CallEntry::Started { .. }) | Body::Ask(AskEntry::Opened(_)) => {}
+            Body::Queue(entry) => self.queue(entry),
+            Body::Model(entry) => self.model(entry),
             Body::Branch(BranchEntry::Moved { .. }) => {
                 let gone = entry.seq.saturating_sub(before + 1);
                 self.note(&format!("undone: {} left out here", plural_entries(gone)));
             }
-            Body::Setting(SettingEntry::Model { model }) => self.note(&format!("model: {model}")),
-            Body::Setting(SettingEntry::Mode { mode }) => self.note(&format!("mode: {}", mode.as_str())),
-            Body::Setting(SettingEntry::Thinking { level }) => {
-                self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))
-            }
-            Body::Setting(SettingEntry::Gadgets { off }) if off.is_empty() => self.note("all gadgets on"),
-            Body::Setting(SettingEntry::Gadgets { off }) => self.note(&format!("gadgets off: {}", off.join(", "))),
-            Body::Setting(SettingEntry::Title { title }) => self.note(&format!("renamed: {title}")),
-            Body::Note(NoteEntry::Recovered { text }) => self.warning(text),
-            Body::Shell(ShellEntry::Ended(shell)) => self.shell(shell, entry.at_ms),
-            Body::Setting(SettingEntry::Todos { phases }) => self.todos(phases),
-            Body::Note(NoteEntry::Imported { .. }) => self.note("read from another program's session file"),
-            Body::Note(NoteEntry::Label { target, label: Some(label) }) => {
-                self.note(&format!("entry {target} is labelled: {label}"))
-            }
-            Body::Note(NoteEntry::Label { target, label: None }) => {
-                self.note(&format!("entry {target} has no label any more"))
-            }
+            Body::Branch(BranchEntry::Compacted(compaction)) => self.compacted(compaction),
             Body::Branch(BranchEntry::Summary { summary, .. }) => {
                 self.note("came back from another branch");
                 prose::write(self.out, summary, Breaks::Flow);
             }
-            // A call is shown with the reply that made it, a question with its answer, a waiting message when it is taken.
-            Body::Call(CallEntry::Started { .. }) | Body::Ask(AskEntry::Opened(_)) | Body::Queue(_) => {}
-            // A command is shown with what came of it.
-            Body::Shell(ShellEntry::Started { .. }) => {}
             Body::Branch(BranchEntry::Restored { files }) if files.is_empty() => {}
             Body::Branch(BranchEntry::Restored { files }) => self.note(&format!("restored: {}", files.join(", "))),
+            Body::Setting(entry) => self.setting(entry),
+            // A command is shown with what came of it.
+            Body::Shell(ShellEntry::Started { .. }) => {}
+            Body::Shell(ShellEntry::Ended(shell)) => self.shell(shell, at_ms),
+            Body::Note(entry) => self.noted(entry),
+        }
+    }
+
+    fn queue(&mut self, entry: &QueueEntry) {
+        match entry {
+            QueueEntry::Settled { end: ItemEnd::Dropped, .. } => self.note("a waiting message was dropped"),
+            QueueEntry::Settled { end: ItemEnd::Cancelled, .. } => self.note("a waiting message was cancelled"),
+            // A waiting message is shown when it is taken.
+            QueueEntry::Queued(_) | QueueEntry::Settled { end: ItemEnd::Consumed | ItemEnd::Superseded, .. } => {}
+        }
+    }
+
+    fn model(&mut self, entry: &'a ModelEntry) {
+        match entry {
+            ModelEntry::Retrying { attempt, attempts_max, wait_ms, fault, .. } => {
+                let why = self.tell(fault);
+                self.note(&format!("retry {attempt} of {attempts_max} after {}{why}", duration(*wait_ms)));
+            }
+            ModelEntry::FellBack(it) => {
+                let why = self.tell(&it.fault);
+                self.note(&format!("{} could not answer; {} is asked{why}", it.from, it.to));
+            }
             // What was sent and what it cost is for other readers.
-            Body::Model(ModelEntry::Requested(_)) | Body::Model(ModelEntry::Spent { .. }) => {}
+            ModelEntry::Requested(_) | ModelEntry::Spent { .. } => {}
+        }
+    }
+
+    fn setting(&mut self, entry: &'a SettingEntry) {
+        match entry {
+            SettingEntry::Model { model } => self.note(&format!("model: {model}")),
+            SettingEntry::Mode { mode } => self.note(&format!("mode: {}", mode.as_str())),
+            SettingEntry::Thinking { level } => {
+                self.note(&format!("thinking: {}", level.as_deref().unwrap_or("as the model likes")))
+            }
+            SettingEntry::Gadgets { off } if off.is_empty() => self.note("all gadgets on"),
+            SettingEntry::Gadgets { off } => self.note(&format!("gadgets off: {}", off.join(", "))),
+            SettingEntry::Title { title } => self.note(&format!("renamed: {title}")),
+            SettingEntry::Todos { phases } => self.todos(phases),
+        }
+    }
+
+    fn noted(&mut self, entry: &NoteEntry) {
+        match entry {
+            NoteEntry::Recovered { text } => self.warning(text),
+            NoteEntry::Imported { .. } => self.note("read from another program's session file"),
+            NoteEntry::Label { target, label: Some(label) } => {
+                self.note(&format!("entry {target} is labelled: {label}"))
+            }
+            NoteEntry::Label { target, label: None } => self.note(&format!("entry {target} has no label any more")),
         }
     }
 
