@@ -35,7 +35,7 @@ pub struct Face {
     pub prices: Option<Prices>,
 }
 
-/// Looks a slug of the log up. A slug that nobody knows any more is split at its first `/`.
+/// Looks a slug of the log up. A slug that is not known any more is split at its first `/`.
 pub trait Faces {
     fn face(&self, slug: &str) -> Face;
 }
@@ -142,7 +142,7 @@ pub fn tool_result(out: &mut Vec<u8>, result: &CallResult, at_ms: i64) {
     end(out, at_ms);
 }
 
-/// The content of a result. A tool that nobody knows is named in the originals' fixed words.
+/// The content of a result. An unknown tool is named in the originals' fixed words.
 pub fn result_content(out: &mut Vec<u8>, result: &CallResult) {
     if result.end == CallEnd::Unknown {
         let text = format!("Tool {} not found", tool_name(&result.tool));

@@ -11,7 +11,7 @@ use vocab::{
 
 /// The entries with nothing in them that a file may not decide. Their number and order stay: others point at them. The
 /// directory is another machine's as often as not, so one outside of ours becomes ours. What waits to be said is the
-/// word of whoever wrote the file, not of the user who opens it.
+/// word of the file's author, not of the user who opens it.
 pub(crate) fn admitted(entries: Vec<Arc<Entry>>, border: &dyn Border, file: &Path) -> Vec<Arc<Entry>> {
     let settled = entries.iter().filter_map(|entry| match &entry.body {
         Body::Queue(QueueEntry::Settled { item, .. }) => Some(item.clone()),

@@ -37,7 +37,7 @@ const CONTENTS_MAX: usize = 500;
 const TITLE_CHARS_MAX: usize = 120;
 const FACT_CHARS_MAX: usize = 400;
 
-/// `cost` is in dollars, where somebody knows it: a log has no prices.
+/// `cost` is in dollars, where the caller knows it: a log has no prices.
 pub(super) fn render(summary: &Summary, entries: &[Arc<Entry>], cost: Option<f64>) -> String {
     let branch = Branch::read(entries);
     let counts = PageCounts::of(entries, &branch.path);

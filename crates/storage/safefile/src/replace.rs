@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::private_dir;
 
-/// Replaces a small file: whoever reads it sees the old content or the new one, also after a power cut. The file is
+/// Replaces a small file: a reader sees the old content or the new one, also after a power cut. The file is
 /// readable by its owner only, from its first byte on. A link is followed, so that a config file kept elsewhere stays
 /// there.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -118,13 +118,13 @@ impl Drop for Leftover {
     }
 }
 
-/// Names tried before giving up; a clash needs somebody who guesses 64 random bits.
+/// Names tried before giving up; a clash needs a process that guesses 64 random bits.
 const NAMES_MAX: usize = 8;
 
 fn temporary(directory: &Path, name: &std::ffi::OsStr) -> io::Result<(File, Leftover)> {
     let mut clash = io::Error::from(io::ErrorKind::AlreadyExists);
     for _ in 0..NAMES_MAX {
-        // Keyed by the operating system's randomness, so the name cannot be prepared by somebody else.
+        // Keyed by the operating system's randomness, so the name cannot be prepared by another process.
         let random = RandomState::new().build_hasher().finish();
         let mut temporary = OsString::from(".");
         temporary.push(name);

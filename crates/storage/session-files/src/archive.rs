@@ -15,7 +15,8 @@ use crate::find::{head_of, newest};
 use crate::head::{absolute, copy_of, file_name, id_in_name};
 use crate::import::{self, ImportContext, ImportDefaults};
 use crate::read::{ScanError, ScannedFile, scan};
-use crate::store::{Mirrored, SharedMirrors};
+use crate::shared::SharedMirrors;
+use crate::store::Mirrored;
 use crate::tail::FileTail;
 
 impl Archive for Mirrored {
@@ -127,7 +128,7 @@ impl SharedMirrors {
                 if self.imported_from(&session).await?.is_some() {
                     self.setup.border.workspace(&summary.workspace)?;
                 }
-                // Whoever has it open here follows a file already.
+                // A session that is open here follows its file already.
                 if self.is_open(&session) {
                     return Ok(session);
                 }
@@ -161,7 +162,7 @@ impl SharedMirrors {
         }))
     }
 
-    /// Lines that nobody can read; a torn end is told by whoever mends it.
+    /// Lines that cannot be read; a torn end is told by the mirror, which mends it.
     fn tell_damage(&self, file: &Path, bytes: &[u8], found: &ScannedFile) {
         if found.bad > 0
             && let Ok(ScannedFile { bad: bad @ 1.., .. }) = scan(&bytes[..FileTail::of(bytes).whole])
@@ -195,7 +196,7 @@ impl SharedMirrors {
         stored
     }
 
-    /// What somebody else has appended to the file since.
+    /// What another program has appended to the file since.
     async fn take_more(
         &self,
         session: &SessionId,
@@ -209,7 +210,7 @@ impl SharedMirrors {
             return Ok(());
         }
         let acquired = setup.store.acquire(session).await?;
-        // Read again: until now somebody else could write.
+        // Read again: until now another process could write.
         let result = async {
             let entries = setup.store.read(session, 0, usize::MAX).await?.entries;
             let notice = acquired.notice(acquired.summary.updated_ms);

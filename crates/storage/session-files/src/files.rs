@@ -47,7 +47,7 @@ impl Following {
         Ok(bytes)
     }
 
-    /// Nobody has written to it, cut it or put another in its place.
+    /// No other program has written to it, cut it or put another in its place.
     pub(crate) fn is_untouched(&self, path: &Path) -> bool {
         std::fs::metadata(path).is_ok_and(|now| id(&now) == self.id && now.len() == self.len)
     }

@@ -1,5 +1,5 @@
 //! Rows of a file as entries of a log. The names that the rows have in their file come along, so that what is appended
-//! later hangs on them. Nothing is judged: a call without a result is closed by whoever opens the session.
+//! later hangs on them. Nothing is judged: a call without a result is closed by the engine when it opens the session.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -15,6 +15,7 @@ mod head;
 pub mod import;
 mod mirror;
 mod read;
+mod shared;
 mod store;
 mod tail;
 

@@ -1,6 +1,6 @@
 //! The file of one session, kept equal to its log. Blocking; [`crate::store`] decides when it is called and reads the log
-//! for it. The file appears with the first thing that somebody said, whole; from then on lines are appended. So it is there before a
-//! prompt is acknowledged, and whoever was told its path finds the session by it.
+//! for it. The file appears, whole, with the first thing that is said; from then on lines are appended. So it is
+//! there before a prompt is acknowledged, and a client that was told its path finds the session by it.
 //!
 //! Before the first append of a process, and whenever the file is not as we left it, it is read, mended and compared
 //! with the log by the names of its lines; what is missing is appended. After any failure the same is done again, so
@@ -39,7 +39,7 @@ pub(crate) const OLD_VERSION: &str = "v1";
 
 /// Why a write did not happen.
 pub(crate) enum MirrorError {
-    /// Somebody else touched the file: everything has to be read again, from the log too.
+    /// Another program touched the file: everything has to be read again, from the log too.
     Again,
     Io(io::Error),
 }
@@ -150,7 +150,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// The file, when something in it is not on the disk yet. Whoever takes it syncs it.
+    /// The file, when something in it is not on the disk yet. The caller syncs it.
     pub(crate) fn unsynced(&mut self) -> Option<File> {
         self.following.as_mut().and_then(Following::unsynced)
     }
@@ -175,7 +175,7 @@ impl Mirror {
         let found = match scan(&bytes) {
             Ok(found) => found,
             Err(ScanError::Empty) => return self.create(),
-            // A head that nobody can read: everything in it is in the log too.
+            // A head that cannot be read: everything in it is in the log too.
             Err(ScanError::NoHead) if !self.is_due => return Ok(false),
             Err(ScanError::NoHead) => {
                 tail::keep(&self.path, &bytes)?;

@@ -23,7 +23,7 @@ pub(crate) const NAMELESS: char = '~';
 #[derive(Clone, PartialEq, Debug)]
 pub struct FileRow {
     pub name: LineName,
-    /// As written; what it means when nothing of that name came before is decided by whoever uses it.
+    /// As written; what it means when nothing of that name came before is the importer's to decide.
     pub parent: Option<LineName>,
     pub kind: String,
     pub bytes: Range<usize>,

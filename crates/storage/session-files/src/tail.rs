@@ -28,7 +28,7 @@ impl FileTail {
             }
             let start = bytes[..content].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             if is_whole(&bytes[start..content]) {
-                // Up to and with its line end; blank space behind it is nobody's line but harmless.
+                // Up to and with its line end; blank space behind it is no line, but harmless.
                 let behind = bytes[content..end].iter().rposition(|byte| *byte == b'\n');
                 return match behind {
                     Some(at) => FileTail { whole: content + at + 1, open: false },

@@ -236,7 +236,7 @@ impl Writer {
 }
 
 /// The row is not where its writer left it. Either the lease is stale, or a commit that was reported as failed (its
-/// sync did) has come back when the database was opened again: what nobody was promised goes away.
+/// sync did) has come back when the database was opened again: what no caller was promised goes away.
 fn mend(
     statements: &mut AppendStatements<'_>,
     id: &SessionId,

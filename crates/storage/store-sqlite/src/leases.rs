@@ -58,7 +58,7 @@ impl HeldLease {
 }
 
 impl Writer {
-    /// The first append of a new session: nobody else may be making the same one.
+    /// The first append of a new session: no other store may be making the same one.
     pub(super) fn begin(&mut self, connection: &Connection, lease: &Lease) -> Attempt<()> {
         let Some(new) = &lease.new else { return Err(faults::stale(&lease.session, lease.epoch).into()) };
         let lock = self.lock(&lease.session)?.ok_or_else(|| faults::busy(&lease.session, "another process"))?;
@@ -78,7 +78,7 @@ impl Writer {
         let Some(found) = rows::find(connection, id)? else { return Err(faults::unknown_session(id).into()) };
         let lock = self.lock(id)?.ok_or_else(|| faults::busy(id, &self.name_of(&found.owner)))?;
         let mut held = HeldLease::new(lock, 0);
-        // Nobody appends behind a damaged record.
+        // Nothing is appended behind a damaged record.
         let recovered = match log::damaged_end(connection, found.key, found.summary.last_seq)? {
             Some(_) => log::cut(connection, id)?,
             None => None,

@@ -227,7 +227,7 @@ fn immediate<T>(connection: &Connection, work: impl FnOnce() -> Attempt<T>) -> A
         Ok(value)
     });
     if result.is_err() && !connection.is_autocommit() {
-        // When even this fails the connection is closed by whoever sees the error, which rolls back too.
+        // When even this fails the connection is closed by the writer, which rolls back too.
         let _ = connection.execute_batch("ROLLBACK");
     }
     result

@@ -23,7 +23,7 @@ pub(crate) struct Lock {
 const RACES_MAX: usize = 100;
 
 impl Lock {
-    /// `None` while somebody else holds it, be it in this process or in another one.
+    /// `None` while another store holds it, be it in this process or in another one.
     pub(crate) fn take(home: &Path, session: &SessionId) -> io::Result<Option<Lock>> {
         let directory = home.join("locks");
         DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
@@ -44,7 +44,7 @@ impl Lock {
     }
 }
 
-/// The last holder may have removed the file after we opened it; then our lock is on a nameless file that nobody else
+/// The last holder may have removed the file after we opened it; then our lock is on a nameless file that no other store
 /// will ever meet.
 fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
@@ -75,7 +75,7 @@ pub(crate) fn sweep(home: &Path) {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while still held, so that whoever locks the old file sees that its name is gone. A file that stays
+        // Removed while still held, so that a store that locks the old file sees that its name is gone. A file that stays
         // behind does no harm.
         let _ = std::fs::remove_file(&self.path);
         // Said aloud and not left to `close`: a child between fork and exec shares this lock for a moment.

@@ -2,7 +2,7 @@
 //!
 //! Every record carries a checksum over all its columns. What fails it is damage:
 //!
-//! * At the end of the log the damaged records are left out by whoever reads, and cut off by whoever takes the session
+//! * At the end of the log the damaged records are left out by a read, and cut off when the session is taken
 //!   over: their bytes move to the table `damaged`, the totals are counted anew, and the next append follows the last
 //!   whole record. Said once, in [`vocab::Acquired::recovered`].
 //! * In the middle nothing is moved or deleted. The session opens: a [`Body::Note(NoteEntry::Recovered)`] entry that names the record

@@ -19,7 +19,7 @@ use crate::faults;
 pub(super) const WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Transactions between two looks at its size.
 const COMMITS_PER_LOOK: u32 = 64;
-/// How long a delete waits for whoever still reads what is deleted.
+/// How long a delete waits for programs that still read what is deleted.
 const WIPE_WAIT: Duration = Duration::from_secs(2);
 /// Pages that are rebuilt in memory (64 MiB); more of them in a nameless temporary file.
 const PAGES_IN_MEMORY_MAX: i64 = 16 * 1024;
@@ -97,7 +97,7 @@ impl Writer {
         }
         for id in &marked {
             match rows::find(connection, id)? {
-                // It died before anything was gone; or somebody is at it just now, and sees it through.
+                // It died before anything was gone; or another process is at it just now, and sees it through.
                 Some(_) if self.lock(id)?.is_none() => return Ok(()),
                 Some(_) => {}
                 None => data_dir::remove_files(&self.home, id)
@@ -112,7 +112,7 @@ impl Writer {
     /// Whether nothing is left to wipe; tried again while there is nothing else to do.
     pub(super) fn wipe_again(&mut self, connection: &Connection) -> bool {
         if self.unwiped.is_some() && connection.busy_timeout(Duration::ZERO).is_ok() {
-            // Trouble with the disk is told to whoever writes next.
+            // Trouble with the disk is told to the next writer.
             let _ = self.wipe_on(connection);
             let _ = connection.busy_timeout(database::BUSY_WAIT);
         }
@@ -152,7 +152,7 @@ impl Writer {
     }
 
     /// Behind an input/output error, on a new connection and before anything else is done with it. What was not synced
-    /// may be lost to the disk and still be seen by everybody: it is written once more, into the database itself, and
+    /// may be lost to the disk and still be seen by every process: it is written once more, into the database itself, and
     /// synced there. A lease whose log is not as its holder was told is over: its next append says so.
     pub(super) fn verify(&mut self, connection: &Connection) -> Attempt<()> {
         if !empty_wal(connection)? {
@@ -181,13 +181,13 @@ impl Writer {
     }
 }
 
-/// Folds the write-ahead log in, syncs the database and cuts the log to nothing. False when somebody still needs it.
+/// Folds the write-ahead log in, syncs the database and cuts the log to nothing. False when a reader still needs it.
 fn empty_wal(connection: &Connection) -> Attempt<bool> {
     let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(busy == 0)
 }
 
-/// Writes the database anew. False when somebody else is writing.
+/// Writes the database anew. False when another process is writing.
 fn rebuild(connection: &Connection) -> Attempt<bool> {
     let number = |name: &str| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get::<_, i64>(0));
     let is_large = number("page_count")? - number("freelist_count")? > PAGES_IN_MEMORY_MAX;

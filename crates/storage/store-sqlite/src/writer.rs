@@ -41,7 +41,7 @@ pub(super) enum StoreRequest {
 
 pub(super) struct Writer {
     pub(super) home: PathBuf,
-    /// Who we are, for whoever finds a session busy.
+    /// Who we are, for a process that finds a session busy.
     pub(super) owner: String,
     /// The leases of this store, each with its lock. As many as there are open sessions.
     pub(super) held: HashMap<SessionId, HeldLease>,
@@ -102,7 +102,7 @@ impl Writer {
                 }
             }
         }
-        // Whoever wants something now is not kept from it by what another process left.
+        // The caller who waits now is not kept waiting by what another process left.
         let _ = self.finish_deleting(connection);
         let mut statements = match AppendStatements::prepare(connection) {
             Ok(statements) => statements,
@@ -221,7 +221,7 @@ impl Writer {
                 (Err(faults::from_sqlite(&self.place(), doing, &error)), trust)
             }
         };
-        // Nobody waits any more: the work is done all the same.
+        // The caller may have gone: the work is done all the same.
         let _ = reply.send(result);
         trust
     }

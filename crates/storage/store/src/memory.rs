@@ -85,7 +85,7 @@ impl MemoryStore {
         if is_use {
             session.used = used;
         }
-        // What is kept is what a disk would give back: whoever sent an item is gone after a restart.
+        // What is kept is what a disk would give back: the sender of an item is gone after a restart.
         session.entries.extend(entries.into_iter().map(|entry| match &entry.body {
             vocab::Body::Queue(vocab::QueueEntry::Queued(item)) if item.sender.is_some() => {
                 let item = vocab::Item { sender: None, ..item.clone() };

@@ -18,7 +18,7 @@ pub struct Entry {
     pub body: Body,
 }
 
-/// What an entry says. Grouped by what it is about, so that whoever does not care for a subject passes it over whole,
+/// What an entry says. Grouped by what it is about, so that code that does not care for a subject passes it over whole,
 /// and a new fact of one is answered where that one matters.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Body {
@@ -146,7 +146,7 @@ pub enum ShellEntry {
 #[derive(Clone, PartialEq, Debug)]
 pub enum NoteEntry {
     /// Entries from here on were read from another program's file, where they have these names, `(seq, name)`. `raws` are
-    /// messages as they stood there, for whoever reads that format: our words may not say everything.
+    /// messages as they stood there, for the dialect that reads that format: our words may not say everything.
     Imported {
         /// That file, where these are the first entries of a session.
         file: Option<PathBuf>,
@@ -261,7 +261,7 @@ pub struct Compaction {
     pub messages_before: u64,
     pub messages_after: u64,
     pub usage: Usage,
-    /// Who made the summary; empty where nobody knows any more.
+    /// Who made the summary; empty where it is not known any more.
     pub model: Arc<str>,
 }
 

@@ -216,7 +216,7 @@ impl Transcript {
         }
     }
 
-    /// All names, for whoever must not use one twice.
+    /// All names that are taken.
     pub fn names(&self) -> HashSet<LineName> {
         self.by_name.keys().cloned().collect()
     }

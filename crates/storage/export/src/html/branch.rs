@@ -67,7 +67,7 @@ impl<'a> Branch<'a> {
         self.claimed.contains(&seq)
     }
 
-    /// What was answered when somebody was asked whether the call may run.
+    /// What the user answered when asked whether the call may run.
     pub(super) fn verdict(&self, turn: Option<&'a TurnId>, call: &'a str) -> Option<&str> {
         self.verdicts.get(&(turn?.as_str(), call)).map(String::as_str)
     }

@@ -25,7 +25,7 @@ const TELLING: [&str; 10] =
 pub(super) struct Card<'a> {
     pub(super) call: Option<&'a Call>,
     pub(super) result: Option<&'a CallResult>,
-    /// What was answered when somebody was asked about it.
+    /// What the user answered when asked about it.
     pub(super) verdict: Option<&'a str>,
 }
 

@@ -57,7 +57,7 @@ struct CodeScanner<'a> {
     text: &'a str,
     lang: &'static Lang,
     at: usize,
-    /// Where the text begins that nobody has coloured yet.
+    /// Where the text begins that is not coloured yet.
     plain: usize,
 }
 

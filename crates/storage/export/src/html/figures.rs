@@ -71,7 +71,7 @@ pub(super) fn tokens(usage: &Usage) -> String {
     )
 }
 
-/// `$0.0123`; what nobody knows is not free.
+/// `$0.0123`; an unknown cost is not free.
 pub(super) fn cost(dollars: Option<f64>) -> String {
     dollars.map_or_else(|| "unknown".into(), |dollars| format!("${dollars:.4}"))
 }

@@ -6,7 +6,7 @@ use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Par
 use super::blocks;
 use super::escape::{cut, escape};
 
-/// Longer text is shown as it is written: nobody formats a log.
+/// Longer text is shown as it is written: a log is not formatted.
 const PROSE_BYTES_MAX: usize = 1 << 20;
 /// Elements inside elements; what is deeper is shown without its own.
 const DEPTH_MAX: usize = 40;

@@ -211,7 +211,7 @@ enum AskEndRecord {
     Withdrawn,
 }
 
-/// Logs of the first version have the number of a connection, which names nobody.
+/// Logs of the first version have the number of a connection, which names no client.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum AnsweredByRecord {

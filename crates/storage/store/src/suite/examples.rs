@@ -249,7 +249,7 @@ fn messages() -> Vec<Body> {
 }
 
 fn call() -> Call {
-    // Spaces, key order and escapes belong to whoever wrote it.
+    // Spaces, key order and escapes belong to the model that wrote it.
     let input = CallInput::Object(Json::trusted(" {\"b\" : 1e3,\"a\":\"\\u00e9\", \"n\":12345678901234567890} "));
     Call { id: CallId::from("c1"), name: "read".into(), input, seal: Some(ODD.into()) }
 }

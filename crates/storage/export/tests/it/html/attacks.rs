@@ -37,7 +37,6 @@ const ATTACKS: [&str; 26] = [
 
 /// A session that says `text` wherever something can be said.
 fn everywhere(text: &str) -> Vec<Body> {
-    let fault = || Fault::new(FaultKind::Provider, text).hint(text);
     let args = format!("{{{}: {}, \"path\": {0}, \"n\": [{0}, {{{0}: 1}}]}}", quoted(text), quoted(text));
     let ask =
         |id: &str, kind| Body::Ask(AskEntry::Opened(Ask { id: id.into(), turn: Some(turn()), kind, timeout_ms: None }));
@@ -75,10 +74,19 @@ fn everywhere(text: &str) -> Vec<Body> {
         ask("a2", AskKind::Input { title: text.into(), placeholder: None }),
         answered("a2", Answer::Text(text.into())),
     ];
+    all.extend(results(text));
+    all.extend(aftermath(text));
+    all
+}
+
+/// Of the calls above, and of one that was never made.
+fn results(text: &str) -> Vec<Body> {
+    let image = Part::Image(Image { mime: "image/gif".into(), base64: text.into() });
+    let mut all = Vec::new();
     let edit = |before: Snapshot, after: Snapshot| FileEdit { path: text.into(), before, after };
     for id in ["c1", "c2", text, "c3", "c4", "nobody's"] {
         let mut result = result(id, if id == "c4" { "read_file" } else { text }, text);
-        result.parts.push(image("image/gif", text));
+        result.parts.push(image.clone());
         if id == "c3" {
             result.edits = vec![
                 edit(Snapshot::Absent, Snapshot::Text(text.into())),
@@ -88,8 +96,13 @@ fn everywhere(text: &str) -> Vec<Body> {
         }
         all.push(ended(result));
     }
-    all.extend([
-        Body::Model(ModelEntry::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 5, fault: fault() }),
+    all
+}
+
+fn aftermath(text: &str) -> Vec<Body> {
+    let fault = Fault::new(FaultKind::Provider, text).hint(text);
+    vec![
+        Body::Model(ModelEntry::Retrying { turn: turn(), attempt: 1, attempts_max: 3, wait_ms: 5, fault }),
         Body::Assistant {
             turn: None,
             message: AssistantMessage {
@@ -115,8 +128,7 @@ fn everywhere(text: &str) -> Vec<Body> {
         Body::Setting(SettingEntry::Gadgets { off: vec![text.into()] }),
         Body::Note(NoteEntry::Recovered { text: text.into() }),
         turn_ended(Stop::Error, Some(Fault::new(FaultKind::Auth, format!("{text}?")))),
-    ]);
-    all
+    ]
 }
 
 fn permission(call: &str, text: &str) -> AskKind {
