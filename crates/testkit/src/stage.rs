@@ -72,7 +72,7 @@ impl Stage {
             provider: options.provider,
             toolbox,
             store: options.store.clone(),
-            archive: Arc::new(store::FileArchive::new(options.store.clone(), home.path().to_owned())),
+            archive: Arc::new(export::FileArchive::new(options.store.clone(), home.path().to_owned())),
             preferences: notebook.clone(),
             ids: Arc::new(options.ids),
             clock: Arc::new(TickingClock::default()),

@@ -194,7 +194,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     chosen.notes.extend(damaged);
     let store: Arc<dyn Store> = match setup.settings.ephemeral {
         true => Arc::new(store::MemoryStore::new()),
-        false => Arc::new(store::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
+        false => Arc::new(store_sqlite::SqliteStore::new(setup.data.clone()).telling(Arc::new(host::note))),
     };
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
@@ -208,7 +208,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
             proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
             ..net::Route::default()
         },
-        ..builtin_tools::BuiltinOptions::new(store::spill_dir(&setup.data))
+        ..builtin_tools::BuiltinOptions::new(store::data_dir::spill_dir(&setup.data))
     };
     let briefer = Briefer {
         settings: setup.briefing,
@@ -233,7 +233,7 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
         true => Arc::new(OnlyShown { own, here }),
         false => Arc::new(FileBorder::new(catalogue.clone(), own, here)),
     };
-    let archive = store::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
+    let archive = export::FileArchive::new(store.clone(), setup.data.clone()).with_border(border.clone());
     let kept = Kept { store, archive: Arc::new(archive) };
     let Kept { store, archive } = match setup.session_files {
         Some(files) => kept.with_files(files, &catalogue, border, &setup.settings),
@@ -314,7 +314,7 @@ impl Kept {
         border: Arc<dyn Border>,
         settings: &Settings,
     ) -> Kept {
-        let mirrored = session_files::Mirrored::new(session_files::Setup {
+        let mirrored = session_files::Mirrored::new(session_files::MirrorSetup {
             store: self.store,
             archive: self.archive,
             models: catalogue.clone(),

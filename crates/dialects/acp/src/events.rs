@@ -128,10 +128,14 @@ impl Acp {
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
-            Body::Model(ModelEntry::Spent { call: Some(_), model, usage, .. }) => {
+            Body::Model(ModelEntry::Spent { turn, call, model, usage }) if turn.is_none() || call.is_some() => {
                 let known = std::iter::once(&seat.chosen.model).chain(&self.models).find(|info| info.slug == *model);
                 let prices = known.and_then(|info| info.prices);
-                seat.charge_child(prices, usage);
+                match turn {
+                    Some(_) => seat.charge_child(prices, usage),
+                    // A compaction that was paid and failed.
+                    None => seat.charge_at(prices, usage),
+                }
             }
             Body::Branch(BranchEntry::Compacted(done)) => {
                 seat.charge(&done.usage);

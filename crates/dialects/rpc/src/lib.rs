@@ -5,13 +5,11 @@
 //! `docs/dialects/rpc.md` is the page for authors of controllers.
 
 mod answers;
-mod diff;
 mod faults;
 mod filter;
 mod frames;
 mod host_tools;
 mod inbound;
-pub mod messages;
 mod models;
 mod outbound;
 mod output;
@@ -22,11 +20,9 @@ mod replies;
 mod schema;
 mod stream;
 mod templates;
-mod tool_names;
-pub mod transcript;
 mod ui;
 
-pub use tool_names::TOOL_NAMES;
+pub use pi_format::TOOL_NAMES;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;

@@ -11,7 +11,8 @@ use wire::Out;
 use crate::frames::Writer;
 use crate::outbound::run::Came;
 use crate::pending::RpcPending;
-use crate::{Rpc, answers, frames, messages, models, ui};
+use crate::{Rpc, answers, frames, models, ui};
+use pi_format::messages;
 
 impl Rpc {
     pub(crate) fn event(&mut self, event: &Event, out: &mut Out) {

@@ -14,8 +14,8 @@ use crate::frames::Writer;
 use crate::inbound::{Call, Text};
 use crate::pending::{ReadFor, RpcPending};
 use crate::prompts::{Disposition, Prompts};
-use crate::transcript::Transcript;
 use crate::{Errors, Rpc, answers, frames, outbound};
+use pi_format::transcript::Transcript;
 
 /// What a prompt is answered while something runs and nobody said what to do then.
 const BUSY: &str = "Agent is already processing. Use steer() or followUp() to queue messages, or wait for completion.";

@@ -12,10 +12,10 @@ use vocab::{
 use wire::{FrameBuf, OpenCalls};
 
 use crate::frames;
-use crate::messages::{self, Faces};
 use crate::models::Known;
 use crate::stream::{Stream, Updates};
-use crate::transcript::{Line, LineKind, Projector, Role};
+use pi_format::messages::{self, Faces};
+use pi_format::transcript::{LineKind, MessageRole, Projector, TranscriptLine};
 
 /// Bytes of messages that `agent_end` repeats; of a longer run it has the newest ones.
 pub const RUN_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -186,7 +186,7 @@ impl Run {
         self.open_calls.logged(entry);
         let lines = self.projector.take(entry, known);
         let said = lines.into_iter().find_map(|line| match line {
-            Line { kind: LineKind::Message(said), .. } => Some(said),
+            TranscriptLine { kind: LineKind::Message(said), .. } => Some(said),
             _ => None,
         });
         match &entry.body {
@@ -240,7 +240,7 @@ impl Run {
             Body::Turn(TurnEntry::Ended(end)) if !self.is_running(&end.turn, known) => {}
             Body::Turn(TurnEntry::Ended(end)) => {
                 self.turn = None;
-                let said = said.filter(|said| said.role == Role::Assistant).map(|said| said.json);
+                let said = said.filter(|said| said.role == MessageRole::Assistant).map(|said| said.json);
                 self.turn_over(end, said, frames);
                 return Came::ToItsEnd;
             }

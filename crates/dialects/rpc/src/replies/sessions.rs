@@ -9,8 +9,8 @@ use wire::Out;
 use crate::frames::Writer;
 use crate::inbound::Call;
 use crate::pending::{ReadFor, RpcPending, Then};
-use crate::transcript::{LineKind, Role, Transcript};
 use crate::{Rpc, answers};
+use pi_format::transcript::{LineKind, MessageRole, Transcript};
 
 impl Rpc {
     pub(crate) fn opened(&mut self, opened: &Opened, command: Option<(Call, Option<String>)>, out: &mut Out) {
@@ -81,7 +81,7 @@ impl Rpc {
 
     pub(crate) fn branch(&mut self, call: Call, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
         let transcript = Transcript::new(entries, &self.known);
-        let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == Role::User);
+        let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == MessageRole::User);
         let at = transcript.line(entry).filter(|line| is_user(&line.kind)).map(|line| line.seq);
         let Some(at) = at else {
             let what = if call.command == "fork" { "forking" } else { "branching" };
