@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use extensions::{Extensions, Options};
 
-use crate::config::{self, Config, Home};
 use crate::wiring::Wired;
+use config::{Configuration, Home};
 pub(crate) use leashed::Leashed;
 use skilled::Skilled;
 
@@ -29,7 +29,7 @@ pub(crate) async fn start(wired: &Wired, programs: Vec<PathBuf>, skills: Option<
 }
 
 /// Where this user's skills are looked for.
-pub(crate) fn skill_places(wired: &Wired, home: &Home, config: &Config) -> skills::Places {
+pub(crate) fn skill_places(wired: &Wired, home: &Home, config: &Configuration) -> skills::Places {
     let user = config::process_env("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     skills::Places {
         cwd: wired.settings.workspace.clone(),

@@ -4,10 +4,8 @@
 mod args;
 mod beside;
 mod cmd;
-mod config;
 mod console;
 mod leash_hook;
-mod nearest;
 mod print;
 mod setup;
 mod terminal;

@@ -50,14 +50,14 @@ pub(crate) use catalogue::Standing;
 use catalogue::{Catalogue, is_built_in};
 pub(crate) use census::Standpoint;
 pub(crate) use checkup::Reached;
-pub(crate) use choose::{Suggestion, Wanted};
+pub(crate) use choose::Wanted;
 pub(crate) use guarded::Guarded;
 pub(crate) use integrations::Integrations;
 pub(crate) use names::Names;
 pub(crate) use vendors::{Provided, VENDORS, built_in, gather, vendor};
 
-use crate::config::agent;
 use choose::{Chosen, Grounds, choose};
+use config::agent;
 use linked::Linked;
 
 /// What to build from.
@@ -70,7 +70,7 @@ pub(crate) struct Setup {
     pub(crate) settings: Settings,
     pub(crate) wanted: Wanted,
     /// Providers that the user described, from `agent_dir`.
-    pub(crate) described: agent::Models,
+    pub(crate) described: agent::DescribedModels,
     pub(crate) agent_dir: PathBuf,
     /// Vendors whose key is known, and what the configuration describes.
     pub(crate) providers: Vec<Provided>,

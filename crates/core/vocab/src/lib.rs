@@ -31,6 +31,7 @@ mod finding;
 mod ids;
 mod keyring;
 pub mod names;
+pub mod nearest;
 mod ports;
 mod secret;
 mod settings;

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Error, FromArgMatches};
 use vocab::visible::shell_word;
 
 use super::{Command, Line, Rpc};
-use crate::nearest::{distance, nearest};
+use vocab::nearest::{distance, nearest};
 
 /// Edits that make a single word a command: `rum` is `run`, but `hello` is not `help`.
 const SLIPS_MAX: usize = 1;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use vocab::{Fault, FaultKind, Mode, Settings};
 
 use crate::args;
-use crate::config::{self, Config, Home, KEYS, Request, Setting, process_env};
 use crate::print::{say, warning};
 use crate::setup;
 use crate::wiring::VENDORS;
+use config::{Configuration, Home, KEYS, LoadFrom, SettingValue, process_env};
 
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
     match args.verb {
@@ -34,9 +34,14 @@ pub(super) fn home() -> anyhow::Result<Home> {
 fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
     let workspace = setup::project(directory.as_deref())?;
     let home = home()?;
-    let request =
-        Request { env: &process_env, home: Some(&home), workspace: &workspace, file: None, default_mode: Mode::Prompt };
-    let config = Config::load(&request)?;
+    let request = LoadFrom {
+        env: &process_env,
+        home: Some(&home),
+        workspace: &workspace,
+        file: None,
+        default_mode: Mode::Prompt,
+    };
+    let config = Configuration::load(&request)?;
     config.warnings.iter().for_each(|line| warning(line));
     if let Some(wish) = config.suggestion() {
         let (file, model) = (wish.file.display(), wish.model);
@@ -50,9 +55,9 @@ fn get(key: Option<&str>, directory: Option<PathBuf>) -> anyhow::Result<u8> {
     }
 }
 
-fn one(config: &Config, key: &str, usual: &Settings) -> anyhow::Result<u8> {
+fn one(config: &Configuration, key: &str, usual: &Settings) -> anyhow::Result<u8> {
     let known = config::find(key)?;
-    let shown = config.get(known.name).map(Setting::show).or_else(|| default_of(known.name, usual));
+    let shown = config.get(known.name).map(SettingValue::show).or_else(|| default_of(known.name, usual));
     if let Some(shown) = shown {
         say(&format!("{shown}\n"))?;
         return Ok(0);
@@ -81,7 +86,7 @@ fn default_of(name: &str, usual: &Settings) -> Option<String> {
     })
 }
 
-fn all(config: &Config, usual: &Settings) -> anyhow::Result<u8> {
+fn all(config: &Configuration, usual: &Settings) -> anyhow::Result<u8> {
     let width = KEYS.iter().map(|key| key.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for key in KEYS {

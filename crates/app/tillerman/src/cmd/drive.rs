@@ -25,10 +25,10 @@ use super::USAGE;
 use super::repl::Seat;
 use super::run::Streams;
 use crate::args;
-use crate::config::{self, Home};
 use crate::console::Keys;
 use crate::terminal::INTERRUPTED;
 use crate::wiring::Guarded;
+use config::Home;
 
 use choices::{Choices, What};
 use leashed::Leashed;

@@ -16,9 +16,9 @@ use vocab::{Fault, FaultKind, IdKind, Ids, Mode, ModelInfo, Provider};
 
 use crate::args;
 use crate::beside;
-use crate::config::{Config, Home};
 use crate::setup::{self, Prepared};
 use crate::wiring::{self, Standing, Wired};
+use config::{Configuration, Home};
 use kept::{Kept, KeptFile};
 
 /// It could not start.
@@ -79,7 +79,7 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
 /// Everything that is decided before anything is built.
 struct Ready {
     setup: wiring::Setup,
-    config: Config,
+    config: Configuration,
     home: Home,
     kept: Kept,
     extensions: Vec<std::path::PathBuf>,

@@ -24,10 +24,9 @@ use wire::Dialect;
 
 use crate::args::Basics;
 use crate::beside;
-use crate::config;
-use crate::config::agent::{self, AgentSettings};
 use crate::setup::{self, Prepared};
 use crate::wiring::{self, SessionFiles, Standing, Wanted, Wired};
+use config::agent::{self, AgentSettings};
 use flags::{Flags, Wrong};
 use session::{Around, FILES, SessionPlan};
 
@@ -194,7 +193,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
 }
 
 /// A flag is a demand, and so is our own configuration; `settings.json` is a habit.
-fn wanted(flags: &Flags, config: &config::Config, settings: &AgentSettings) -> Wanted {
+fn wanted(flags: &Flags, config: &config::Configuration, settings: &AgentSettings) -> Wanted {
     let by_flag = flags.model.is_some() || flags.provider.is_some();
     let configured = config.model().filter(|_| !by_flag).map(str::to_owned);
     let scope = if flags.models.is_empty() { settings.enabled_models.clone() } else { flags.models.clone() };

@@ -1,6 +1,6 @@
 //! Names of slash commands: what somebody else calls them, and what was probably meant.
 
-use crate::nearest::nearest;
+use vocab::nearest::nearest;
 
 /// `/skill:NAME` is no command: whoever finds skills reads it in the prompt.
 pub(super) fn calls_for_a_skill(rest: &str) -> bool {

@@ -3,10 +3,10 @@
 mod faults;
 mod local;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use config::Suggestion;
 use providers::detect::{Candidate, Choice, Env, Server, provider_name, settled};
 use providers::{Client, Secret, openrouter};
 use vocab::{Fault, FaultKind, ModelInfo};
@@ -44,13 +44,6 @@ pub(crate) struct Wanted {
     pub(crate) loose: bool,
     /// What a file that came with the code would like; see [`super::suggest`].
     pub(crate) suggested: Option<Suggestion>,
-}
-
-/// A model that the workspace's own settings name, and the file that does.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Suggestion {
-    pub(crate) model: String,
-    pub(crate) file: PathBuf,
 }
 
 pub(super) struct Chosen {

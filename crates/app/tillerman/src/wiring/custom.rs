@@ -8,7 +8,7 @@ use vocab::{Chat, Fault, Keyring, ModelInfo};
 
 use super::keys::{Held, Purse};
 use super::vendors::{completed, proof};
-use crate::config::agent::{CustomProvider, Word};
+use config::agent::{CustomProvider, Word};
 
 #[derive(Default)]
 pub(super) struct Custom {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use vocab::{McpServer, McpTransport};
 
 use super::Setup;
-use crate::config::agent::Word;
+use config::agent::Word;
 
 /// Directories of agents below a home.
 const AGENT_DIRS: [&str; 2] = [".pi/agent", ".omp/agent"];

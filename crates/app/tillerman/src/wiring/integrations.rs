@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dialect_rpc::{Service, ServiceState};
 
 use super::catalogue::{Catalogue, Standing};
-use crate::config::agent::Unspoken;
+use config::agent::Unspoken;
 
 /// How things stand. The version is the caller's to add.
 #[derive(Clone, PartialEq, Eq, Debug)]

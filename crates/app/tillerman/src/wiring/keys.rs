@@ -14,7 +14,7 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 use vocab::{Fault, FaultKind, Later};
 
-use crate::config::agent::Word;
+use config::agent::Word;
 
 /// A command that has not printed its key by then is ended, and the request fails.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(10);

@@ -4,8 +4,8 @@ use providers::models;
 use vocab::ModelInfo;
 
 use super::pick::split_level;
-use crate::config::TIERS;
-use crate::nearest::nearest;
+use config::TIERS;
+use vocab::nearest::nearest;
 
 /// What stands for whatever answers on this machine.
 pub(super) const AUTO: &str = "auto";

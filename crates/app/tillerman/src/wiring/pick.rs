@@ -2,7 +2,7 @@
 
 use vocab::ModelInfo;
 
-use crate::config::agent::LEVELS;
+use config::agent::LEVELS;
 
 /// Names in an error; of more only the number is told.
 const NAMES_MAX: usize = 8;

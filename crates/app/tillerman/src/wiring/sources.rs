@@ -10,8 +10,8 @@ use super::Setup;
 use super::accounts::checked;
 use super::keys::{Held, Purse};
 use super::vendors::{Origin, Provided, VENDORS, Vendor};
-use crate::config::ModelEntry;
-use crate::config::agent::Word;
+use config::ConfiguredModel;
+use config::agent::Word;
 
 /// One of them.
 pub(crate) struct Source {
@@ -204,7 +204,7 @@ fn config(setup: &Setup, provided: Provided, key: Option<Arc<Held>>) -> Result<C
 
 /// Models of a provider that the configuration describes: those of its own table, then those of `models` with its name
 /// before theirs. The rest is the client's to know.
-pub(super) fn described(setup: &Setup, name: &str, entries: &[ModelEntry]) -> Vec<ModelInfo> {
+pub(super) fn described(setup: &Setup, name: &str, entries: &[ConfiguredModel]) -> Vec<ModelInfo> {
     let prefix = format!("{name}/");
     let elsewhere = setup.known_models.iter().filter_map(|model| {
         let id: Arc<str> = model.slug.strip_prefix(&*prefix)?.into();
@@ -215,7 +215,7 @@ pub(super) fn described(setup: &Setup, name: &str, entries: &[ModelEntry]) -> Ve
 }
 
 /// What the user says of a model; a window of 0 is for others to tell.
-fn info(provider: &str, entry: &ModelEntry) -> ModelInfo {
+fn info(provider: &str, entry: &ConfiguredModel) -> ModelInfo {
     let facts = models::find(provider, &entry.slug);
     let levels = |levels: &Vec<String>| levels.iter().map(|level| Arc::from(level.as_str())).collect();
     ModelInfo {

@@ -2,10 +2,11 @@
 //! came from elsewhere, with the code or in a session file, is a wish: it may choose among the models of the provider that
 //! the user's own choice leads to, and never who else reads the prompts or which file plays the model.
 
+use config::Suggestion;
 use vocab::{ModelInfo, Provider};
 
 use super::catalogue::{Catalogue, is_script};
-use super::choose::{Chosen, Suggestion, Wanted};
+use super::choose::{Chosen, Wanted};
 use super::pick::split_level;
 
 /// Goes with the workspace's wish where it may be granted; otherwise says why not.

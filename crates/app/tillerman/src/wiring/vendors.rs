@@ -8,8 +8,8 @@ use std::sync::Arc;
 use providers::{Api, Compat, KeyHeader, Secret, models, openrouter};
 use vocab::ModelInfo;
 
-use crate::config::agent::Word;
-use crate::config::{Env, ModelEntry, ProviderEntry};
+use config::agent::Word;
+use config::{ConfiguredModel, Env, ProviderEntry};
 
 /// A vendor, and the variables that lead to it.
 pub(crate) struct Vendor {
@@ -98,7 +98,7 @@ pub(crate) struct Provided {
     pub(crate) origin: Origin,
     pub(crate) headers: Vec<(String, Word)>,
     pub(crate) compat: Compat,
-    pub(crate) models: Vec<ModelEntry>,
+    pub(crate) models: Vec<ConfiguredModel>,
     pub(crate) ca_file: Option<PathBuf>,
 }
 

@@ -3,7 +3,7 @@
 use vocab::names::Family;
 use vocab::{CompactionPolicy, Drain, Gate, LanePolicy, LateSteer, Overflow, RetryPolicy, Settings, SteerPoint};
 
-use crate::config::Config;
+use config::Configuration;
 
 /// Prompts that may wait in a session. The original has no bound; at this one a new prompt is refused and its sender is told.
 const LANE_CAP: usize = 256;
@@ -36,7 +36,7 @@ const COMPACTION: CompactionPolicy = CompactionPolicy {
 
 /// Lays everything over `settings` that this dialect decides. Mode, tokens, sync and tools of our own configuration are in
 /// them already.
-pub(super) fn settle(settings: &mut Settings, config: &Config) {
+pub(super) fn settle(settings: &mut Settings, config: &Configuration) {
     settings.gate = Gate::Ladder;
     settings.family = Family::Loaf;
     // The original counts no rounds; who wants a limit sets one.

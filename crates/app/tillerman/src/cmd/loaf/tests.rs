@@ -10,7 +10,6 @@ use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInf
 
 use super::kept::KeptFile;
 use super::*;
-use crate::config;
 
 // ---- what is kept -----------------------------------------------------------------------------------------------
 
@@ -105,7 +104,7 @@ fn settled(toml: &str) -> vocab::Settings {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config.toml");
     std::fs::write(&file, toml).unwrap();
-    let config = Config::load(&config::Request {
+    let config = Configuration::load(&config::LoadFrom {
         env: &|_| None,
         home: None,
         workspace: place.path(),

@@ -10,7 +10,7 @@ use providers::Secret;
 use vocab::{Mode, SyncLevel};
 
 use super::table::{self, Flag, Takes};
-use crate::config::agent::LEVELS;
+use config::agent::LEVELS;
 
 /// Names of unknown flags that are told; of more only the number.
 const UNKNOWN_TOLD_MAX: usize = 20;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use vocab::{Fault, FaultKind, SessionId, Which};
 
 use super::flags::{Asked, Flags};
-use crate::config::Env;
-use crate::config::agent::{self, AgentSettings};
+use config::Env;
+use config::agent::{self, AgentSettings};
 
 /// The variable that moves session files, in pi.
 const SESSION_DIR_ENV: &str = "PI_CODING_AGENT_SESSION_DIR";

@@ -12,7 +12,7 @@ use super::flags::{Asked, Flags, Means, parse};
 use super::session::{Around, FILES, SessionPlan, plan};
 use super::table::{FLAGS, Takes};
 use super::*;
-use crate::config::Config;
+use config::Configuration;
 
 fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()
@@ -324,7 +324,7 @@ fn settled(line: &[&str], agent: &AgentSettings, config: &str) -> Settings {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
-    let config = Config::load(&config::Request {
+    let config = Configuration::load(&config::LoadFrom {
         env: &|_| None,
         home: None,
         workspace: place.path(),
@@ -439,8 +439,8 @@ fn a_model_is_wanted_by_flag_by_configuration_or_by_habit() {
         enabled_models: vec!["a".into()],
         ..AgentSettings::default()
     };
-    let mut config = Config::default();
-    config.flag("model", Some(config::Setting::Text("ours".into())));
+    let mut config = Configuration::default();
+    config.flag("model", Some(config::SettingValue::Text("ours".into())));
     let it = wanted(&flags(&[]), &config, &agent);
     assert_eq!((it.model.as_deref(), it.scope.join(","), it.loose), (Some("ours"), "a".to_owned(), true));
     assert_eq!(it.usual, Some((Some("p".to_owned()), "m".to_owned())));

@@ -16,7 +16,7 @@ fn at(port: u16) -> Candidate {
 
 fn alone(lookout: Lookout) -> Setup {
     let mut setup = setup(Wanted::default());
-    setup.described = agent::Models::default();
+    setup.described = agent::DescribedModels::default();
     setup.known_models = Vec::new();
     setup.lookout = lookout;
     setup

@@ -12,7 +12,7 @@ const DEAD: &str = "http://127.0.0.1:1";
 /// No described providers; the rest as variables and configuration say.
 fn with(env: &[(&str, &str)], config: &str, model: Option<&str>) -> Setup {
     let mut setup = setup(Wanted { model: model.map(str::to_owned), ..Wanted::default() });
-    setup.described = agent::Models::default();
+    setup.described = agent::DescribedModels::default();
     setup.known_models = Vec::new();
     let gathered = gathered(env, config);
     assert_eq!(gathered.notes, Vec::<String>::new());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::config::{Config, Request};
+use config::{Configuration, LoadFrom};
 use vocab::Mode;
 
 /// What `gather` makes of variables and the user's configuration.
@@ -12,8 +12,8 @@ pub(in crate::wiring) fn gathered(env: &[(&str, &str)], config: &str) -> Gathere
     let file = place.path().join("config.toml");
     std::fs::write(&file, config).unwrap();
     let request =
-        Request { env: &|_| None, home: None, workspace: place.path(), file: Some(&file), default_mode: Mode::Prompt };
-    let config = Config::load(&request).unwrap();
+        LoadFrom { env: &|_| None, home: None, workspace: place.path(), file: Some(&file), default_mode: Mode::Prompt };
+    let config = Configuration::load(&request).unwrap();
     assert_eq!(config.warnings, Vec::<String>::new());
     let env: HashMap<&str, &str> = env.iter().copied().collect();
     let lookup = |name: &str| env.get(name).map(|value| (*value).to_owned());

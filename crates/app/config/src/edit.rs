@@ -7,18 +7,18 @@ use std::path::Path;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 use vocab::{Fault, FaultKind};
 
-use super::keys::{self, Kind, Setting};
+use super::keys::{self, SettingKind, SettingValue};
 use super::slugs;
 
 /// What was written.
 #[derive(Debug)]
-pub(crate) struct Set {
-    pub(crate) name: String,
-    pub(crate) value: Setting,
+pub struct Set {
+    pub name: String,
+    pub value: SettingValue,
 }
 
 /// Writes `key = text` into a TOML file, which is made when it is not there.
-pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
+pub fn set(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
     if let Some((table, name)) = slugs::entry(key) {
         let value = slugs::check_text(table, name, text).map_err(|why| Fault::new(FaultKind::Invalid, why))?;
         rewrite(file, |old| changed(old, key, &value))?;
@@ -30,9 +30,9 @@ pub(crate) fn set(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
 }
 
 /// Puts `text` behind what a list has already.
-pub(crate) fn add(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
+pub fn add(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
     let (name, value) = checked(file, key, text)?;
-    let Setting::Texts(more) = value else {
+    let SettingValue::Texts(more) = value else {
         let text = format!("`{name}` is no list");
         return Err(Fault::new(FaultKind::Invalid, text).hint(format!("tillerman config set {key} VALUE")));
     };
@@ -41,20 +41,21 @@ pub(crate) fn add(file: &Path, key: &str, text: &str) -> Result<Set, Fault> {
         texts = listed(old, &name);
         let new: Vec<String> = more.into_iter().filter(|text| !texts.contains(text)).collect();
         texts.extend(new);
-        changed(old, &name, &Setting::Texts(texts.clone()))
+        changed(old, &name, &SettingValue::Texts(texts.clone()))
     })?;
-    Ok(Set { name, value: Setting::Texts(texts) })
+    Ok(Set { name, value: SettingValue::Texts(texts) })
 }
 
 /// A key of the manual and what the text means for it.
-fn checked(file: &Path, key: &str, text: &str) -> Result<(String, Setting), Fault> {
+fn checked(file: &Path, key: &str, text: &str) -> Result<(String, SettingValue), Fault> {
     let name = keys::snake(key);
     if keys::is_secret(&name) {
         return Err(Fault::new(FaultKind::Invalid, "keys of model servers are never stored in a file")
             .hint("set it in the environment, or name a `key_file` or a `secret_command` in [providers.NAME]"));
     }
     let known = super::find(key)?;
-    if matches!(known.kind, Kind::Models | Kind::Servers | Kind::Providers | Kind::Slugs(_)) {
+    if matches!(known.kind, SettingKind::Models | SettingKind::Servers | SettingKind::Providers | SettingKind::Slugs(_))
+    {
         let text = format!("`{name}` is made of tables and cannot be set from the command line");
         return Err(Fault::new(FaultKind::Invalid, text).hint(format!("edit {}", file.display())));
     }
@@ -66,7 +67,7 @@ fn checked(file: &Path, key: &str, text: &str) -> Result<(String, Setting), Faul
 }
 
 /// Takes a key out of the file: its name, as it is spelled in the manual.
-pub(crate) fn unset(file: &Path, key: &str) -> Result<String, Fault> {
+pub fn unset(file: &Path, key: &str) -> Result<String, Fault> {
     let name = match slugs::entry(key) {
         Some(_) => key.to_owned(),
         None => super::find(key)?.name.to_owned(),
@@ -99,15 +100,15 @@ fn listed(old: &str, name: &str) -> Vec<String> {
 }
 
 /// A directory is trusted wherever we are started: `.` means the one of this moment.
-fn lasting(name: &str, setting: Setting) -> Setting {
+fn lasting(name: &str, setting: SettingValue) -> SettingValue {
     match setting {
-        Setting::Texts(paths) if name == "trusted_workspaces" => {
+        SettingValue::Texts(paths) if name == "trusted_workspaces" => {
             let real = |path: &String| {
                 let path = super::trust::expanded(path);
                 let path = std::fs::canonicalize(&path).or_else(|_| std::path::absolute(&path)).unwrap_or(path);
                 path.display().to_string()
             };
-            Setting::Texts(paths.iter().map(real).collect())
+            SettingValue::Texts(paths.iter().map(real).collect())
         }
         setting => setting,
     }
@@ -131,7 +132,7 @@ fn without(old: &str, name: &str) -> Result<String, String> {
 }
 
 /// The text with one key changed. A spelling that is already there is kept.
-fn changed(old: &str, name: &str, setting: &Setting) -> Result<String, String> {
+fn changed(old: &str, name: &str, setting: &SettingValue) -> Result<String, String> {
     let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let mut table: &mut Table = document.as_table_mut();
     let mut parts: Vec<&str> = name.split('.').collect();
@@ -146,9 +147,9 @@ fn changed(old: &str, name: &str, setting: &Setting) -> Result<String, String> {
     }
     let spelled = spelling(table, last);
     let mut new = match setting {
-        Setting::Count(number) => value(i64::try_from(*number).unwrap_or(i64::MAX)),
-        Setting::Bool(yes) => value(*yes),
-        Setting::Texts(texts) => value(texts.iter().collect::<Array>()),
+        SettingValue::Count(number) => value(i64::try_from(*number).unwrap_or(i64::MAX)),
+        SettingValue::Bool(yes) => value(*yes),
+        SettingValue::Texts(texts) => value(texts.iter().collect::<Array>()),
         other => value(other.show()),
     };
     // A comment behind the old value belongs to the line, not to the value.
@@ -173,5 +174,8 @@ fn write(file: &Path, bytes: &[u8]) -> Result<(), Fault> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot make {}: {error}", directory.display())))?;
     }
-    store::private_write(file, bytes)
+    safefile::replace(file, bytes).map_err(|error| {
+        Fault::new(FaultKind::Store, format!("cannot write {}: {error}", file.display()))
+            .hint("check the directory and its permissions, or set TILLERMAN_HOME to another one")
+    })
 }

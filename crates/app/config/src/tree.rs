@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Node {
-    pub(super) value: Value,
+    pub(super) value: TreeValue,
     /// Where the value starts, for formats that tell us.
     pub(super) line: Option<usize>,
 }
@@ -16,10 +16,10 @@ impl Node {
     /// Whether both have the same values, wherever they stand in their files. Members may have another order.
     pub(super) fn says_the_same(&self, other: &Node) -> bool {
         match (&self.value, &other.value) {
-            (Value::List(one), Value::List(two)) => {
+            (TreeValue::List(one), TreeValue::List(two)) => {
                 one.len() == two.len() && one.iter().zip(two).all(|(one, two)| one.says_the_same(two))
             }
-            (Value::Map(one), Value::Map(two)) => {
+            (TreeValue::Map(one), TreeValue::Map(two)) => {
                 let has =
                     |name: &String, node: &Node| two.iter().any(|(it, other)| it == name && node.says_the_same(other));
                 one.len() == two.len() && one.iter().all(|(name, node)| has(name, node))
@@ -30,7 +30,7 @@ impl Node {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Value {
+pub(super) enum TreeValue {
     Null,
     Bool(bool),
     Int(i64),
@@ -43,22 +43,22 @@ pub(super) enum Value {
 impl Node {
     /// The value under a key; of several the last, as in JavaScript. Nothing and `null` are the same.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        let Value::Map(pairs) = &self.value else { return None };
+        let TreeValue::Map(pairs) = &self.value else { return None };
         let found = pairs.iter().rev().find(|(name, _)| name == key).map(|(_, node)| node);
-        found.filter(|node| node.value != Value::Null)
+        found.filter(|node| node.value != TreeValue::Null)
     }
 }
 
-impl Value {
+impl TreeValue {
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Value::Null => "nothing",
-            Value::Bool(_) => "true or false",
-            Value::Int(_) => "a whole number",
-            Value::Float(_) => "a number",
-            Value::Text(_) => "text",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a table",
+            TreeValue::Null => "nothing",
+            TreeValue::Bool(_) => "true or false",
+            TreeValue::Int(_) => "a whole number",
+            TreeValue::Float(_) => "a number",
+            TreeValue::Text(_) => "text",
+            TreeValue::List(_) => "a list",
+            TreeValue::Map(_) => "a table",
         }
     }
 }
@@ -67,12 +67,12 @@ impl Value {
 pub(super) fn parse(path: &Path, text: &str) -> Result<Node, String> {
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     match ending {
-        "json" if text.trim().is_empty() => Ok(Node { value: Value::Map(Vec::new()), line: None }),
+        "json" if text.trim().is_empty() => Ok(Node { value: TreeValue::Map(Vec::new()), line: None }),
         "json" => serde_json::from_str(text).map_err(|error| error.to_string()),
         "yaml" | "yml" => {
             let node: Node = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
             Ok(match node {
-                Node { value: Value::Null, .. } => Node { value: Value::Map(Vec::new()), line: None },
+                Node { value: TreeValue::Null, .. } => Node { value: TreeValue::Map(Vec::new()), line: None },
                 node => node,
             })
         }
@@ -90,48 +90,48 @@ impl<'de> Deserialize<'de> for Node {
 struct Builder;
 
 impl<'de> Visitor<'de> for Builder {
-    type Value = Value;
+    type Value = TreeValue;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a plain value (text that begins with ! needs quotes)")
     }
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E>(self) -> Result<TreeValue, E> {
+        Ok(TreeValue::Null)
     }
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_none<E>(self) -> Result<TreeValue, E> {
+        Ok(TreeValue::Null)
     }
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<TreeValue, E> {
+        Ok(TreeValue::Bool(value))
     }
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Int(value))
+    fn visit_i64<E>(self, value: i64) -> Result<TreeValue, E> {
+        Ok(TreeValue::Int(value))
     }
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(i64::try_from(value).map_or(Value::Float(value as f64), Value::Int))
+    fn visit_u64<E>(self, value: u64) -> Result<TreeValue, E> {
+        Ok(i64::try_from(value).map_or(TreeValue::Float(value as f64), TreeValue::Int))
     }
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Float(value))
+    fn visit_f64<E>(self, value: f64) -> Result<TreeValue, E> {
+        Ok(TreeValue::Float(value))
     }
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<TreeValue, E> {
+        Ok(TreeValue::Text(value.to_owned()))
     }
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::Text(value))
+    fn visit_string<E>(self, value: String) -> Result<TreeValue, E> {
+        Ok(TreeValue::Text(value))
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<TreeValue, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Value::List(list))
+        Ok(TreeValue::List(list))
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut pairs: A) -> Result<TreeValue, A::Error> {
         let mut map = Vec::new();
         while let Some(pair) = pairs.next_entry()? {
             map.push(pair);
         }
-        Ok(Value::Map(map))
+        Ok(TreeValue::Map(map))
     }
 }
 
@@ -146,24 +146,24 @@ fn from_toml(text: &str) -> Result<Node, String> {
     Ok(Node { value: from_table(table.get_ref(), &line_of), line: None })
 }
 
-fn from_table(table: &DeTable<'_>, line_of: &impl Fn(usize) -> usize) -> Value {
+fn from_table(table: &DeTable<'_>, line_of: &impl Fn(usize) -> usize) -> TreeValue {
     let pairs = table.iter().map(|(key, value)| {
         let node = Node { value: from_value(value.get_ref(), line_of), line: Some(line_of(key.span().start)) };
         (key.get_ref().to_string(), node)
     });
-    Value::Map(pairs.collect())
+    TreeValue::Map(pairs.collect())
 }
 
-fn from_value(value: &DeValue<'_>, line_of: &impl Fn(usize) -> usize) -> Value {
+fn from_value(value: &DeValue<'_>, line_of: &impl Fn(usize) -> usize) -> TreeValue {
     match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::String(text) => TreeValue::Text(text.to_string()),
         DeValue::Integer(it) => {
-            i64::from_str_radix(it.as_str(), it.radix()).map_or_else(|_| Value::Float(f64::NAN), Value::Int)
+            i64::from_str_radix(it.as_str(), it.radix()).map_or_else(|_| TreeValue::Float(f64::NAN), TreeValue::Int)
         }
-        DeValue::Float(it) => Value::Float(it.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(it) => Value::Bool(*it),
-        DeValue::Datetime(it) => Value::Text(it.to_string()),
-        DeValue::Array(items) => Value::List(
+        DeValue::Float(it) => TreeValue::Float(it.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(it) => TreeValue::Bool(*it),
+        DeValue::Datetime(it) => TreeValue::Text(it.to_string()),
+        DeValue::Array(items) => TreeValue::List(
             items
                 .iter()
                 .map(|item| Node { value: from_value(item.get_ref(), line_of), line: Some(line_of(item.span().start)) })

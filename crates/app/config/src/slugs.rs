@@ -1,8 +1,8 @@
 //! `[aliases]` and `[tiers]`: names that stand for models.
 
-use super::keys::Setting;
-use super::models::{Problem, wrong};
-use super::tree::{Node, Value};
+use super::keys::SettingValue;
+use super::model_entry::{SettingProblem, wrong};
+use super::tree::{Node, TreeValue};
 
 /// Which of the two tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,14 +14,14 @@ pub(super) enum Slugs {
 }
 
 /// How much a model is worth asking for: quick and cheap, everyday, the best there is, nothing that leaves this machine.
-pub(crate) const TIERS: [&str; 4] = ["fast", "default", "complex", "local"];
+pub const TIERS: [&str; 4] = ["fast", "default", "complex", "local"];
 
-pub(super) fn read(which: Slugs, node: &Node) -> Result<Vec<(String, Vec<String>)>, Problem> {
+pub(super) fn read(which: Slugs, node: &Node) -> Result<Vec<(String, Vec<String>)>, SettingProblem> {
     let table = match which {
         Slugs::Aliases => "aliases",
         Slugs::Tiers => "tiers",
     };
-    let Value::Map(pairs) = &node.value else { return Err(wrong(table, node, "a table of names and models")) };
+    let TreeValue::Map(pairs) = &node.value else { return Err(wrong(table, node, "a table of names and models")) };
     let mut found = Vec::with_capacity(pairs.len());
     for (name, node) in pairs {
         let key = format!("{table}.{name}");
@@ -33,15 +33,15 @@ pub(super) fn read(which: Slugs, node: &Node) -> Result<Vec<(String, Vec<String>
             Slugs::Aliases | Slugs::Tiers => None,
         };
         if let Some(what) = what {
-            return Err(Problem { key, line: node.line, what });
+            return Err(SettingProblem { key, line: node.line, what });
         }
         let slugs = match (which, &node.value) {
-            (_, Value::Text(text)) => vec![text.trim().to_owned()],
-            (Slugs::Tiers, Value::List(items)) => items.iter().filter_map(text).collect(),
+            (_, TreeValue::Text(text)) => vec![text.trim().to_owned()],
+            (Slugs::Tiers, TreeValue::List(items)) => items.iter().filter_map(text).collect(),
             (Slugs::Tiers, _) => return Err(wrong(&key, node, "a model or a list of models")),
             (Slugs::Aliases, _) => return Err(wrong(&key, node, "a model")),
         };
-        let length = if let Value::List(items) = &node.value { items.len() } else { 1 };
+        let length = if let TreeValue::List(items) = &node.value { items.len() } else { 1 };
         if slugs.is_empty() || slugs.len() < length || slugs.iter().any(String::is_empty) {
             return Err(wrong(&key, node, "names of models"));
         }
@@ -61,23 +61,23 @@ pub(super) fn entry(key: &str) -> Option<(Slugs, &str)> {
 }
 
 /// One line of a table as it is typed; a tier may have several models, with commas between them.
-pub(super) fn check_text(which: Slugs, name: &str, typed: &str) -> Result<Setting, String> {
-    let node = |value: Value| Node { value, line: None };
-    let listed = typed.split(',').map(|slug| node(Value::Text(slug.trim().to_owned()))).collect::<Vec<_>>();
+pub(super) fn check_text(which: Slugs, name: &str, typed: &str) -> Result<SettingValue, String> {
+    let node = |value: TreeValue| Node { value, line: None };
+    let listed = typed.split(',').map(|slug| node(TreeValue::Text(slug.trim().to_owned()))).collect::<Vec<_>>();
     let is_list = which == Slugs::Tiers && listed.len() > 1;
-    let value = if is_list { Value::List(listed) } else { Value::Text(typed.trim().to_owned()) };
-    let table = node(Value::Map(vec![(name.to_owned(), node(value))]));
+    let value = if is_list { TreeValue::List(listed) } else { TreeValue::Text(typed.trim().to_owned()) };
+    let table = node(TreeValue::Map(vec![(name.to_owned(), node(value))]));
     let read = read(which, &table).map_err(|problem| format!("`{}` {}", problem.key, problem.what))?;
     let slugs = read.into_iter().flat_map(|(_, slugs)| slugs).collect::<Vec<_>>();
     Ok(match is_list {
-        true => Setting::Texts(slugs),
-        false => Setting::Text(slugs.concat()),
+        true => SettingValue::Texts(slugs),
+        false => SettingValue::Text(slugs.concat()),
     })
 }
 
 fn text(node: &Node) -> Option<String> {
     match &node.value {
-        Value::Text(text) => Some(text.trim().to_owned()),
+        TreeValue::Text(text) => Some(text.trim().to_owned()),
         _ => None,
     }
 }

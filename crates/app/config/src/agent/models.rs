@@ -9,10 +9,10 @@ use vocab::{ModelInfo, Prices};
 
 use super::compat::compat;
 use super::word::Word;
-use crate::config::Env;
-use crate::config::tree::{Node, Value};
+use crate::Env;
+use crate::tree::{Node, TreeValue};
 
-/// Models kept of all files; the rest is not offered.
+/// DescribedModels kept of all files; the rest is not offered.
 const MODELS_MAX: usize = 10_000;
 
 /// What a model that thinks is taken to understand.
@@ -22,31 +22,31 @@ const MAX_TOKENS_DEFAULT: u64 = 16_384;
 
 /// A server that the user described, and its models.
 #[derive(Clone, Debug)]
-pub(crate) struct CustomProvider {
-    pub(crate) name: Arc<str>,
+pub struct CustomProvider {
+    pub name: Arc<str>,
     /// `None`: it wants none.
-    pub(crate) key: Option<Word>,
-    pub(crate) models: Vec<CustomModel>,
+    pub key: Option<Word>,
+    pub models: Vec<CustomModel>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct CustomModel {
-    pub(crate) info: ModelInfo,
-    pub(crate) api: Api,
-    pub(crate) headers: Vec<(String, Word)>,
-    pub(crate) compat: Compat,
+pub struct CustomModel {
+    pub info: ModelInfo,
+    pub api: Api,
+    pub headers: Vec<(String, Word)>,
+    pub compat: Compat,
 }
 
-/// Models that are described but cannot be used, because nobody here speaks their API.
+/// DescribedModels that are described but cannot be used, because nobody here speaks their API.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Unspoken {
-    pub(crate) provider: Arc<str>,
-    pub(crate) api: Arc<str>,
+pub struct Unspoken {
+    pub provider: Arc<str>,
+    pub api: Arc<str>,
 }
 
 impl Unspoken {
     /// For hosts, who may look for these models; people who never meant to use them here need not read it every time.
-    pub(crate) fn note(&self) -> String {
+    pub fn note(&self) -> String {
         let Unspoken { provider, api } = self;
         let spoken = Api::ALL.map(Api::as_str).join(", ");
         format!("models of `{provider}` with the api `{api}` are left out: what is spoken is {spoken}")
@@ -55,23 +55,23 @@ impl Unspoken {
 
 /// Everything that the files describe.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Models {
-    pub(crate) providers: Vec<CustomProvider>,
-    pub(crate) unspoken: Vec<Unspoken>,
+pub struct DescribedModels {
+    pub providers: Vec<CustomProvider>,
+    pub unspoken: Vec<Unspoken>,
     /// For stderr, one line each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// How each provider was described, usable or not. Not kept: there are keys in it.
 pub(super) type Described = Vec<(String, Node)>;
 
-impl Models {
+impl DescribedModels {
     /// Takes over what one file says. `file` is only for people.
     pub(super) fn add(&mut self, file: &str, root: &Node, described: &mut Described, env: Env<'_>) {
         let Some(providers) = root.get("providers") else {
             return self.notes.push(format!("{file}: there is no `providers`, so it adds no models"));
         };
-        let Value::Map(pairs) = &providers.value else {
+        let TreeValue::Map(pairs) = &providers.value else {
             return self.notes.push(format!("{file}: `providers` wants a table, has {}", providers.value.kind()));
         };
         for (name, node) in pairs {
@@ -84,7 +84,7 @@ impl Models {
                 continue;
             }
             described.push((name.clone(), node.clone()));
-            let reader = Reader { name, env, unspoken: Vec::new() };
+            let reader = ProviderReader { name, env, unspoken: Vec::new() };
             match reader.provider(node) {
                 Ok((provider, unspoken)) => self.take(file, provider, unspoken),
                 Err(problem) => {
@@ -112,14 +112,14 @@ impl Models {
 }
 
 /// Reads one provider. Errors begin with the place below it: `.models[0].id wants text, has a list`.
-struct Reader<'a> {
+struct ProviderReader<'a> {
     name: &'a str,
     env: Env<'a>,
     unspoken: Vec<Unspoken>,
 }
 
 /// What the models of a provider share.
-struct Shared<'a> {
+struct ProviderDefaults<'a> {
     name: Arc<str>,
     base_url: Option<&'a str>,
     api: Option<&'a str>,
@@ -127,15 +127,15 @@ struct Shared<'a> {
     compat: Compat,
 }
 
-impl Reader<'_> {
+impl ProviderReader<'_> {
     fn provider(mut self, node: &Node) -> Result<(CustomProvider, Vec<Unspoken>), String> {
-        if !matches!(node.value, Value::Map(_)) {
+        if !matches!(node.value, TreeValue::Map(_)) {
             return Err(wants("", node, "a table"));
         }
         if self.name.trim().is_empty() || self.name.contains('/') {
             return Err(" has a name that cannot stand before a `/`".to_owned());
         }
-        let shared = Shared {
+        let shared = ProviderDefaults {
             name: self.name.into(),
             base_url: text(node, "", "baseUrl")?,
             api: text(node, "", "api")?,
@@ -145,7 +145,7 @@ impl Reader<'_> {
         let key = text(node, "", "apiKey")?.and_then(|key| Word::read(key, self.env));
         let mut models = Vec::new();
         if let Some(list) = node.get("models") {
-            let Value::List(items) = &list.value else { return Err(wants(".models", list, "a list")) };
+            let TreeValue::List(items) = &list.value else { return Err(wants(".models", list, "a list")) };
             for (at, item) in items.iter().enumerate() {
                 models.extend(self.model(&format!(".models[{at}]"), item, &shared)?);
             }
@@ -154,8 +154,8 @@ impl Reader<'_> {
     }
 
     /// `None`: its API is not spoken.
-    fn model(&mut self, at: &str, node: &Node, shared: &Shared<'_>) -> Result<Option<CustomModel>, String> {
-        if !matches!(node.value, Value::Map(_)) {
+    fn model(&mut self, at: &str, node: &Node, shared: &ProviderDefaults<'_>) -> Result<Option<CustomModel>, String> {
+        if !matches!(node.value, TreeValue::Map(_)) {
             return Err(wants(at, node, "a table with an id"));
         }
         let id: Arc<str> = text(node, at, "id")?.ok_or_else(|| format!("{at} has no id"))?.into();
@@ -202,10 +202,10 @@ impl Reader<'_> {
     fn headers(&self, node: &Node, at: &str) -> Result<Vec<(String, Word)>, String> {
         let Some(table) = node.get("headers") else { return Ok(Vec::new()) };
         let at = format!("{at}.headers");
-        let Value::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };
+        let TreeValue::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };
         let mut headers = Vec::new();
         for (name, node) in pairs {
-            let Value::Text(value) = &node.value else { return Err(wants(&format!("{at}.{name}"), node, "text")) };
+            let TreeValue::Text(value) = &node.value else { return Err(wants(&format!("{at}.{name}"), node, "text")) };
             headers.extend(Word::read(value, self.env).map(|word| (name.clone(), word)));
         }
         Ok(headers)
@@ -220,7 +220,7 @@ pub(super) fn wants(at: &str, node: &Node, what: &str) -> String {
 pub(super) fn text<'a>(node: &'a Node, at: &str, key: &str) -> Result<Option<&'a str>, String> {
     match node.get(key) {
         None => Ok(None),
-        Some(Node { value: Value::Text(text), .. }) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Some(Node { value: TreeValue::Text(text), .. }) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
         Some(other) => Err(wants(&format!("{at}.{key}"), other, "text")),
     }
 }
@@ -228,7 +228,7 @@ pub(super) fn text<'a>(node: &'a Node, at: &str, key: &str) -> Result<Option<&'a
 pub(super) fn switch(node: &Node, at: &str, key: &str) -> Result<Option<bool>, String> {
     match node.get(key) {
         None => Ok(None),
-        Some(Node { value: Value::Bool(yes), .. }) => Ok(Some(*yes)),
+        Some(Node { value: TreeValue::Bool(yes), .. }) => Ok(Some(*yes)),
         Some(other) => Err(wants(&format!("{at}.{key}"), other, "true or false")),
     }
 }
@@ -236,9 +236,9 @@ pub(super) fn switch(node: &Node, at: &str, key: &str) -> Result<Option<bool>, S
 fn tokens(node: &Node, at: &str, key: &str) -> Result<Option<u64>, String> {
     match node.get(key).map(|node| (node, &node.value)) {
         None => Ok(None),
-        Some((_, Value::Int(number))) if *number > 0 => Ok(Some(number.unsigned_abs())),
+        Some((_, TreeValue::Int(number))) if *number > 0 => Ok(Some(number.unsigned_abs())),
         // JavaScript knows one kind of number: 1e6 is as good as 1000000.
-        Some((_, Value::Float(number))) if *number >= 1.0 && number.is_finite() => Ok(Some(*number as u64)),
+        Some((_, TreeValue::Float(number))) if *number >= 1.0 && number.is_finite() => Ok(Some(*number as u64)),
         Some((other, _)) => Err(wants(&format!("{at}.{key}"), other, "a number above 0")),
     }
 }
@@ -249,13 +249,13 @@ fn prices(node: &Node, at: &str) -> Result<Prices, String> {
     let Some(cost) = node.get("cost") else {
         return Ok(Prices { input: 0.0, cache_read: 0.0, cache_write: 0.0, output: 0.0 });
     };
-    if !matches!(cost.value, Value::Map(_)) {
+    if !matches!(cost.value, TreeValue::Map(_)) {
         return Err(wants(&at, cost, "a table"));
     }
     let price = |key: &str| match cost.get(key).map(|node| (node, &node.value)) {
         None => Ok(0.0),
-        Some((_, Value::Int(number))) if *number >= 0 => Ok(*number as f64),
-        Some((_, Value::Float(number))) if *number >= 0.0 && number.is_finite() => Ok(*number),
+        Some((_, TreeValue::Int(number))) if *number >= 0 => Ok(*number as f64),
+        Some((_, TreeValue::Float(number))) if *number >= 0.0 && number.is_finite() => Ok(*number),
         Some((other, _)) => Err(wants(&format!("{at}.{key}"), other, "dollars per million tokens")),
     };
     Ok(Prices {
@@ -268,17 +268,17 @@ fn prices(node: &Node, at: &str) -> Result<Prices, String> {
 
 fn images(node: &Node, at: &str) -> Result<bool, String> {
     let Some(list) = node.get("input") else { return Ok(false) };
-    let Value::List(items) = &list.value else { return Err(wants(&format!("{at}.input"), list, "a list")) };
-    Ok(items.iter().any(|item| item.value == Value::Text("image".to_owned())))
+    let TreeValue::List(items) = &list.value else { return Err(wants(&format!("{at}.input"), list, "a list")) };
+    Ok(items.iter().any(|item| item.value == TreeValue::Text("image".to_owned())))
 }
 
 pub(super) fn efforts(node: &Node, at: &str, key: &str) -> Result<BTreeMap<Arc<str>, Option<Arc<str>>>, String> {
     let Some(table) = node.get(key) else { return Ok(BTreeMap::new()) };
     let at = format!("{at}.{key}");
-    let Value::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };
+    let TreeValue::Map(pairs) = &table.value else { return Err(wants(&at, table, "a table")) };
     let word = |(level, node): &(String, Node)| match &node.value {
-        Value::Null => Ok((Arc::from(level.as_str()), None)),
-        Value::Text(text) => Ok((Arc::from(level.as_str()), Some(Arc::from(text.as_str())))),
+        TreeValue::Null => Ok((Arc::from(level.as_str()), None)),
+        TreeValue::Text(text) => Ok((Arc::from(level.as_str()), Some(Arc::from(text.as_str())))),
         _ => Err(wants(&format!("{at}.{level}"), node, "text or null")),
     };
     pairs.iter().map(word).collect()

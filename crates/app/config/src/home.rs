@@ -9,16 +9,16 @@ const USER_NAMES: [&str; 4] = ["config.toml", "config.json", "config.yaml", "con
 const WORKSPACE_NAMES: [&str; 4] = [".tillerman.toml", ".tillerman.json", ".tillerman.yaml", ".tillerman.yml"];
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Home {
+pub struct Home {
     /// Holds the user's configuration.
-    pub(crate) config: PathBuf,
+    pub config: PathBuf,
     /// Holds sessions, history, spilled output.
-    pub(crate) data: PathBuf,
+    pub data: PathBuf,
 }
 
 impl Home {
     /// `None` when neither `TILLERMAN_HOME` nor `HOME` says where to go.
-    pub(crate) fn find(env: Env<'_>) -> Option<Home> {
+    pub fn find(env: Env<'_>) -> Option<Home> {
         let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
         if let Some(home) = env("TILLERMAN_HOME").filter(|home| !home.is_empty()) {
             // A relative one is taken from where we stand now, so that a later change of directory cannot move it.
@@ -33,15 +33,15 @@ impl Home {
     }
 
     /// The file that `config set` writes.
-    pub(crate) fn config_file(&self) -> PathBuf {
+    pub fn config_file(&self) -> PathBuf {
         self.config.join(USER_NAMES[0])
     }
 
-    pub(crate) fn history_file(&self) -> PathBuf {
+    pub fn history_file(&self) -> PathBuf {
         self.data.join("history")
     }
 
-    pub(crate) fn user_files(&self) -> Vec<PathBuf> {
+    pub fn user_files(&self) -> Vec<PathBuf> {
         existing(&self.config, &USER_NAMES)
     }
 }

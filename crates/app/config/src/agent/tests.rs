@@ -24,7 +24,7 @@ fn place(files: &[(&str, &str)]) -> tempfile::TempDir {
     place
 }
 
-fn read_models(files: &[(&str, &str)]) -> Models {
+fn read_models(files: &[(&str, &str)]) -> DescribedModels {
     let place = place(files);
     let mut models = models(place.path(), &env);
     let root = format!("{}/", place.path().display());
@@ -32,7 +32,7 @@ fn read_models(files: &[(&str, &str)]) -> Models {
     models
 }
 
-fn shown(models: &Models) -> String {
+fn shown(models: &DescribedModels) -> String {
     let mut text = String::new();
     for provider in &models.providers {
         let key = match &provider.key {

@@ -5,47 +5,56 @@ use std::path::PathBuf;
 
 use providers::{Api, Compat, Secret};
 
-use super::Source;
+use super::SettingSource;
 use super::agent::{Word, compat};
 use super::keys::snake;
-use super::models::{self, ModelEntry, Problem, stranger, wrong};
-use super::tree::{Node, Value};
+use super::model_entry::{self, ConfiguredModel, SettingProblem, stranger, wrong};
+use super::tree::{Node, TreeValue};
 use super::trust::beside;
 
 /// What was said; the rest is the vendor's, or as usual.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct ProviderEntry {
-    pub(crate) name: String,
-    pub(crate) api: Option<Api>,
-    pub(crate) base_url: Option<String>,
+pub struct ProviderEntry {
+    pub name: String,
+    pub api: Option<Api>,
+    pub base_url: Option<String>,
     /// The variable with the key.
-    pub(crate) key_env: Option<String>,
+    pub key_env: Option<String>,
     /// A file with nothing but the key.
-    pub(crate) key_file: Option<PathBuf>,
+    pub key_file: Option<PathBuf>,
     /// A shell command that prints the key.
-    pub(crate) secret_command: Option<Secret>,
-    pub(crate) headers: Vec<(String, Word)>,
+    pub secret_command: Option<Secret>,
+    pub headers: Vec<(String, Word)>,
     /// Certificates to trust besides the system's.
-    pub(crate) ca_file: Option<PathBuf>,
-    pub(crate) compat: Compat,
-    pub(crate) models: Vec<ModelEntry>,
+    pub ca_file: Option<PathBuf>,
+    pub compat: Compat,
+    pub models: Vec<ConfiguredModel>,
 }
 
 const KEYS: [&str; 9] =
     ["api", "base_url", "key_env", "key_file", "secret_command", "headers", "ca_file", "compat", "models"];
 
 /// All of them in the order of the file. A wrong value ends it; values are not repeated in what is said.
-pub(super) fn read(node: &Node, from: &Source, unknown: &mut Vec<Problem>) -> Result<Vec<ProviderEntry>, Problem> {
-    let Value::Map(pairs) = &node.value else { return Err(wrong("providers", node, "a table of model servers")) };
+pub(super) fn read(
+    node: &Node,
+    from: &SettingSource,
+    unknown: &mut Vec<SettingProblem>,
+) -> Result<Vec<ProviderEntry>, SettingProblem> {
+    let TreeValue::Map(pairs) = &node.value else { return Err(wrong("providers", node, "a table of model servers")) };
     pairs.iter().map(|(name, node)| entry(name, node, from, unknown)).collect()
 }
 
-fn entry(name: &str, node: &Node, from: &Source, unknown: &mut Vec<Problem>) -> Result<ProviderEntry, Problem> {
+fn entry(
+    name: &str,
+    node: &Node,
+    from: &SettingSource,
+    unknown: &mut Vec<SettingProblem>,
+) -> Result<ProviderEntry, SettingProblem> {
     let at = format!("providers.{name}");
-    let Value::Map(pairs) = &node.value else { return Err(wrong(&at, node, "a table")) };
+    let TreeValue::Map(pairs) = &node.value else { return Err(wrong(&at, node, "a table")) };
     if name.trim().is_empty() || name.contains('/') || matches!(name, "tour" | "local") {
         let what = "is a name that no provider can have".to_owned();
-        return Err(Problem { key: at, line: node.line, what });
+        return Err(SettingProblem { key: at, line: node.line, what });
     }
     let mut entry = ProviderEntry {
         name: name.to_owned(),
@@ -71,13 +80,13 @@ fn entry(name: &str, node: &Node, from: &Source, unknown: &mut Vec<Problem>) -> 
             "headers" => entry.headers = headers(&key, node)?,
             "ca_file" => entry.ca_file = Some(beside(&text()?, from)),
             "compat" => {
-                let problem = |what| Problem { key: key.clone(), line: node.line, what };
+                let problem = |what| SettingProblem { key: key.clone(), line: node.line, what };
                 entry.compat = compat(&camel(node), "").map_err(problem)?;
             }
-            "models" => entry.models = models::read_of(&key, node, unknown)?,
+            "models" => entry.models = model_entry::read_of(&key, node, unknown)?,
             "api_key" | "key" => {
                 let what = "keys are not read from here: use key_env, key_file or secret_command".to_owned();
-                return Err(Problem { key, line: node.line, what });
+                return Err(SettingProblem { key, line: node.line, what });
             }
             other => unknown.push(stranger(&at, other, node, &KEYS)),
         }
@@ -85,26 +94,26 @@ fn entry(name: &str, node: &Node, from: &Source, unknown: &mut Vec<Problem>) -> 
     Ok(entry)
 }
 
-fn text(key: &str, node: &Node) -> Result<String, Problem> {
+fn text(key: &str, node: &Node) -> Result<String, SettingProblem> {
     match &node.value {
-        Value::Text(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        TreeValue::Text(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
         _ => Err(wrong(key, node, "text")),
     }
 }
 
-fn api(key: &str, node: &Node) -> Result<Api, Problem> {
+fn api(key: &str, node: &Node) -> Result<Api, SettingProblem> {
     Api::parse(&text(key, node)?).ok_or_else(|| {
         let what = format!("is not spoken; there is: {}", Api::ALL.map(Api::as_str).join(", "));
-        Problem { key: key.to_owned(), line: node.line, what }
+        SettingProblem { key: key.to_owned(), line: node.line, what }
     })
 }
 
 /// A value is the text itself, or `!command` whose output it is.
-fn headers(at: &str, node: &Node) -> Result<Vec<(String, Word)>, Problem> {
-    let Value::Map(pairs) = &node.value else { return Err(wrong(at, node, "a table of texts")) };
+fn headers(at: &str, node: &Node) -> Result<Vec<(String, Word)>, SettingProblem> {
+    let TreeValue::Map(pairs) = &node.value else { return Err(wrong(at, node, "a table of texts")) };
     let mut found = Vec::new();
     for (name, node) in pairs {
-        let Value::Text(value) = &node.value else { return Err(wrong(&format!("{at}.{name}"), node, "text")) };
+        let TreeValue::Text(value) = &node.value else { return Err(wrong(&format!("{at}.{name}"), node, "text")) };
         found.extend(Word::read(value, &|_| None).map(|word| (name.clone(), word)));
     }
     Ok(found)
@@ -112,7 +121,7 @@ fn headers(at: &str, node: &Node) -> Result<Vec<(String, Word)>, Problem> {
 
 /// The switches are those of an agent's models file, which spells them in another way.
 fn camel(node: &Node) -> Node {
-    let Value::Map(pairs) = &node.value else { return node.clone() };
+    let TreeValue::Map(pairs) = &node.value else { return node.clone() };
     let spell = |key: &str| {
         let mut words = key.split('_');
         let first = words.next().unwrap_or_default().to_owned();
@@ -124,6 +133,6 @@ fn camel(node: &Node) -> Node {
     };
     let pairs = pairs.iter().map(|(key, node)| (spell(key), node.clone())).collect();
     // Whoever reads it looks for them under this name.
-    let compat = Node { value: Value::Map(pairs), line: node.line };
-    Node { value: Value::Map(vec![("compat".to_owned(), compat)]), line: node.line }
+    let compat = Node { value: TreeValue::Map(pairs), line: node.line };
+    Node { value: TreeValue::Map(vec![("compat".to_owned(), compat)]), line: node.line }
 }

@@ -3,10 +3,10 @@
 
 use vocab::{Drain, SteerPoint};
 
-use crate::config::tree::{Node, Value};
+use crate::tree::{Node, TreeValue};
 
 /// Levels of thinking, from none to most.
-pub(crate) const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
+pub const LEVELS: [&str; 6] = ["off", "minimal", "low", "medium", "high", "xhigh"];
 
 /// Longer waits than an hour are typing errors.
 const WAIT_MS_MAX: u64 = 3_600_000;
@@ -18,31 +18,31 @@ const LIST_MAX: usize = 1000;
 
 /// `None` and empty = not said.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct AgentSettings {
-    pub(crate) default_provider: Option<String>,
-    pub(crate) default_model: Option<String>,
-    pub(crate) thinking: Option<&'static str>,
-    pub(crate) steering: Option<Drain>,
-    pub(crate) follow_up: Option<Drain>,
-    pub(crate) interrupt: Option<SteerPoint>,
-    pub(crate) compaction: Option<bool>,
-    pub(crate) reserve_tokens: Option<u64>,
-    pub(crate) keep_recent_tokens: Option<u64>,
-    pub(crate) retry: Option<bool>,
-    pub(crate) retries_max: Option<u32>,
-    pub(crate) retry_base_ms: Option<u64>,
-    pub(crate) enabled_models: Vec<String>,
-    pub(crate) extensions: Vec<String>,
-    pub(crate) session_dir: Option<String>,
+pub struct AgentSettings {
+    pub default_provider: Option<String>,
+    pub default_model: Option<String>,
+    pub thinking: Option<&'static str>,
+    pub steering: Option<Drain>,
+    pub follow_up: Option<Drain>,
+    pub interrupt: Option<SteerPoint>,
+    pub compaction: Option<bool>,
+    pub reserve_tokens: Option<u64>,
+    pub keep_recent_tokens: Option<u64>,
+    pub retry: Option<bool>,
+    pub retries_max: Option<u32>,
+    pub retry_base_ms: Option<u64>,
+    pub enabled_models: Vec<String>,
+    pub extensions: Vec<String>,
+    pub session_dir: Option<String>,
     /// For stderr, one line each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl AgentSettings {
     /// A value of the wrong kind is pointed out and not obeyed. `file` is only for people.
     pub(super) fn read(file: &str, root: &Node) -> AgentSettings {
-        let mut reader = Reader { file, notes: Vec::new() };
-        if !matches!(root.value, Value::Map(_)) {
+        let mut reader = SettingsReader { file, notes: Vec::new() };
+        if !matches!(root.value, TreeValue::Map(_)) {
             reader.wrong("the file", root, "a table of settings");
         }
         let drain = |text: &str| match text {
@@ -82,12 +82,12 @@ impl AgentSettings {
     }
 }
 
-struct Reader<'a> {
+struct SettingsReader<'a> {
     file: &'a str,
     notes: Vec<String>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     fn wrong(&mut self, key: &str, node: &Node, wants: &str) {
         self.notes.push(format!("{}: {key} wants {wants}, has {}; it is ignored", self.file, node.value.kind()));
     }
@@ -103,8 +103,8 @@ impl Reader<'_> {
     fn one_of<T>(&mut self, root: &Node, key: &str, wants: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         let node = self.find(root, key)?;
         match &node.value {
-            Value::Text(text) if text.trim().is_empty() => None,
-            Value::Text(text) => {
+            TreeValue::Text(text) if text.trim().is_empty() => None,
+            TreeValue::Text(text) => {
                 let value = read(text.trim());
                 if value.is_none() {
                     self.notes.push(format!("{}: {key} wants {wants}; it is ignored", self.file));
@@ -121,7 +121,7 @@ impl Reader<'_> {
     fn switch(&mut self, root: &Node, key: &str) -> Option<bool> {
         let node = self.find(root, key)?;
         match node.value {
-            Value::Bool(yes) => Some(yes),
+            TreeValue::Bool(yes) => Some(yes),
             _ => {
                 self.wrong(key, node, "true or false");
                 None
@@ -132,8 +132,8 @@ impl Reader<'_> {
     fn count(&mut self, root: &Node, key: &str, max: u64) -> Option<u64> {
         let node = self.find(root, key)?;
         let number = match node.value {
-            Value::Int(number) => u64::try_from(number).ok(),
-            Value::Float(number) if number >= 0.0 => Some(number as u64),
+            TreeValue::Int(number) => u64::try_from(number).ok(),
+            TreeValue::Float(number) if number >= 0.0 => Some(number as u64),
             _ => None,
         };
         let number = number.filter(|number| *number <= max);
@@ -145,12 +145,12 @@ impl Reader<'_> {
 
     fn texts(&mut self, root: &Node, key: &str) -> Vec<String> {
         let Some(node) = self.find(root, key) else { return Vec::new() };
-        let Value::List(items) = &node.value else {
+        let TreeValue::List(items) = &node.value else {
             self.wrong(key, node, "a list of texts");
             return Vec::new();
         };
         let text = |item: &Node| match &item.value {
-            Value::Text(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
+            TreeValue::Text(text) if !text.trim().is_empty() => Some(text.trim().to_owned()),
             _ => None,
         };
         items.iter().take(LIST_MAX).filter_map(text).collect()

@@ -13,23 +13,23 @@ use std::path::{Path, PathBuf};
 
 pub(super) use compat::compat;
 #[cfg(test)]
-pub(crate) use models::CustomModel;
-pub(crate) use models::{CustomProvider, Models, Unspoken};
-pub(crate) use settings::{AgentSettings, LEVELS};
-pub(crate) use word::Word;
+pub use models::CustomModel;
+pub use models::{CustomProvider, DescribedModels, Unspoken};
+pub use settings::{AgentSettings, LEVELS};
+pub use word::Word;
 
 use super::tree::{self, Node};
 use super::{Env, Home};
 
 /// The variable that moves the directory, in pi and omp alike.
-pub(crate) const DIR_ENV: &str = "PI_CODING_AGENT_DIR";
+pub const DIR_ENV: &str = "PI_CODING_AGENT_DIR";
 
 /// All of them are read; of a provider that two describe the first one counts.
 const MODEL_FILES: [&str; 3] = ["models.json", "models.yml", "models.yaml"];
 const SETTINGS_FILE: &str = "settings.json";
 
 /// Where the directory is: as the environment says, else pi's own where it exists, else one of ours.
-pub(crate) fn directory(env: Env<'_>, home: &Home) -> PathBuf {
+pub fn directory(env: Env<'_>, home: &Home) -> PathBuf {
     let said = env(DIR_ENV).filter(|path| !path.trim().is_empty());
     if let Some(path) = said {
         return expand(path.trim(), env);
@@ -39,7 +39,7 @@ pub(crate) fn directory(env: Env<'_>, home: &Home) -> PathBuf {
 }
 
 /// A path as users write it: `~` is their home, a relative one is taken from where we stand.
-pub(crate) fn expand(path: &str, env: Env<'_>) -> PathBuf {
+pub fn expand(path: &str, env: Env<'_>) -> PathBuf {
     let home = || env("HOME").map(PathBuf::from);
     let path = match path.strip_prefix('~') {
         Some("") => home().unwrap_or_else(|| path.into()),
@@ -49,8 +49,8 @@ pub(crate) fn expand(path: &str, env: Env<'_>) -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-pub(crate) fn models(directory: &Path, env: Env<'_>) -> Models {
-    let mut models = Models::default();
+pub fn models(directory: &Path, env: Env<'_>) -> DescribedModels {
+    let mut models = DescribedModels::default();
     let mut described = models::Described::new();
     for name in MODEL_FILES {
         match read(&directory.join(name)) {
@@ -62,7 +62,7 @@ pub(crate) fn models(directory: &Path, env: Env<'_>) -> Models {
     models
 }
 
-pub(crate) fn settings(directory: &Path) -> AgentSettings {
+pub fn settings(directory: &Path) -> AgentSettings {
     match read(&directory.join(SETTINGS_FILE)) {
         Ok(None) => AgentSettings::default(),
         Ok(Some((shown, root))) => AgentSettings::read(&shown, &root),
@@ -79,7 +79,7 @@ fn read(file: &Path) -> Result<Option<(String, Node)>, String> {
     if let Some(why) = safefile::not_ours(file) {
         return Err(format!("{shown} is not obeyed: {why}; `chown` and `chmod go-w` help"));
     }
-    let text = super::read(file).map_err(|fault| format!("{}; it is ignored", fault.message))?;
+    let text = super::load::read(file).map_err(|fault| format!("{}; it is ignored", fault.message))?;
     let text = if file.extension().is_some_and(|ending| ending == "json") { jsonc::plain(&text) } else { text };
     let root = tree::parse(file, &text).map_err(|what| {
         let what = what.trim_end().replace('\n', " ");

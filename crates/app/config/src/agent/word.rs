@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use providers::Secret;
 
-use crate::config::Env;
+use crate::Env;
 
 /// Shows as `***` in every form: a command may contain a key as well.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Word {
+pub enum Word {
     Plain(Secret),
     /// Run by a shell when the value is needed; its output is the value.
     Command(Secret),
@@ -19,7 +19,7 @@ pub(crate) enum Word {
 
 impl Word {
     /// `None` for blank text. A name that is set in the environment means its value, any other text means itself.
-    pub(crate) fn read(text: &str, env: Env<'_>) -> Option<Word> {
+    pub fn read(text: &str, env: Env<'_>) -> Option<Word> {
         let text = text.trim();
         if let Some(command) = text.strip_prefix('!') {
             return Secret::new(command).map(Word::Command);
@@ -28,7 +28,7 @@ impl Word {
     }
 
     /// The value, where it is known already.
-    pub(crate) fn plain(&self) -> Option<&Secret> {
+    pub fn plain(&self) -> Option<&Secret> {
         match self {
             Word::Plain(secret) => Some(secret),
             Word::Command(_) | Word::File(_) => None,

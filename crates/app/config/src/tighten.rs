@@ -3,11 +3,11 @@
 
 use vocab::{Mode, SyncLevel};
 
-use super::keys::Setting;
+use super::keys::SettingValue;
 
 /// The way that is tighter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Tightening {
     /// Less of something that costs time or money.
     Lower { usual: u64 },
     /// More of a pause.
@@ -22,22 +22,27 @@ pub(super) enum Way {
     Fewer,
 }
 
-impl Way {
+impl Tightening {
     /// What counts of a workspace's value, or why nothing does.
-    pub(super) fn tightened(self, own: Option<&Setting>, asked: Setting, usual_mode: Mode) -> Result<Setting, String> {
+    pub(super) fn tightened(
+        self,
+        own: Option<&SettingValue>,
+        asked: SettingValue,
+        usual_mode: Mode,
+    ) -> Result<SettingValue, String> {
         let refused = |limit: &str, has: String| Err(format!("a workspace can only {limit}, and it is {has}"));
         match (self, own, &asked) {
-            (Way::Lower { usual }, own, Setting::Count(asked_for)) => match number(own).unwrap_or(usual) {
+            (Tightening::Lower { usual }, own, SettingValue::Count(asked_for)) => match number(own).unwrap_or(usual) {
                 limit if *asked_for > limit => refused("lower it", limit.to_string()),
                 _ => Ok(asked),
             },
-            (Way::Raise { usual }, own, Setting::Count(asked_for)) => match number(own).unwrap_or(usual) {
+            (Tightening::Raise { usual }, own, SettingValue::Count(asked_for)) => match number(own).unwrap_or(usual) {
                 limit if *asked_for < limit => refused("raise it", limit.to_string()),
                 _ => Ok(asked),
             },
-            (Way::Stricter, own, Setting::Mode(mode)) => {
+            (Tightening::Stricter, own, SettingValue::Mode(mode)) => {
                 let active = match own {
-                    Some(Setting::Mode(own)) => *own,
+                    Some(SettingValue::Mode(own)) => *own,
                     _ => usual_mode,
                 };
                 match freedom(*mode) > freedom(active) {
@@ -47,9 +52,9 @@ impl Way {
                     false => Ok(asked),
                 }
             }
-            (Way::Safer, own, Setting::Sync(level)) => {
+            (Tightening::Safer, own, SettingValue::Sync(level)) => {
                 let active = match own {
-                    Some(Setting::Sync(own)) => *own,
+                    Some(SettingValue::Sync(own)) => *own,
                     _ => SyncLevel::default(),
                 };
                 match safety(*level) < safety(active) {
@@ -57,12 +62,12 @@ impl Way {
                     false => Ok(asked),
                 }
             }
-            (Way::On, _, Setting::Bool(true)) => Ok(asked),
-            (Way::On, _, _) => Err("a workspace can only switch it on".to_owned()),
-            (Way::Fewer, Some(Setting::Texts(own)), Setting::Texts(names)) => {
-                Ok(Setting::Texts(names.iter().filter(|name| own.contains(name)).cloned().collect()))
+            (Tightening::On, _, SettingValue::Bool(true)) => Ok(asked),
+            (Tightening::On, _, _) => Err("a workspace can only switch it on".to_owned()),
+            (Tightening::Fewer, Some(SettingValue::Texts(own)), SettingValue::Texts(names)) => {
+                Ok(SettingValue::Texts(names.iter().filter(|name| own.contains(name)).cloned().collect()))
             }
-            (Way::Fewer, _, Setting::Texts(_)) => Ok(asked),
+            (Tightening::Fewer, _, SettingValue::Texts(_)) => Ok(asked),
             // A key whose kind does not fit its way would be a mistake in the table: then nothing counts.
             (_, _, _) => Err("a workspace cannot choose it".to_owned()),
         }
@@ -71,15 +76,15 @@ impl Way {
     /// The tighter one of two numbers.
     pub(super) fn tighter(self, left: u64, right: u64) -> u64 {
         match self {
-            Way::Raise { .. } => left.max(right),
+            Tightening::Raise { .. } => left.max(right),
             _ => left.min(right),
         }
     }
 }
 
-fn number(setting: Option<&Setting>) -> Option<u64> {
+fn number(setting: Option<&SettingValue>) -> Option<u64> {
     match setting {
-        Some(Setting::Count(number)) => Some(*number),
+        Some(SettingValue::Count(number)) => Some(*number),
         _ => None,
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use providers::{CallIds, Compat, ReasoningBack, ThinkingFormat, TokensField};
 
 use super::models::{efforts, switch, text, wants};
-use crate::config::tree::{Node, Value};
+use crate::tree::{Node, TreeValue};
 
 /// Reads the table of that name; without one nothing is said.
-pub(in crate::config) fn compat(node: &Node, at: &str) -> Result<Compat, String> {
+pub(crate) fn compat(node: &Node, at: &str) -> Result<Compat, String> {
     let Some(table) = node.get("compat") else { return Ok(Compat::default()) };
     let at = format!("{at}.compat");
-    if !matches!(table.value, Value::Map(_)) {
+    if !matches!(table.value, TreeValue::Map(_)) {
         return Err(wants(&at, table, "a table"));
     }
     let yes = |key: &str| switch(table, &at, key);
@@ -87,9 +87,9 @@ fn reasoning_back(table: &Node, at: &str) -> Result<Option<ReasoningBack>, Strin
 fn betas(table: &Node, at: &str) -> Result<Vec<Arc<str>>, String> {
     let Some(list) = table.get("betas") else { return Ok(Vec::new()) };
     let wrong = || wants(&format!("{at}.betas"), list, "a list of texts");
-    let Value::List(items) = &list.value else { return Err(wrong()) };
+    let TreeValue::List(items) = &list.value else { return Err(wrong()) };
     let one = |item: &Node| match &item.value {
-        Value::Text(text) if !text.trim().is_empty() => Ok(Arc::from(text.trim())),
+        TreeValue::Text(text) if !text.trim().is_empty() => Ok(Arc::from(text.trim())),
         _ => Err(wrong()),
     };
     items.iter().map(one).collect()

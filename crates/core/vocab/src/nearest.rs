@@ -2,7 +2,7 @@
 
 /// The known word that is nearest to a wrong one, if any is near: at most a third of its letters differ. Of two that are
 /// equally near it is the one with the same letters (`modle` is `model` and not `mode`), then the first.
-pub(crate) fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |name: &&'a str| distance(wrong, name) * 3 <= name.len().max(wrong.len());
     let far = |name: &&'a str| (distance(wrong, name), letters(name) != letters(wrong));
     known.into_iter().filter(near).min_by_key(far)
@@ -15,7 +15,7 @@ fn letters(word: &str) -> Vec<char> {
 }
 
 /// Edits between two words: a letter more, less or other, or two neighbours that changed places.
-pub(crate) fn distance(left: &str, right: &str) -> usize {
+pub fn distance(left: &str, right: &str) -> usize {
     let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=right.len()).collect();
