@@ -3,6 +3,7 @@
 
 pub mod agent;
 mod edit;
+mod guarded;
 mod home;
 mod keys;
 mod load;
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use vocab::{Fault, FaultKind, Mode};
 
 pub use edit::{Set, add, set, unset};
+pub use guarded::Guarded;
 pub use home::Home;
 pub use keys::{KEYS, ROUNDS_USUAL, SettingKey, SettingValue};
 pub use model_entry::ConfiguredModel;

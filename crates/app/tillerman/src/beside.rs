@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use extensions::{Extensions, Options};
 
-use crate::wiring::Wired;
+use crate::compose::Wired;
 use config::{Configuration, Home};
 pub(crate) use leashed::Leashed;
 use skilled::Skilled;

@@ -4,12 +4,12 @@
 mod args;
 mod beside;
 mod cmd;
+mod compose;
 mod console;
 mod leash_hook;
 mod print;
 mod setup;
 mod terminal;
-mod wiring;
 
 use std::process::ExitCode;
 

@@ -1,12 +1,14 @@
-//! From flags and files to what [`crate::wiring`] builds: shared by every command that opens a session.
+//! From flags and files to what [`crate::compose`] builds: shared by every command that opens a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use catalogue::{AccountSettings, Lookout, ModelNames, ModelSettings, Wanted};
+use providers::detect::{CANDIDATES, Env};
 use vocab::{Fault, FaultKind, Keyring, Mode, Open, Secret, Settings, Which};
 
 use crate::args::Basics;
-use crate::wiring::{self, AccountSettings, BriefingSettings, CompactAt, Lookout, Names, Setup, Wanted};
+use crate::compose::{BriefingSettings, CompactAt, Setup};
 use config::agent;
 use config::{Configuration, Home, LoadFrom, SettingValue};
 
@@ -58,34 +60,40 @@ pub(crate) fn prepare(basics: &Basics, default_mode: Mode) -> Result<Prepared, F
         providers::trust_everywhere(file);
     }
     let elsewhere = base_url(&config);
-    let gathered = wiring::gather(&config::process_env, config.providers(), elsewhere.is_some());
+    let gathered = catalogue::gather(&config::process_env, config.providers(), elsewhere.is_some());
     config.warnings.extend(gathered.notes);
     let extensions = config.with_extensions(&basics.extensions, basics.no_extensions);
     config.warnings.extend(config::too_wide(&workspace, std::env::home_dir().as_deref()));
-    let setup = Setup {
-        data: home.data.clone(),
-        config: home.config.clone(),
-        settings: settings(&config, basics, workspace, default_mode),
+    let models = ModelSettings {
         wanted: Wanted {
             model: config.model().map(str::to_owned),
             suggested: config.suggestion(),
             ..Wanted::default()
         },
         described,
-        agent_dir,
-        api_key: None,
-        compact_at: CompactAt::default(),
-        session_files: None,
-        base_url: elsewhere,
         providers: gathered.providers,
-        secrets: gathered.secrets,
-        keyring: Keyring::default(),
-        names: Names { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
-        lookout: Lookout::Later,
+        env: Env { base_url: elsewhere, ..Env::read() },
+        candidates: CANDIDATES.to_vec(),
         accounts: accounts(&config),
+        names: ModelNames { aliases: config.slugs("aliases").to_vec(), tiers: config.slugs("tiers").to_vec() },
+        lookout: Lookout::Later,
+        api_key: None,
         known_models: config.known_models(),
         default_context_window: config.context_window(),
         idle_timeout_ms: config.idle_timeout_s().map(|seconds| seconds.saturating_mul(1000)),
+        cache: None,
+        keyring: Keyring::default(),
+        note: host::note,
+    };
+    let setup = Setup {
+        data: home.data.clone(),
+        config: home.config.clone(),
+        settings: settings(&config, basics, workspace, default_mode),
+        models,
+        agent_dir,
+        secrets: gathered.secrets,
+        compact_at: CompactAt::default(),
+        session_files: None,
         preferences: Arc::new(config::UserFile(home.config_file())),
         servers: config.servers().to_vec(),
         programs: extensions.clone(),

@@ -12,8 +12,8 @@ use vocab::{Fault, FaultKind, Gate, IdKind, Ids, Mode};
 
 use crate::args;
 use crate::beside;
+use crate::compose;
 use crate::setup::{self, Prepared};
-use crate::wiring;
 
 /// It could not start.
 const FAILED: u8 = 1;
@@ -60,12 +60,12 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     setup.briefing.skills = true;
     config.warnings.iter().for_each(|warning| host::note(warning));
     let frame_log =
-        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
+        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.models.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let by_flag = args.basics.model.is_some();
-    let asked = setup.wanted.model.is_some();
-    let wired = wiring::build(setup).await?;
+    let asked = setup.models.wanted.model.is_some();
+    let wired = compose::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
     let dialect = Acp::new(Options {

@@ -7,7 +7,7 @@ use vocab::{Fault, FaultKind, Mode, Settings};
 use crate::args;
 use crate::print::{say, warning};
 use crate::setup;
-use crate::wiring::VENDORS;
+use catalogue::KEYED_VENDORS;
 use config::{Configuration, Home, KEYS, LoadFrom, SettingValue, process_env};
 
 pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
@@ -100,7 +100,7 @@ fn all(config: &Configuration, usual: &Settings) -> anyhow::Result<u8> {
         text.push_str(&line);
         text.push('\n');
     }
-    let variables = VENDORS.iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name);
+    let variables = KEYED_VENDORS.iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name);
     let set: Vec<&str> = variables.filter(|name| process_env(name).is_some_and(|key| !key.trim().is_empty())).collect();
     let shown = if set.is_empty() { "-".to_owned() } else { format!("***  # {} in the environment", set.join(", ")) };
     text.push_str(&format!("{:width$}  {shown}\n", "(api key)"));

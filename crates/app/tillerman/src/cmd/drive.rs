@@ -27,7 +27,7 @@ use super::run::Streams;
 use crate::args;
 use crate::console::Keys;
 use crate::terminal::INTERRUPTED;
-use crate::wiring::Guarded;
+use config::Guarded;
 use config::Home;
 
 use choices::{Choices, What};

@@ -16,8 +16,9 @@ use vocab::{Fault, FaultKind, IdKind, Ids, Mode, ModelInfo, Provider};
 
 use crate::args;
 use crate::beside;
+use crate::compose::{self, Wired};
 use crate::setup::{self, Prepared};
-use crate::wiring::{self, Standing, Wired};
+use catalogue::Standing;
 use config::{Configuration, Home};
 use kept::{Kept, KeptFile};
 
@@ -56,11 +57,11 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
         host::note(warning);
     }
     let frame_log =
-        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
+        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.models.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
-    let asked = setup.wanted.model.is_some();
-    let wired = wiring::build(setup).await?;
+    let asked = setup.models.wanted.model.is_some();
+    let wired = compose::build(setup).await?;
     wired.notes.iter().for_each(|note| host::note(note));
     if is_without(&wired, asked) {
         host::note("no model is configured: the client has to connect a provider and select one");
@@ -78,7 +79,7 @@ async fn start(args: &args::Loaf) -> Result<u8, Fault> {
 
 /// Everything that is decided before anything is built.
 struct Ready {
-    setup: wiring::Setup,
+    setup: compose::Setup,
     config: Configuration,
     home: Home,
     kept: Kept,
@@ -99,7 +100,7 @@ fn ready(args: &args::Loaf) -> Result<Ready, Fault> {
     }
     setup.preferences = Arc::new(file);
     // What was selected some earlier time is a habit: it is taken where it exists.
-    setup.wanted.usual = kept.model.clone().map(|model| (None, model));
+    setup.models.wanted.usual = kept.model.clone().map(|model| (None, model));
     Ok(Ready { setup, config, home, kept, extensions })
 }
 

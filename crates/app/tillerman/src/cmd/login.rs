@@ -8,9 +8,10 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use vocab::{Account, Accounts, Around, Fault, FaultKind, Key, Mode, Secret, SignInMode, SignInStep};
 
 use crate::args::{self, SignInTo};
+use crate::compose::{self, Wired};
 use crate::print::say;
 use crate::setup;
-use crate::wiring::{self, Wired, vendor};
+use catalogue::keyed_vendor;
 
 /// A key is shorter than this; what is longer is something else.
 const KEY_BYTES_MAX: usize = 4096;
@@ -74,7 +75,8 @@ pub(crate) async fn sign_in(
 /// A vendor that knows keys and no sign-ins.
 fn by_key(account: SignInTo) -> Fault {
     let name = name_of(account);
-    let variables: Vec<&str> = vendor(&name).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect();
+    let variables: Vec<&str> =
+        keyed_vendor(&name).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect();
     let variable = variables.first().copied().unwrap_or_default();
     let fault = Fault::new(FaultKind::Unsupported, format!("there is no sign-in to {name}: it takes a key"));
     let fault = fault.hint(format!("set {}: `export {variable}=...`", variables.join(" or ")));
@@ -174,7 +176,7 @@ fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<
     let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let wired = wiring::build(prepared.setup).await?;
+        let wired = compose::build(prepared.setup).await?;
         work(&wired).await
     })
 }

@@ -11,11 +11,11 @@ use tokio::sync::mpsc;
 
 use crate::args;
 use crate::beside;
+use crate::compose;
 use crate::console::{Console, Held, Keys, Output, TYPED_MAX, Typed, cooked_lines};
 use crate::print::warning;
 use crate::setup::Prepared;
 use crate::terminal::{Answers, Talk, Terminal};
-use crate::wiring;
 
 use super::run::{FEED_BYTES, GRACE, LOOKING, STARTING, Streams, feed_lines, frame_log, prepare, price_of};
 use words::Words;
@@ -31,11 +31,11 @@ pub(crate) fn run(args: args::Repl) -> anyhow::Result<u8> {
 async fn start(args: args::Repl) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let Prepared { setup, config, mut open, home, extensions } = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics, &setup.keyring)?;
+    let frame_log = frame_log(&args.basics, &setup.models.keyring)?;
     let history = (!args.basics.no_session).then(|| home.history_file());
     let seat = Seat::take(&streams, Keys::All { history })?;
     seat.console.waits(Some(LOOKING));
-    let wired = wiring::build(setup).await?;
+    let wired = compose::build(setup).await?;
     seat.console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
     seat.console.waits(Some(STARTING));

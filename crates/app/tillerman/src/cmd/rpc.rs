@@ -24,8 +24,9 @@ use wire::Dialect;
 
 use crate::args::Basics;
 use crate::beside;
+use crate::compose::{self, SessionFiles, Wired};
 use crate::setup::{self, Prepared};
-use crate::wiring::{self, SessionFiles, Standing, Wanted, Wired};
+use catalogue::{Standing, Wanted};
 use config::agent::{self, AgentSettings};
 use flags::{Flags, Wrong};
 use session::{Around, FILES, SessionPlan};
@@ -81,17 +82,18 @@ async fn start(flags: &Flags) -> Result<u8, Fault> {
     let Ready { setup, mut session, notes, programs } = ready(flags)?;
     tell(&flags.notes.iter().chain(&notes).collect::<Vec<_>>());
     if let Some(search) = &flags.list_models {
-        let wired = wiring::build(setup).await?;
+        let wired = compose::build(setup).await?;
         return say(&list::text(&*wired.ports.provider, search.as_deref()).await?);
     }
     if let Some(file) = &flags.export {
         return export(setup, file).await;
     }
-    let frame_log = flags.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
+    let frame_log =
+        flags.log_frames.as_deref().map(|path| FrameLog::open(path, setup.models.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
     let templates = templates::load(&setup.agent_dir, flags);
-    let wired = wiring::build(setup).await?;
+    let wired = compose::build(setup).await?;
     tell(&wired.warnings(flags.model.is_some()).collect::<Vec<_>>());
     must_exist(&session.which, &wired).await?;
     stay_here(&mut session.which, &wired).await?;
@@ -142,7 +144,7 @@ async fn converse(dialect: impl Dialect, wired: &Wired, frame_log: Option<FrameL
 
 /// Everything that is decided before anything is built.
 struct Ready {
-    setup: wiring::Setup,
+    setup: compose::Setup,
     session: SessionPlan,
     notes: Vec<String>,
     /// Extensions to start: only the user's own word names one, by flag or settings.
@@ -170,8 +172,8 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
         setup.servers.clear();
     }
     setup.compact_at = settle::compact_at(&config, &settings);
-    setup.api_key = flags.api_key.clone().or_else(argv::handed_over);
-    setup.wanted = wanted(flags, &config, &settings);
+    setup.models.api_key = flags.api_key.clone().or_else(argv::handed_over);
+    setup.models.wanted = wanted(flags, &config, &settings);
     let around = Around {
         env: &config::process_env,
         agent_dir: &setup.agent_dir,
@@ -185,7 +187,7 @@ fn ready(flags: &Flags) -> Result<Ready, Fault> {
     let programs = programs(extensions, flags, &settings, &setup.agent_dir);
     setup.programs = programs.clone();
     let mut notes = config.warnings;
-    notes.extend(setup.described.unspoken.iter().map(agent::Unspoken::note));
+    notes.extend(setup.models.described.unspoken.iter().map(agent::Unspoken::note));
     notes.extend(settings.notes);
     notes.extend(settle::strangers(flags));
     notes.extend(session.note.clone());
@@ -272,7 +274,7 @@ async fn must_exist(which: &Which, wired: &Wired) -> Result<(), Fault> {
 
 /// A page beside us from a session file; nothing of it stays in the store. The file itself is only read: opening one for
 /// good may mend it.
-async fn export(mut setup: wiring::Setup, file: &Path) -> Result<u8, Fault> {
+async fn export(mut setup: compose::Setup, file: &Path) -> Result<u8, Fault> {
     let base = file.file_name().unwrap_or_default();
     let page = PathBuf::from(format!("tillerman-session-{}.html", Path::new(base).with_extension("").display()));
     let desk = desk(file)?;
@@ -280,8 +282,8 @@ async fn export(mut setup: wiring::Setup, file: &Path) -> Result<u8, Fault> {
     std::fs::copy(file, &copy).map_err(|error| cannot_export(file, &error))?;
     setup.settings.ephemeral = true;
     setup.session_files = Some(SessionFiles { dir: desk.0.clone(), fixed: true, only_shown: true });
-    setup.wanted = Wanted { model: Some("tour".to_owned()), ..Wanted::default() };
-    let wired = wiring::build(setup).await?;
+    setup.models.wanted = Wanted { model: Some("tour".to_owned()), ..Wanted::default() };
+    let wired = compose::build(setup).await?;
     let session = wired.ports.archive.import(&copy).await?;
     let page = std::path::absolute(&page).unwrap_or(page);
     let exported = wired.ports.archive.export(&session, Some(&page)).await?;

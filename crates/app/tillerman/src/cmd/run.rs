@@ -14,13 +14,14 @@ use vocab::{Fault, FaultKind, Keyring, Mode, Part, Which};
 
 use crate::args;
 use crate::beside;
+use crate::compose::{self, Wired};
 use crate::console::{Console, Held, Keys, Look, Output, Place, TYPED_MAX, Typed, cooked_lines, tty};
 use crate::print::{colours, warning};
 use crate::setup::{self, Prepared};
 use crate::terminal::{
     Answers, Face, INTERRUPT_LINE, JsonLines, PROMPT_MARK, Paint, People, PriceOf, Side, Talk, Terminal, Want, Window,
 };
-use crate::wiring::{self, Lookout, Wired};
+use catalogue::Lookout;
 
 /// Piped input longer than this is refused: no model takes it.
 const STDIN_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -106,7 +107,7 @@ pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
 async fn start(args: args::Run) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let prepared = prepare(&args.basics, args.continues)?;
-    let frame_log = frame_log(&args.basics, &prepared.setup.keyring)?;
+    let frame_log = frame_log(&args.basics, &prepared.setup.models.keyring)?;
     if streams.stdin_terminal && !is_stdin_alone(&args.prompt) {
         // It is not read; whoever tries would be stopped in the background.
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
@@ -122,7 +123,7 @@ async fn start(args: args::Run) -> anyhow::Result<u8> {
     };
     let sign = (!args.quiet).then_some(LOOKING);
     console.waits(sign);
-    let wired = wiring::build(setup).await?;
+    let wired = compose::build(setup).await?;
     console.waits(None);
     wired.notes.iter().for_each(|line| warning(line));
     console.waits(sign.map(|_| STARTING));
@@ -205,7 +206,7 @@ pub(super) fn prepare(basics: &args::Basics, continues: bool) -> anyhow::Result<
     let mut prepared = setup::prepare(&setup::in_project(basics)?, Mode::Prompt)?;
     prepared.config.warnings.iter().for_each(|line| warning(line));
     // A person does not notice the fifth of a second that a look around takes.
-    prepared.setup.lookout = Lookout::Wait;
+    prepared.setup.models.lookout = Lookout::Wait;
     prepared.setup.briefing.skills = true;
     prepared.setup.briefing.here = std::env::current_dir().ok().and_then(|here| std::fs::canonicalize(here).ok());
     if continues {

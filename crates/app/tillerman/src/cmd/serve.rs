@@ -9,8 +9,8 @@ use vocab::{Fault, FaultKind, Mode, RetryPolicy};
 
 use crate::args;
 use crate::beside;
+use crate::compose;
 use crate::setup::{self, Prepared};
-use crate::wiring;
 
 /// Tool rounds of one turn, unless somebody says otherwise: controllers of this family count on them.
 const ROUNDS: u32 = 20;
@@ -37,11 +37,11 @@ async fn start(args: &args::Serve) -> Result<u8, Fault> {
         host::note(warning);
     }
     let frame_log =
-        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.keyring.clone())).transpose();
+        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.models.keyring.clone())).transpose();
     let frame_log =
         frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
-    let asked = setup.wanted.model.is_some();
-    let wired = wiring::build(setup).await?;
+    let asked = setup.models.wanted.model.is_some();
+    let wired = compose::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, None).await;
     let dialect = Serve::new(Options {

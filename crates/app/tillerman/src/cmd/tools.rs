@@ -8,9 +8,9 @@ use vocab::{Mode, SessionId, Tool, Toolbox};
 use super::config::home;
 use super::listing::table;
 use crate::args;
+use crate::compose;
 use crate::print::{exactly, say, warning};
 use crate::setup;
-use crate::wiring;
 
 /// A tool under the name that a model calls it by.
 struct Named {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
 /// Tools of the configured servers, which are started for it and end with us.
 async fn served(prepared: setup::Prepared) -> anyhow::Result<Vec<Named>> {
     let workspace = prepared.setup.settings.workspace.clone();
-    let wired = wiring::build(prepared.setup).await?;
+    let wired = compose::build(prepared.setup).await?;
     let servers = &wired.ports.servers;
     let mut named = Vec::new();
     for served in servers.start(&SessionId::from("list"), &workspace, servers.own()).await {

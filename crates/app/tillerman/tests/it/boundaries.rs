@@ -76,6 +76,7 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" => &[],
         "wire" | "engine" | "builtin-tools" | "providers" | "tour" | "images" => &["vocab"],
+        "catalogue" => &["vocab", "providers", "accounts", "tour", "config"],
         "config" => &["vocab", "safefile", "providers"],
         "store" => &["vocab", "safefile"],
         "accounts" => &["vocab", "safefile", "providers"],

@@ -4,8 +4,9 @@ use serde_json::json;
 use vocab::ModelInfo;
 
 use super::{dash, facts, levels, price, wired};
+use crate::compose::Wired;
 use crate::print::{exactly, say};
-use crate::wiring::{Wired, built_in, vendor};
+use catalogue::{built_in, keyed_vendor};
 
 pub(super) async fn run(model: Option<&str>, as_json: bool) -> anyhow::Result<u8> {
     let shown = match (wired(model).await, model.and_then(built_in)) {
@@ -40,7 +41,7 @@ struct Shown {
 }
 
 fn variables(model: &ModelInfo) -> Vec<&'static str> {
-    vendor(&model.provider).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect()
+    keyed_vendor(&model.provider).iter().flat_map(|vendor| vendor.keys).map(|(name, _)| *name).collect()
 }
 
 /// Where its key comes from; never the key.

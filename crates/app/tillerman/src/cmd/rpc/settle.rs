@@ -62,9 +62,9 @@ pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Configurat
 }
 
 /// Compaction as the originals measure it, in tokens, where our own configuration does not say it in percent.
-pub(super) fn compact_at(config: &Configuration, agent: &AgentSettings) -> crate::wiring::CompactAt {
+pub(super) fn compact_at(config: &Configuration, agent: &AgentSettings) -> crate::compose::CompactAt {
     let ours = |key: &str| config.get(key).is_some();
-    crate::wiring::CompactAt {
+    crate::compose::CompactAt {
         reserve_tokens: agent.reserve_tokens.filter(|_| !ours("compaction.threshold_pct")),
         keep_tokens: agent.keep_recent_tokens.filter(|_| !ours("compaction.keep_pct")),
     }

@@ -7,9 +7,9 @@ use vocab::{Mode, Prices, Query, Store, Summary, short_id};
 
 use crate::args;
 use crate::cmd::listing::{ago, now_ms, table};
+use crate::compose::{self, Wired};
 use crate::print::{exactly, say};
 use crate::setup;
-use crate::wiring::{self, Wired};
 
 /// Characters of a title in the table.
 const TITLE_CHARS_MAX: usize = 60;
@@ -127,12 +127,12 @@ struct Known(Wired);
 impl Known {
     async fn look() -> anyhow::Result<Self> {
         let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-        Ok(Self(wiring::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?))
+        Ok(Self(compose::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?))
     }
 
     fn prices(&self, slug: &str) -> Option<Prices> {
         let configured = self.0.ports.provider.resolve(slug).ok().and_then(|model| model.prices);
-        configured.or_else(|| wiring::built_in(slug)?.prices)
+        configured.or_else(|| catalogue::built_in(slug)?.prices)
     }
 }
 
