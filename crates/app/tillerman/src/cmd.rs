@@ -15,6 +15,7 @@ pub(crate) mod rpc;
 mod run;
 pub(crate) mod serve;
 mod sessions;
+mod stdio;
 mod tools;
 
 use crate::args::{Command, Line, SchemaOf};
@@ -57,6 +58,12 @@ fn published_elsewhere() -> vocab::Fault {
     let fault =
         vocab::Fault::new(vocab::FaultKind::Unsupported, "the schema of acp is published by the protocol itself");
     fault.hint("see https://agentclientprotocol.com; docs/dialects/acp.md says which part of it is spoken here")
+}
+
+/// Runs something that waits, on a runtime of its own. One thread is enough: nothing here computes for long.
+fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(runtime.block_on(work))
 }
 
 fn print(text: &str) -> anyhow::Result<u8> {

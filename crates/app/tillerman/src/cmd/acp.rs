@@ -1,22 +1,19 @@
 //! `tillerman acp`: the Agent Client Protocol on stdin and stdout. stdout is protocol only; whatever keeps it from starting is
 //! one line on stderr.
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dialect_acp::{Acp, Options, SlashInfo};
-use host::FrameLog;
 use vocab::names::Family;
-use vocab::{Fault, FaultKind, Gate, IdKind, Ids, Mode};
+use vocab::{Fault, FaultKind, Gate, Mode};
 
+use super::stdio::{self, FAILED, FullIds, StdioLimits};
 use crate::args;
 use crate::beside;
 use crate::compose;
 use crate::setup::{self, Prepared};
 
-/// It could not start.
-const FAILED: u8 = 1;
 /// The official clients take lines of up to 32 MiB; a longer one than this is refused and passed over.
 const LINE_BYTES_MAX: usize = 48 * 1024 * 1024;
 /// Clients wait two seconds after they close the pipe, then they send a signal. The dialect ends by itself as soon as
@@ -29,24 +26,7 @@ pub(crate) fn run(args: &args::Acp) -> anyhow::Result<u8> {
     if let Some(args::AcpInstead::Login(login)) = &args.instead {
         return super::login::login(login);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(async {
-        match start(args).await {
-            Ok(code) => code,
-            Err(fault) => {
-                let hints: String = fault.hints.iter().map(|hint| format!("; {hint}")).collect();
-                refuse(&format!("{}{hints}", fault.message))
-            }
-        }
-    }))
-}
-
-/// One line, and the code to end with.
-fn refuse(what: &str) -> u8 {
-    let line = crate::print::one_line(what);
-    // Nobody is left to tell when stderr is gone.
-    let _ = writeln!(std::io::stderr().lock(), "tillerman: {line}");
-    FAILED
+    stdio::run(start(args), |fault| stdio::refuse("tillerman", &stdio::in_one_line(fault), FAILED))
 }
 
 async fn start(args: &args::Acp) -> Result<u8, Fault> {
@@ -59,10 +39,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     setup.settings.family = Family::Canonical;
     setup.briefing.skills = true;
     config.warnings.iter().for_each(|warning| host::note(warning));
-    let frame_log =
-        args.basics.log_frames.as_deref().map(|path| FrameLog::open(path, setup.models.keyring.clone())).transpose();
-    let frame_log =
-        frame_log.map_err(|error| Fault::new(FaultKind::Invalid, format!("cannot write the frame log: {error}")))?;
+    let frame_log = stdio::frame_log(args.basics.log_frames.as_deref(), &setup.models.keyring)?;
     let by_flag = args.basics.model.is_some();
     let asked = setup.models.wanted.model.is_some();
     let wired = compose::build(setup).await?;
@@ -75,15 +52,8 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
         strict: args.strict,
         ..Options::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
     });
-    let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
-    let (input, output) = host::take().map_err(no_pipe)?;
-    let options =
-        host::Options { line_bytes_max: LINE_BYTES_MAX, grace: GRACE, frame_log, signals: true, deaf: output.gone() };
-    let ended = host::pump(dialect, &wired.engine, input, output, options).await;
-    wired.ports.around.cancel_sign_ins("the process is shutting down");
-    wired.engine.shutdown().await;
-    beside.shutdown().await;
-    Ok(ended.exit_code)
+    let limits = StdioLimits { line_bytes_max: LINE_BYTES_MAX, grace: GRACE };
+    stdio::converse(dialect, &wired, beside, frame_log, limits).await
 }
 
 fn commands() -> Vec<SlashInfo> {
@@ -94,13 +64,4 @@ fn commands() -> Vec<SlashInfo> {
         hint: (!command.args.is_empty()).then(|| command.args.into()),
     };
     stays.map(info).collect()
-}
-
-/// Messages are known by whole UUIDs.
-struct FullIds;
-
-impl Ids for FullIds {
-    fn mint(&self, _: IdKind) -> String {
-        uuid::Uuid::now_v7().to_string()
-    }
 }

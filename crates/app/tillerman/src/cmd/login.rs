@@ -174,11 +174,10 @@ fn shown(accounts: &Accounts) -> String {
 fn with(work: impl AsyncFnOnce(&Wired) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
     let prepared = setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    super::block_on(async {
         let wired = compose::build(prepared.setup).await?;
         work(&wired).await
-    })
+    })?
 }
 
 // ---- keys from stdin ------------------------------------------------------------------------------------------

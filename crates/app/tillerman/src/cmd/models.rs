@@ -14,15 +14,14 @@ use crate::setup;
 use catalogue::Lookout;
 
 pub(crate) fn run(args: &args::Models) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    super::block_on(async {
         match &args.verb {
             None => list(&args.list).await,
             Some(ModelsVerb::List(args)) => list(args).await,
             Some(ModelsVerb::Show { model, json }) => show::run(model.as_deref(), *json).await,
             Some(ModelsVerb::Test { model, all }) => test::run(model.as_deref(), *all).await,
         }
-    })
+    })?
 }
 
 /// As a conversation would have it.

@@ -100,8 +100,7 @@ impl Streams {
 }
 
 pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(start(args))
+    super::block_on(start(args))?
 }
 
 async fn start(args: args::Run) -> anyhow::Result<u8> {

@@ -25,8 +25,7 @@ use list::title;
 const STDOUT: &str = "-";
 
 pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))
+    super::block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))?
 }
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {

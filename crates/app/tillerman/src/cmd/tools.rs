@@ -27,8 +27,7 @@ pub(crate) fn run(args: &args::Tools) -> anyhow::Result<u8> {
         own.into_iter().map(|tool| Named { name: tool.spec().name.to_string(), tool }).collect();
     let servers: Vec<String> = prepared.config.servers().iter().map(|server| server.name.to_string()).collect();
     if args.servers {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        named.extend(runtime.block_on(served(prepared))?);
+        named.extend(super::block_on(served(prepared))??);
     }
     match args.json {
         true => print_json(&named),

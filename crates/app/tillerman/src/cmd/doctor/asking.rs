@@ -16,8 +16,7 @@ pub(super) fn findings(mut prepared: Prepared) -> anyhow::Result<Vec<Finding>> {
     prepared.setup.settings.ephemeral = true;
     let asked = prepared.config.model().is_some();
     let workspace = prepared.setup.settings.workspace.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    crate::cmd::block_on(async {
         let wired = match compose::build(prepared.setup).await {
             Ok(wired) => wired,
             Err(fault) => return Ok(vec![failed("model", &fault)]),
@@ -29,7 +28,7 @@ pub(super) fn findings(mut prepared: Prepared) -> anyhow::Result<Vec<Finding>> {
         let mut findings = models(&wired, asked, &reached);
         findings.extend(served.iter().map(server));
         Ok(findings)
-    })
+    })?
 }
 
 /// On a terminal somebody waits.

@@ -16,7 +16,7 @@ const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// What an earlier process left.
 #[derive(Default, Debug)]
-pub(super) struct Kept {
+pub(super) struct LoafPreferences {
     pub(super) model: Option<String>,
     pub(super) thinking: Option<String>,
     pub(super) route: Option<String>,
@@ -26,15 +26,15 @@ pub(super) struct Kept {
 }
 
 /// Keeps the keys of this dialect and hands others on.
-pub(super) struct KeptFile {
+pub(super) struct PreferencesFile {
     path: PathBuf,
     /// One change at a time.
     writing: Mutex<()>,
     others: Arc<dyn Preferences>,
 }
 
-impl KeptFile {
-    pub(super) fn open(data: &Path, others: Arc<dyn Preferences>) -> (KeptFile, Kept) {
+impl PreferencesFile {
+    pub(super) fn open(data: &Path, others: Arc<dyn Preferences>) -> (PreferencesFile, LoafPreferences) {
         let path = data.join(FILE_NAME);
         let (values, trouble) = match read(&path) {
             Ok(values) => (values, None),
@@ -44,14 +44,14 @@ impl KeptFile {
             }
         };
         let said = |key: &str| values.get(key).filter(|value| !value.trim().is_empty()).cloned();
-        let kept = Kept {
+        let kept = LoafPreferences {
             model: said(prefer::MODEL),
             thinking: said(prefer::THINKING),
             route: said(prefer::ROUTE),
             onboarded: said(prefer::ONBOARDED).as_deref() == Some("true"),
             trouble,
         };
-        (KeptFile { path, writing: Mutex::new(()), others }, kept)
+        (PreferencesFile { path, writing: Mutex::new(()), others }, kept)
     }
 
     fn write(&self, values: &BTreeMap<String, String>) -> Result<(), Fault> {
@@ -67,7 +67,7 @@ impl KeptFile {
     }
 }
 
-impl Preferences for KeptFile {
+impl Preferences for PreferencesFile {
     fn save(&self, key: &str, value: &str) -> Result<PathBuf, Fault> {
         if !key.starts_with(OURS) {
             return self.others.save(key, value);
