@@ -22,14 +22,14 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Commands that would put the client on another session behind its back, and one that it has a choice of its own for.
 const UNOFFERED: [&str; 5] = ["clear", "resume", "sessions", "exit", "thinking"];
 
-pub(crate) fn run(args: &args::Acp) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::AcpArgs) -> anyhow::Result<u8> {
     if let Some(args::AcpInstead::Login(login)) = &args.instead {
         return super::login::login(login);
     }
     stdio::run(start(args), |fault| stdio::refuse("tillerman", &stdio::in_one_line(fault), FAILED))
 }
 
-async fn start(args: &args::Acp) -> Result<u8, Fault> {
+async fn start(args: &args::AcpArgs) -> Result<u8, Fault> {
     if args.basics.resume.is_some() {
         let fault = Fault::new(FaultKind::Invalid, "--resume means nothing here: a client opens sessions itself");
         return Err(fault.hint("clients use session/load and session/resume"));

@@ -10,7 +10,7 @@ use crate::setup;
 use catalogue::KEYED_VENDORS;
 use config::{Configuration, Home, KEYS, LoadFrom, SettingValue, process_env};
 
-pub(crate) fn run(args: args::Config) -> anyhow::Result<u8> {
+pub(crate) fn run(args: args::ConfigArgs) -> anyhow::Result<u8> {
     match args.verb {
         args::ConfigVerb::Get { key, workspace } => get(key.as_deref(), workspace),
         args::ConfigVerb::Set { key, value } => change(&key, &value, config::set),

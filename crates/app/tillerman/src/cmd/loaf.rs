@@ -27,7 +27,7 @@ const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// soon as everything is said; this is for when that does not come about.
 const GRACE: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: &args::Loaf) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::LoafArgs) -> anyhow::Result<u8> {
     stdio::run(start(args), |fault| refuse(&stdio::in_one_line(fault)))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn refuse(what: &str) -> u8 {
     stdio::refuse("[loaf] fatal", what, FAILED)
 }
 
-async fn start(args: &args::Loaf) -> Result<u8, Fault> {
+async fn start(args: &args::LoafArgs) -> Result<u8, Fault> {
     let LoafSetup { setup, config, home, kept, extensions } = ready(args)?;
     for warning in &config.warnings {
         host::note(warning);
@@ -64,7 +64,7 @@ struct LoafSetup {
     extensions: Vec<std::path::PathBuf>,
 }
 
-fn ready(args: &args::Loaf) -> Result<LoafSetup, Fault> {
+fn ready(args: &args::LoafArgs) -> Result<LoafSetup, Fault> {
     if args.basics.resume.is_some() {
         let fault = Fault::new(FaultKind::Invalid, "--resume means nothing here: a client opens sessions itself");
         return Err(fault.hint("a client resumes with `/history last` or `/history <id>`"));
@@ -83,7 +83,7 @@ fn ready(args: &args::Loaf) -> Result<LoafSetup, Fault> {
 }
 
 /// How the dialect starts.
-fn options(args: &args::Loaf, wired: &Wired, kept: &LoafPreferences, asked: bool) -> Options {
+fn options(args: &args::LoafArgs, wired: &Wired, kept: &LoafPreferences, asked: bool) -> Options {
     let settings = &wired.settings;
     let by_flag = args.basics.model.is_some();
     let first = (!is_without(wired, asked)).then_some(&*settings.model);

@@ -16,7 +16,7 @@ use catalogue::keyed_vendor;
 /// A key is shorter than this; what is longer is something else.
 const KEY_BYTES_MAX: usize = 4096;
 
-pub(crate) fn login(args: &args::Login) -> anyhow::Result<u8> {
+pub(crate) fn login(args: &args::LoginArgs) -> anyhow::Result<u8> {
     let key = match args.account {
         SignInTo::Openai => return flow(Account::OpenAi, args.device),
         SignInTo::Antigravity => return flow(Account::Antigravity, args.device),
@@ -87,7 +87,7 @@ fn name_of(account: SignInTo) -> String {
     clap::ValueEnum::to_possible_value(&account).map(|it| it.get_name().to_owned()).unwrap_or_default()
 }
 
-pub(crate) fn logout(args: &args::Logout) -> anyhow::Result<u8> {
+pub(crate) fn logout(args: &args::LogoutArgs) -> anyhow::Result<u8> {
     let account = args.account;
     if let Some(fault) = account.filter(|it| is_elsewhere(*it)).map(by_key) {
         return Err(fault.into());

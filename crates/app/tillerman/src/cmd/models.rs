@@ -13,7 +13,7 @@ use crate::print::{exactly, say, warning};
 use crate::setup;
 use catalogue::Lookout;
 
-pub(crate) fn run(args: &args::Models) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::ModelsArgs) -> anyhow::Result<u8> {
     super::block_on(async {
         match &args.verb {
             None => list(&args.list).await,

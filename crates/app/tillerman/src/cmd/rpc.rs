@@ -27,7 +27,7 @@ use crate::setup::{self, Prepared};
 use catalogue::{Standing, Wanted};
 use config::agent::{self, AgentSettings};
 use flags::{Flags, Wrong};
-use session::{Around, FILES, SessionPlan};
+use session::{FILES, SessionContext, SessionPlan};
 
 /// stdin ended or a signal came. The dialect stops what runs and ends by itself as soon as everything is said; this is for
 /// when that does not come about.
@@ -144,7 +144,7 @@ fn ready(flags: &Flags) -> Result<RpcSetup, Fault> {
     setup.compact_at = settle::compact_at(&config, &settings);
     setup.models.api_key = flags.api_key.clone().or_else(argv::handed_over);
     setup.models.wanted = wanted(flags, &config, &settings);
-    let around = Around {
+    let around = SessionContext {
         env: &config::process_env,
         agent_dir: &setup.agent_dir,
         workspace: &setup.settings.workspace,

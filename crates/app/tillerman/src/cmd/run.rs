@@ -99,11 +99,11 @@ impl Streams {
     }
 }
 
-pub(crate) fn run(args: args::Run) -> anyhow::Result<u8> {
+pub(crate) fn run(args: args::RunArgs) -> anyhow::Result<u8> {
     super::block_on(start(args))?
 }
 
-async fn start(args: args::Run) -> anyhow::Result<u8> {
+async fn start(args: args::RunArgs) -> anyhow::Result<u8> {
     let streams = Streams::look();
     let prepared = prepare(&args.basics, args.continues)?;
     let frame_log = frame_log(&args.basics, &prepared.setup.models.keyring)?;

@@ -17,11 +17,11 @@ const ROUNDS: u32 = 20;
 /// Longest wait that a model server may ask for in this dialect.
 const SERVER_WAIT_MS_MAX: u64 = 30_000;
 
-pub(crate) fn run(args: &args::Serve) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &args::ServeArgs) -> anyhow::Result<u8> {
     stdio::run(start(args), refuse)
 }
 
-async fn start(args: &args::Serve) -> Result<u8, Fault> {
+async fn start(args: &args::ServeArgs) -> Result<u8, Fault> {
     let Prepared { mut setup, config, open, extensions, .. } = setup::prepare(&args.basics, Mode::DangerFullAccess)?;
     // Three retries at fixed times: controllers of this family count on them.
     setup.settings.retry = config.retry(RetryPolicy::default());

@@ -24,7 +24,7 @@ use list::title;
 /// As a name of a file: write to stdout.
 const STDOUT: &str = "-";
 
-pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
+pub(crate) fn run(args: args::SessionsArgs) -> anyhow::Result<u8> {
     super::block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))?
 }
 

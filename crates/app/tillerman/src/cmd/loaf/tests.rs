@@ -182,6 +182,6 @@ fn every_id_is_a_whole_uuid() {
 #[test]
 fn a_client_opens_sessions_itself() {
     let basics = args::Basics { resume: Some("latest".into()), ..args::Basics::default() };
-    let Err(fault) = ready(&args::Loaf { basics }) else { panic!("it started") };
+    let Err(fault) = ready(&args::LoafArgs { basics }) else { panic!("it started") };
     assert!(fault.message.contains("--resume"), "{fault}");
 }

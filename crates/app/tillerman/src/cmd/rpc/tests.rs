@@ -8,8 +8,8 @@ use vocab::{CompactionPolicy, Drain, Gate, Mode, Overflow, Settings, SteerPoint,
 
 use dialect_rpc::{Errors, Updates};
 
-use super::flags::{Asked, Flags, Means, parse};
-use super::session::{Around, FILES, SessionPlan, plan};
+use super::flags::{AskedSession, Flags, Means, parse};
+use super::session::{FILES, SessionContext, SessionPlan, plan};
 use super::table::{FLAGS, Takes};
 use super::*;
 use config::Configuration;
@@ -78,7 +78,7 @@ fn every_flag_of_a_usual_host_is_understood() {
         thinking: Some("low"),
         session_dir: Some("/s".into()),
         no_session: true,
-        asked: Asked::Newest,
+        asked: AskedSession::Newest,
         tools: Some(["read", "bash"].map(str::to_owned).to_vec()),
         system_prompt: Some("be kind".into()),
         append_system_prompt: ["one", "two"].map(str::to_owned).to_vec(),
@@ -128,21 +128,21 @@ fn of_a_repeated_flag_the_last_counts() {
     let read =
         flags(&["--model", "a", "--model=b", "--session", "x", "--continue", "--resume", "y", "--tools=a", "-t", "b"]);
     assert_eq!(read.model.as_deref(), Some("b"));
-    assert_eq!(read.asked, Asked::Named("y".into()));
+    assert_eq!(read.asked, AskedSession::Named("y".into()));
     assert_eq!(read.tools, Some(vec!["b".to_owned()]));
 }
 
 #[test]
 fn a_session_may_be_named_or_not() {
     for (line, want) in [
-        (&["--resume"][..], Asked::Newest),
-        (&["-r", "--no-tools"], Asked::Newest),
-        (&["-r", "abc"], Asked::Named("abc".into())),
-        (&["--session=/a/b.jsonl"], Asked::Named("/a/b.jsonl".into())),
-        (&["--session", "id"], Asked::Named("id".into())),
-        (&["--session="], Asked::Newest),
-        (&["-c"], Asked::Newest),
-        (&["--continue=false"], Asked::New),
+        (&["--resume"][..], AskedSession::Newest),
+        (&["-r", "--no-tools"], AskedSession::Newest),
+        (&["-r", "abc"], AskedSession::Named("abc".into())),
+        (&["--session=/a/b.jsonl"], AskedSession::Named("/a/b.jsonl".into())),
+        (&["--session", "id"], AskedSession::Named("id".into())),
+        (&["--session="], AskedSession::Newest),
+        (&["-c"], AskedSession::Newest),
+        (&["--continue=false"], AskedSession::New),
     ] {
         assert_eq!(flags(line).asked, want, "{line:?}");
     }
@@ -249,7 +249,7 @@ fn the_help_names_every_flag_that_does_something() {
 
 fn chosen(line: &[&str], settings: &AgentSettings, agent_dir: &Path) -> Result<SessionPlan, Fault> {
     let env = |name: &str| (name == "HOME").then(|| "/people/u".to_owned());
-    let around = Around { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
+    let around = SessionContext { env: &env, agent_dir, workspace: Path::new("/work/x:y"), settings, files: &FILES };
     plan(&flags(line), &around)
 }
 

@@ -28,7 +28,7 @@ pub(super) async fn list(store: &dyn Store, args: &args::SessionsList) -> anyhow
         return Ok(0);
     }
     let shorts = Shorts::of(store).await?;
-    let prices = Known::look().await?;
+    let prices = KnownPrices::look().await?;
     let mut costs = Vec::with_capacity(found.len());
     for summary in &found {
         costs.push(cost(store, summary, &prices).await?);
@@ -122,9 +122,9 @@ fn summary_json(it: &Summary) -> serde_json::Value {
 // ---- what they cost ---------------------------------------------------------------------------------------------------
 
 /// Prices that are known without asking anybody.
-struct Known(Wired);
+struct KnownPrices(Wired);
 
-impl Known {
+impl KnownPrices {
     async fn look() -> anyhow::Result<Self> {
         let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
         Ok(Self(compose::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?))
@@ -137,7 +137,7 @@ impl Known {
 }
 
 /// In dollars, over all models it used; `None` where a price is not known.
-async fn cost(store: &dyn Store, summary: &Summary, known: &Known) -> anyhow::Result<Option<f64>> {
+async fn cost(store: &dyn Store, summary: &Summary, known: &KnownPrices) -> anyhow::Result<Option<f64>> {
     let nothing = summary.usage.context() == 0;
     if nothing || summary.last_seq > COSTED_ENTRIES_MAX || known.prices(&summary.model).is_none() {
         return Ok(None);

@@ -5,14 +5,14 @@ use testkit::mock_model::gemini::PROJECT;
 use testkit::mock_model::{MockModel, Reply as Said};
 use vocab::{Account, SignInMode, SignInStep, Verb};
 
-use super::stage::{Place, Stage, come_back};
+use super::stage::{BuiltStage, SetupPlace, come_back};
 use super::vendor::{granted, json};
 use super::*;
 
 const TOKEN: &str = "/google/token";
 const MODEL: &str = "antigravity/gemini-3-mock";
 
-fn at(mut place: Place, mock: &MockModel) -> Place {
+fn at(mut place: SetupPlace, mock: &MockModel) -> SetupPlace {
     place.setup.models.accounts.antigravity_url = Some(format!("http://127.0.0.1:{}", mock.port));
     place
 }
@@ -23,14 +23,14 @@ fn signed_in(project: Option<&str>) -> Value {
     json!({ "version": 1, "antigravity": tokens })
 }
 
-async fn stage(mock: &MockModel, project: Option<&str>) -> Stage {
-    at(Place::new(loose(Some("tour"), None)).await, mock).stored(signed_in(project)).stage().await
+async fn stage(mock: &MockModel, project: Option<&str>) -> BuiltStage {
+    at(SetupPlace::new(loose(Some("tour"), None)).await, mock).stored(signed_in(project)).stage().await
 }
 
 #[tokio::test]
 async fn a_sign_in_brings_models_that_answer_in_the_envelope() {
     let mock = MockModel::start().await;
-    let mut stage = at(Place::new(loose(Some("tour"), None)).await, &mock).stage().await;
+    let mut stage = at(SetupPlace::new(loose(Some("tour"), None)).await, &mock).stage().await;
     let grant = json!({ "access_token": "CANARY-access", "refresh_token": "CANARY-r", "expires_in": 3600 });
     stage.vendor.on(TOKEN, [json(200, grant)]);
     let tag = stage.sign_in(Account::Antigravity, SignInMode::Browser).await;
@@ -113,7 +113,7 @@ async fn it_is_asked_for_by_name_and_taken_where_there_is_nothing_else() {
         (Some("gemini-2.5-mock"), Some("antigravity"), "antigravity/gemini-2.5-mock"),
         (None, None, "antigravity/gemini-2.5-mock"),
     ] {
-        let place = at(Place::new(loose(model, provider)).await, &mock).stored(signed_in(None));
+        let place = at(SetupPlace::new(loose(model, provider)).await, &mock).stored(signed_in(None));
         let mut stage = place.stage().await;
         assert_eq!(&*stage.wired.settings.model, want);
         assert_eq!(stage.prompt(want).await, "ok", "the project came with the list");

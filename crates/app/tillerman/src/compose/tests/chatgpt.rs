@@ -4,14 +4,14 @@ use serde_json::json;
 use testkit::mock_model::{MockModel, Reply as Said, Request};
 use vocab::{Account, SignInMode, SignInStep};
 
-use super::stage::{Place, Stage, come_back, login};
+use super::stage::{BuiltStage, SetupPlace, come_back, login};
 use super::vendor::granted;
 use super::*;
 
 const TOKEN: &str = "/openai/oauth/token";
 
 /// Where the account's models are. The mock has its paths below `/v1`, so the format has to be said.
-fn at(mut place: Place, mock: &MockModel) -> Place {
+fn at(mut place: SetupPlace, mock: &MockModel) -> SetupPlace {
     place.setup.models.accounts.openai_url = Some(mock.base_url.clone());
     place.setup.models.accounts.openai_api = Some("openai-responses".into());
     place
@@ -24,8 +24,8 @@ fn signed_in(access: &str) -> serde_json::Value {
     file
 }
 
-async fn stage(mock: &MockModel) -> Stage {
-    at(Place::new(loose(Some("tour"), None)).await, mock).stored(signed_in("CANARY-old")).stage().await
+async fn stage(mock: &MockModel) -> BuiltStage {
+    at(SetupPlace::new(loose(Some("tour"), None)).await, mock).stored(signed_in("CANARY-old")).stage().await
 }
 
 fn header<'a>(request: &'a Request, name: &str) -> &'a str {
@@ -35,7 +35,7 @@ fn header<'a>(request: &'a Request, name: &str) -> &'a str {
 #[tokio::test]
 async fn a_sign_in_brings_models_that_answer_by_responses() {
     let mock = MockModel::start().await;
-    let mut stage = at(Place::new(loose(Some("tour"), None)).await, &mock).stage().await;
+    let mut stage = at(SetupPlace::new(loose(Some("tour"), None)).await, &mock).stage().await;
     stage.vendor.on(TOKEN, [granted("CANARY-access", "CANARY-refresh")]);
     let tag = stage.sign_in(Account::OpenAi, SignInMode::Browser).await;
     let SignInStep::Url(page) = stage.step(tag).await else { panic!("a page") };
@@ -67,7 +67,7 @@ async fn a_sign_in_brings_models_that_answer_by_responses() {
 #[tokio::test]
 async fn described_models_stand_beside_the_table() {
     let mock = MockModel::start().await;
-    let mut place = at(Place::new(loose(Some("tour"), None)).await, &mock).stored(signed_in("CANARY-old"));
+    let mut place = at(SetupPlace::new(loose(Some("tour"), None)).await, &mock).stored(signed_in("CANARY-old"));
     let window = |slug: &str, tokens| ModelInfo::named(slug, tokens);
     place.setup.models.known_models =
         vec![window("gpt-secret", 5_000), window("openai/gpt-6-sol", 7_000), window("lab/gpt-other", 9_000)];
@@ -119,7 +119,7 @@ async fn a_used_up_account_says_when_there_is_more() {
 
 #[tokio::test]
 async fn a_format_that_such_an_account_has_not_is_refused() {
-    let mut place = Place::new(loose(Some("tour"), None)).await;
+    let mut place = SetupPlace::new(loose(Some("tour"), None)).await;
     place.setup.models.accounts.openai_api = Some("anthropic-messages".into());
     let fault = place.build().await.err().unwrap();
     assert!(fault.message.starts_with("accounts.openai_api is openai-responses or"), "{}", fault.message);

@@ -6,7 +6,7 @@ use providers::detect::PROBE_TIME_MAX;
 use testkit::mock_model::MockModel;
 use tokio::net::TcpListener;
 
-use super::stage::Place;
+use super::stage::SetupPlace;
 use super::*;
 
 fn at(port: u16) -> Candidate {
@@ -16,7 +16,7 @@ fn at(port: u16) -> Candidate {
 #[tokio::test]
 async fn a_session_opens_before_a_silent_server_has_had_its_time_and_its_prompt_is_answered() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut place = Place::new(Wanted::default()).await;
+    let mut place = SetupPlace::new(Wanted::default()).await;
     place.setup.models.candidates = vec![at(silent.local_addr().unwrap().port())];
     let started = Instant::now();
     let mut stage = place.stage().await;
@@ -34,7 +34,7 @@ async fn a_server_of_this_machine_is_a_model_that_can_be_used_and_the_tour_alone
     for (candidates, is_there) in
         [(vec![at(mock.port)], true), (vec![at(silent.local_addr().unwrap().port())], false), (Vec::new(), false)]
     {
-        let mut place = Place::new(Wanted::default()).await;
+        let mut place = SetupPlace::new(Wanted::default()).await;
         place.setup.models.candidates = candidates;
         assert_eq!(place.stage().await.accounts().await.model, is_there);
     }

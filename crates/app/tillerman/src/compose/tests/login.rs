@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use vocab::{Account, SignInMode};
 
-use super::stage::{Place, come_back};
+use super::stage::{SetupPlace, come_back};
 use super::vendor::{granted, json};
 use super::*;
 use crate::cmd::login::sign_in;
 
 #[tokio::test]
 async fn a_person_is_shown_an_address_and_who_is_signed_in() {
-    let (wired, vendor, _home) = Place::new(loose(Some("tour"), None)).await.build().await.unwrap();
+    let (wired, vendor, _home) = SetupPlace::new(loose(Some("tour"), None)).await.build().await.unwrap();
     vendor.on("/openai/oauth/token", [granted("CANARY-access", "CANARY-refresh")]);
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let tell = Arc::new(move |text: &str| drop(tell.send(text.to_owned())));
@@ -27,7 +27,7 @@ async fn a_person_is_shown_an_address_and_who_is_signed_in() {
 
 #[tokio::test]
 async fn a_code_is_shown_with_its_address_and_nothing_secret_is() {
-    let (wired, vendor, _home) = Place::new(loose(Some("tour"), None)).await.build().await.unwrap();
+    let (wired, vendor, _home) = SetupPlace::new(loose(Some("tour"), None)).await.build().await.unwrap();
     let start = json!({ "device_auth_id": "CANARY-device", "user_code": "ABCD-1234", "interval": "1" });
     vendor.on("/openai/api/accounts/deviceauth/usercode", [json(200, start)]);
     let code = json!({ "authorization_code": "CANARY-code", "code_verifier": "CANARY-verifier" });

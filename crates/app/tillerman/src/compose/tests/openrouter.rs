@@ -3,26 +3,26 @@
 use serde_json::{Value, json};
 use vocab::{FaultKind, Key, KeySet, ModelSource, Reply, Secret, Verb};
 
-use super::stage::{Place, Stage, login};
-use super::vendor::{Vendor, json, says};
+use super::stage::{BuiltStage, SetupPlace, login};
+use super::vendor::{FakeVendor, json, says};
 use super::*;
 
 const MODELS: &str = "/router/v1/models";
 const CHAT: &str = "/router/v1/chat/completions";
 
-fn list(vendor: &Vendor) {
+fn list(vendor: &FakeVendor) {
     let thinks = json!({ "id": "a/one", "context_length": 9000, "supported_parameters": ["tools", "reasoning"] });
     let plain = json!({ "id": "b/two", "supported_parameters": ["tools"] });
     vendor.on(MODELS, [json(200, json!({ "data": [thinks, plain, { "id": "openrouter/auto" }] }))]);
 }
 
-async fn stage() -> Stage {
-    let stage = Place::new(loose(Some("tour"), None)).await.stage().await;
+async fn stage() -> BuiltStage {
+    let stage = SetupPlace::new(loose(Some("tour"), None)).await.stage().await;
     list(&stage.vendor);
     stage
 }
 
-async fn set(stage: &mut Stage, value: Option<&str>) -> KeySet {
+async fn set(stage: &mut BuiltStage, value: Option<&str>) -> KeySet {
     match stage.ask(Verb::SetKey { key: Key::OpenRouter, value: value.and_then(Secret::new) }).await.unwrap() {
         Reply::KeySet(set) => set,
         other => panic!("{other:?}"),
@@ -112,7 +112,7 @@ async fn routes_are_asked_for_with_the_key() {
 async fn where_only_an_account_has_a_model_it_is_the_one_to_start_with() {
     for loose in [false, true] {
         let nothing = Wanted { loose, ..Wanted::default() };
-        let place = Place::new(nothing.clone()).await.stored(key());
+        let place = SetupPlace::new(nothing.clone()).await.stored(key());
         list(&place.vendor);
         let (wired, _vendor, _home) = place.build().await.unwrap();
         assert_eq!(&*wired.settings.model, "openrouter/a/one");
@@ -123,13 +123,13 @@ async fn where_only_an_account_has_a_model_it_is_the_one_to_start_with() {
             (Standing::Connected, Some("openrouter"))
         );
 
-        let place = Place::new(nothing.clone()).await.stored(key());
+        let place = SetupPlace::new(nothing.clone()).await.stored(key());
         let (wired, _vendor, _home) = place.build().await.unwrap();
         assert_eq!(&*wired.settings.model, "tour", "nobody answers");
         assert!(wired.notes.iter().any(|note| note.starts_with("no model of openrouter: 404")), "{:?}", wired.notes);
         assert!(!format!("{:?}{}", wired.notes, wired.reason).contains("CANARY"));
 
-        let place = Place::new(nothing).await.stored(login("CANARY-access"));
+        let place = SetupPlace::new(nothing).await.stored(login("CANARY-access"));
         place.vendor.on("/chatgpt/v1/models", [json(200, json!({ "data": [{ "id": "gpt-x" }] }))]);
         let (wired, _vendor, _home) = place.build().await.unwrap();
         assert_eq!(&*wired.settings.model, "gpt-x");
@@ -145,18 +145,18 @@ async fn a_model_of_an_account_is_asked_for_by_name() {
         (None, Some("openrouter"), "openrouter/a/one"),
         (Some("openrouter/auto"), None, "openrouter/openrouter/auto"),
     ] {
-        let place = Place::new(loose(model, provider)).await.stored(key());
+        let place = SetupPlace::new(loose(model, provider)).await.stored(key());
         list(&place.vendor);
         let (wired, _vendor, _home) = place.build().await.unwrap();
         assert_eq!(&*wired.settings.model, want, "{model:?} {provider:?}");
     }
     // Its list need not be there, if the name is.
-    let place = Place::new(loose(Some("openrouter/b/two"), None)).await.stored(key());
+    let place = SetupPlace::new(loose(Some("openrouter/b/two"), None)).await.stored(key());
     assert_eq!(&*place.build().await.unwrap().0.settings.model, "openrouter/b/two");
     // Without a key there is no such provider.
-    let fault = Place::new(loose(Some("openrouter/a/one"), None)).await.build().await.err().unwrap();
+    let fault = SetupPlace::new(loose(Some("openrouter/a/one"), None)).await.build().await.err().unwrap();
     assert_eq!(fault.message, "openrouter api key is not configured");
-    let fault = Place::new(loose(None, Some("openrouter"))).await.build().await.err().unwrap();
+    let fault = SetupPlace::new(loose(None, Some("openrouter"))).await.build().await.err().unwrap();
     assert_eq!(fault.message, "unknown provider `openrouter`; there is: tour");
 }
 
@@ -165,7 +165,7 @@ async fn a_key_for_this_run_comes_first_then_the_stored_one_then_that_of_the_env
     for (given, stored, environment, want) in
         [(true, true, true, "CANARY-given"), (false, true, true, "CANARY-stored"), (false, false, true, "CANARY-env")]
     {
-        let mut place = Place::new(loose(Some("openrouter/a/one"), None)).await;
+        let mut place = SetupPlace::new(loose(Some("openrouter/a/one"), None)).await;
         place.setup.models.api_key = Secret::new("CANARY-given").filter(|_| given);
         place.setup.models.accounts.openrouter_key = Secret::new("CANARY-env").filter(|_| environment);
         if stored {
@@ -182,7 +182,7 @@ async fn a_key_for_this_run_comes_first_then_the_stored_one_then_that_of_the_env
 
 #[tokio::test]
 async fn what_stands_for_openai_in_the_environment_keeps_its_place() {
-    let mut place = Place::new(loose(Some("gpt-x"), None)).await.stored(login("CANARY-token"));
+    let mut place = SetupPlace::new(loose(Some("gpt-x"), None)).await.stored(login("CANARY-token"));
     place.setup.models.env = server(&format!("{}/own/v1", place.vendor.url));
     let own = json!({ "data": [{ "id": "gpt-x" }] });
     place.vendor.on("/own/v1/models", [json(200, own)]);
@@ -202,13 +202,13 @@ async fn what_stands_for_openai_in_the_environment_keeps_its_place() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_read_costs_a_note_and_an_address_in_the_clear_the_start() {
-    let place = Place::new(loose(Some("tour"), None)).await.stored(json!("CANARY-broken"));
+    let place = SetupPlace::new(loose(Some("tour"), None)).await.stored(json!("CANARY-broken"));
     let mut stage = place.stage().await;
     let note = stage.wired.notes.iter().find(|note| note.contains("credentials.json")).unwrap();
     assert!(!note.contains("CANARY"), "{note}");
     assert_eq!(stage.ask(Verb::Accounts).await.unwrap_err().kind, FaultKind::Store);
 
-    let mut place = Place::new(loose(Some("tour"), None)).await;
+    let mut place = SetupPlace::new(loose(Some("tour"), None)).await;
     place.setup.models.accounts.openrouter_url = Some("http://example.org/v1".into());
     let fault = place.build().await.err().unwrap();
     assert_eq!(fault.message, "the address of openrouter must be an https URL, or http on this machine");
@@ -241,7 +241,7 @@ async fn skills_and_pictures_come_from_the_workspace() {
 #[tokio::test]
 async fn the_web_can_be_searched_as_soon_as_there_is_a_key() {
     let mut stage = stage().await;
-    async fn searches(stage: &mut Stage) -> bool {
+    async fn searches(stage: &mut BuiltStage) -> bool {
         match stage.ask(Verb::Tools).await.unwrap() {
             Reply::Tools(tools) => tools.iter().any(|tool| &*tool.name == "web_search"),
             other => panic!("{other:?}"),

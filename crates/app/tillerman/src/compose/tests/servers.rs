@@ -2,7 +2,7 @@
 
 use vocab::*;
 
-use super::stage::Place;
+use super::stage::SetupPlace;
 use catalogue::Wanted;
 
 fn scripted(name: &str, kind: &str) -> McpServer {
@@ -33,7 +33,7 @@ async fn prompt(stage: &mut super::stage::Stage, text: &str) -> (CallEnd, String
 #[tokio::test]
 async fn its_tools_are_called_and_it_ends_with_the_session() {
     let wanted = Wanted { model: Some("tour".into()), ..Wanted::default() };
-    let mut stage = Place::new(wanted).await.stage().await;
+    let mut stage = SetupPlace::new(wanted).await.stage().await;
     let servers = vec![scripted("py", "good"), scripted("bad", "crash")];
     let open = Open { servers, mode: Some(Mode::DangerFullAccess), ..Open::new(Which::New) };
     stage.ask(Verb::Open(open)).await.unwrap();

@@ -3,7 +3,7 @@
 use serde_json::json;
 use vocab::{Account, Accounts, FaultKind, LoginMethod, Profile, Reply, SignInMode, SignInStep, SignedIn, Verb};
 
-use super::stage::{Place, Stage, come_back, login, value};
+use super::stage::{BuiltStage, SetupPlace, come_back, login, value};
 use super::vendor::{granted, json, says};
 use super::*;
 
@@ -13,13 +13,13 @@ const POLL: &str = "/openai/api/accounts/deviceauth/token";
 const MODELS: &str = "/chatgpt/v1/models";
 const CHAT: &str = "/chatgpt/v1/chat/completions";
 
-async fn stage() -> Stage {
-    let stage = Place::new(loose(Some("tour"), None)).await.stage().await;
+async fn stage() -> BuiltStage {
+    let stage = SetupPlace::new(loose(Some("tour"), None)).await.stage().await;
     stage.vendor.on(MODELS, [json(200, json!({ "data": [{ "id": "gpt-x" }, { "id": "gpt-y" }] }))]);
     stage
 }
 
-async fn url(stage: &mut Stage, tag: vocab::Tag) -> String {
+async fn url(stage: &mut BuiltStage, tag: vocab::Tag) -> String {
     match stage.step(tag).await {
         SignInStep::Url(url) => url,
         other => panic!("{other:?}"),
@@ -60,7 +60,7 @@ async fn a_browser_brings_an_account_and_the_account_its_models() {
 
 #[tokio::test]
 async fn a_token_that_is_refused_is_renewed_within_the_model_call() {
-    let place = Place::new(loose(Some("openai/gpt-x"), None)).await.stored(login("CANARY-old"));
+    let place = SetupPlace::new(loose(Some("openai/gpt-x"), None)).await.stored(login("CANARY-old"));
     place.vendor.on(MODELS, [json(200, json!({ "data": [{ "id": "gpt-x" }] }))]);
     place.vendor.on(CHAT, [json(401, json!({ "error": "expired" })), says("hi")]);
     place.vendor.on(TOKEN, [granted("CANARY-new", "CANARY-refresh-2")]);
@@ -158,7 +158,7 @@ async fn antigravity_brings_a_profile_and_limits() {
 async fn the_limits_of_one_account_do_not_wait_for_the_other_to_be_well() {
     let mut stored = login("CANARY-access");
     stored["antigravity"] = stored["openai"].clone();
-    let mut stage = Place::new(loose(Some("tour"), None)).await.stored(stored).stage().await;
+    let mut stage = SetupPlace::new(loose(Some("tour"), None)).await.stored(stored).stage().await;
     let primary = json!({ "used_percent": 40, "limit_window_seconds": 60, "reset_at": 1 });
     stage.vendor.on("/usage/wham/usage", [json(200, json!({ "rate_limit": { "primary_window": primary } }))]);
     let Reply::Limits(limits) = stage.ask(Verb::Limits).await.unwrap() else { panic!("limits") };

@@ -15,21 +15,21 @@ use catalogue::Wanted;
 use config::agent;
 
 use super::super::*;
-use super::vendor::Vendor;
+use super::vendor::FakeVendor;
 
 /// Far longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A place for a setup, before it is built.
-pub(super) struct Place {
-    pub(super) vendor: Vendor,
+pub(super) struct SetupPlace {
+    pub(super) vendor: FakeVendor,
     pub(super) home: TempDir,
     pub(super) setup: Setup,
 }
 
-impl Place {
+impl SetupPlace {
     pub(super) async fn new(wanted: Wanted) -> Self {
-        let (vendor, home) = (Vendor::start().await, tempfile::tempdir().unwrap());
+        let (vendor, home) = (FakeVendor::start().await, tempfile::tempdir().unwrap());
         let mut setup = super::setup(wanted);
         setup.models.described = agent::models(&home.path().join("nothing"), &|_| None);
         setup.models.known_models = Vec::new();
@@ -56,14 +56,14 @@ impl Place {
         self
     }
 
-    pub(super) async fn build(self) -> Result<(Wired, Vendor, TempDir), Fault> {
+    pub(super) async fn build(self) -> Result<(Wired, FakeVendor, TempDir), Fault> {
         Ok((build(self.setup).await?, self.vendor, self.home))
     }
 
-    pub(super) async fn stage(self) -> Stage {
+    pub(super) async fn stage(self) -> BuiltStage {
         let (wired, vendor, home) = self.build().await.unwrap();
         let peer = wired.engine.connect(Slow::Wait);
-        Stage { wired, vendor, home, peer, tag: 0, waiting: Vec::new(), open: false }
+        BuiltStage { wired, vendor, home, peer, tag: 0, waiting: Vec::new(), open: false }
     }
 }
 
@@ -73,9 +73,9 @@ pub(super) fn login(access: &str) -> Value {
     json!({ "version": 1, "openai": openai })
 }
 
-pub(super) struct Stage {
+pub(super) struct BuiltStage {
     pub(super) wired: Wired,
-    pub(super) vendor: Vendor,
+    pub(super) vendor: FakeVendor,
     pub(super) home: TempDir,
     peer: Peer,
     tag: u64,
@@ -83,7 +83,7 @@ pub(super) struct Stage {
     open: bool,
 }
 
-impl Stage {
+impl BuiltStage {
     pub(super) async fn send(&mut self, verb: Verb) -> Tag {
         self.tag += 1;
         let tag = Tag(self.tag);

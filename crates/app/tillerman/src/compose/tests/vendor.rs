@@ -8,23 +8,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 #[derive(Clone)]
-pub(super) struct Reply {
+pub(super) struct VendorReply {
     status: u16,
     kind: &'static str,
     body: String,
 }
 
-pub(super) fn json(status: u16, value: Value) -> Reply {
-    Reply { status, kind: "application/json", body: value.to_string() }
+pub(super) fn json(status: u16, value: Value) -> VendorReply {
+    VendorReply { status, kind: "application/json", body: value.to_string() }
 }
 
 /// A model that says this and is done.
-pub(super) fn says(text: &str) -> Reply {
+pub(super) fn says(text: &str) -> VendorReply {
     let chunk = json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": "stop" }] });
-    Reply { status: 200, kind: "text/event-stream", body: format!("data: {chunk}\n\ndata: [DONE]\n\n") }
+    VendorReply { status: 200, kind: "text/event-stream", body: format!("data: {chunk}\n\ndata: [DONE]\n\n") }
 }
 
-pub(super) fn granted(access: &str, refresh: &str) -> Reply {
+pub(super) fn granted(access: &str, refresh: &str) -> VendorReply {
     use base64::Engine;
     let claims = json!({ "https://api.openai.com/auth": { "chatgpt_account_id": "acct-7" } }).to_string();
     let id = format!("e30.{}.s", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(claims));
@@ -32,12 +32,12 @@ pub(super) fn granted(access: &str, refresh: &str) -> Reply {
 }
 
 #[derive(Clone)]
-pub(super) struct Heard {
+pub(super) struct HeardRequest {
     pub(super) head: String,
     pub(super) body: String,
 }
 
-impl Heard {
+impl HeardRequest {
     pub(super) fn bearer(&self) -> &str {
         let line = self.head.lines().find(|line| line.to_lowercase().starts_with("authorization:"));
         line.and_then(|line| line.split("Bearer ").nth(1)).unwrap_or("-")
@@ -48,18 +48,18 @@ impl Heard {
 }
 
 #[derive(Default)]
-struct State {
-    replies: HashMap<String, VecDeque<Reply>>,
-    heard: Vec<(String, Heard)>,
+struct VendorState {
+    replies: HashMap<String, VecDeque<VendorReply>>,
+    heard: Vec<(String, HeardRequest)>,
 }
 
 #[derive(Clone)]
-pub(super) struct Vendor {
+pub(super) struct FakeVendor {
     pub(super) url: String,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<VendorState>>,
 }
 
-impl Vendor {
+impl FakeVendor {
     pub(super) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let vendor = Self { url: format!("http://{}", listener.local_addr().unwrap()), state: Arc::default() };
@@ -74,11 +74,11 @@ impl Vendor {
     }
 
     /// Replies of a path from now on; the last one stays.
-    pub(super) fn on(&self, path: &str, replies: impl IntoIterator<Item = Reply>) {
+    pub(super) fn on(&self, path: &str, replies: impl IntoIterator<Item = VendorReply>) {
         self.state.lock().unwrap().replies.insert(path.to_owned(), replies.into_iter().collect());
     }
 
-    pub(super) fn heard(&self, path: &str) -> Vec<Heard> {
+    pub(super) fn heard(&self, path: &str) -> Vec<HeardRequest> {
         let state = self.state.lock().unwrap();
         state.heard.iter().filter(|(at, _)| at == path).map(|(_, heard)| heard.clone()).collect()
     }
@@ -105,14 +105,14 @@ impl Vendor {
         let body = String::from_utf8_lossy(&input[end..]).into_owned();
         let reply = {
             let mut state = self.state.lock().unwrap();
-            state.heard.push((path.clone(), Heard { head, body }));
+            state.heard.push((path.clone(), HeardRequest { head, body }));
             match state.replies.get_mut(&path) {
                 Some(replies) if replies.len() > 1 => replies.pop_front(),
                 Some(replies) => replies.front().cloned(),
                 None => None,
             }
         };
-        let Reply { status, kind, body } = reply.unwrap_or_else(|| json(404, json!({ "error": "no_such_path" })));
+        let VendorReply { status, kind, body } = reply.unwrap_or_else(|| json(404, json!({ "error": "no_such_path" })));
         let length = body.len();
         let answer = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
