@@ -164,6 +164,10 @@ fn ports(setup: Setup, model: &str, catalogue: Arc<Catalogue>, accounts: Arc<Acc
         protected: guarded.protected.clone(),
         secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
+        route: net::Route {
+            proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
+            ..net::Route::default()
+        },
         search: Some(web_search::search(&setup.models.accounts, exa.clone())?),
         ..builtin_tools::Options::new(store::spill_dir(&setup.data))
     };

@@ -5,11 +5,9 @@ mod args;
 mod beside;
 mod cmd;
 mod compose;
-mod console;
 mod leash_hook;
 mod print;
 mod setup;
-mod terminal;
 
 use std::process::ExitCode;
 

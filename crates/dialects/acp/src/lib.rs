@@ -26,7 +26,7 @@ mod tools;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::names::Family;
+use vocab::names;
 use vocab::{Command, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, Tag, Target, Told, Verb, Which};
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Line, Out, Parting};
@@ -181,7 +181,7 @@ impl Acp {
         Open {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
-            family: Some(Family::Canonical),
+            tool_names: Some(names::CANONICAL),
             controller: Some("acp".into()),
             ..Open::new(which)
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use config::ConfiguredModel;
 use config::agent::Word;
-use providers::{Api, Client, Config, Late, Proxy, models, openrouter};
+use net::{Late, Proxy};
+use providers::{Api, Client, Config, models, openrouter};
 use vocab::{Chat, Fault, Later, ModelInfo, Provider};
 
 use crate::account_keys::checked;

@@ -4,7 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use config::agent::{CustomProvider, Word};
-use providers::{Api, Client, Compat, Config, Late, Secret};
+use net::{Late, Proxy};
+use providers::{Api, Client, Compat, Config, Secret};
 use vocab::{Chat, Fault, FaultKind, Keyring, ModelInfo};
 
 use crate::keys::{KeysAndHeaders, LateKey};
@@ -176,7 +177,7 @@ impl DescribedServer {
         config.api = self.api;
         config.keyring = self.keyring.clone();
         config.provider = Some(self.provider.clone());
-        config.proxy = providers::Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
+        config.proxy = Proxy::from_env(&self.base_url, |name| std::env::var(name).ok());
         if let Some(ms) = self.idle_timeout_ms {
             config.idle_timeout_ms = ms;
         }

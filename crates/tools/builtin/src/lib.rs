@@ -11,7 +11,6 @@ mod controller;
 mod edit_file;
 mod glob;
 mod grep;
-mod http;
 pub mod leash;
 mod list_dir;
 mod output;
@@ -32,12 +31,15 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use net::Route;
 use vocab::{
     Fault, FileDiff, FileEdit, Gadget, Json, Keyring, Later, Progress, SessionId, Shell, Tool, ToolSpec, Toolbox,
 };
 
 pub use agent_files::AgentFiles;
 pub use output::{Hunks, hunks};
+use web_fetch::FetchOptions;
+use web_search::SearchOptions;
 pub use workspace::Workspace;
 
 /// What the built-in tools need to know about the machine.
@@ -57,7 +59,9 @@ pub struct Options {
     pub keep_env: Vec<String>,
     pub secrets: Keyring,
     /// `None`, or no key for it: the web is not searched, and no model is told that it could be.
-    pub search: Option<web_search::Options>,
+    pub search: Option<SearchOptions>,
+    /// How the tools of the web get out of this machine.
+    pub route: Route,
 }
 
 impl Options {
@@ -71,6 +75,7 @@ impl Options {
             keep_env: Vec::new(),
             secrets: Keyring::default(),
             search: None,
+            route: Route::default(),
         }
     }
 }
@@ -132,9 +137,10 @@ impl Toolbox for Builtin {
             Arc::new(todo::Todo::new()),
         ];
         tools.extend(shell::tools_of(&shell));
-        tools.push(web_fetch::tool(web_fetch::Options::default()));
+        let route = self.options.route.clone();
+        tools.push(web_fetch::tool(FetchOptions { route: route.clone(), ..FetchOptions::default() }));
         let search = self.options.search.as_ref().filter(|search| search.key.is_there());
-        tools.extend(search.cloned().map(web_search::tool));
+        tools.extend(search.cloned().map(|search| web_search::tool(SearchOptions { route, ..search })));
         tools.push(Arc::new(subagent::Subagent::new()));
         let mut shells = self.shells();
         shells.retain(|_, shell| shell.strong_count() > 0);

@@ -15,9 +15,9 @@ use vocab::{Later, Progress, Secret};
 use wire::{Line, Lines};
 
 use crate::MESSAGE_BYTES_MAX;
-use crate::frames::{self, Heard, Request, Us};
+use crate::frames::{self, McpRequest, ServerMessage, Us};
 use crate::launch::Started;
-use crate::link::{Link, Trouble};
+use crate::link::{Link, LinkTrouble};
 use crate::tail::Tail;
 
 /// Orders that wait for the task; one more waits itself.
@@ -34,10 +34,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const EOF_GRACE: Duration = Duration::from_secs(1);
 const READ_BYTES: usize = 64 * 1024;
 
-type Outcome = Result<Box<RawValue>, Trouble>;
+type Outcome = Result<Box<RawValue>, LinkTrouble>;
 
 enum Order {
-    Ask { request: Request, waiting: Waiting },
+    Ask { request: McpRequest, waiting: Waiting },
     Initialized,
 }
 
@@ -66,8 +66,8 @@ impl Shared {
     fn tail(&self) -> std::sync::MutexGuard<'_, Tail> {
         self.tail.lock().expect("nothing panics while holding it")
     }
-    fn over(&self) -> Trouble {
-        Trouble::Failed(self.over.get().cloned().unwrap_or_else(|| "ended".into()))
+    fn over(&self) -> LinkTrouble {
+        LinkTrouble::Failed(self.over.get().cloned().unwrap_or_else(|| "ended".into()))
     }
 }
 
@@ -92,7 +92,7 @@ impl Pipe {
 }
 
 impl Link for Pipe {
-    fn ask(&self, request: Request, progress: Option<Progress>) -> Later<'_, Outcome> {
+    fn ask(&self, request: McpRequest, progress: Option<Progress>) -> Later<'_, Outcome> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let can_be_cancelled = request.can_be_cancelled();
@@ -104,7 +104,7 @@ impl Link for Pipe {
         })
     }
 
-    fn agree(&self, _: &str) -> Later<'_, Result<(), Trouble>> {
+    fn agree(&self, _: &str) -> Later<'_, Result<(), LinkTrouble>> {
         Box::pin(async move { self.orders.send(Order::Initialized).await.map_err(|_| self.shared.over()) })
     }
 
@@ -218,26 +218,26 @@ impl Life {
         let Life { us, shared, waiting, unsent, lines, .. } = self;
         lines.feed(bytes, |line| match line {
             Line::Whole(line) => us.hear(line, |heard| match heard {
-                Heard::Answer { id, outcome } => {
+                ServerMessage::Answer { id, outcome } => {
                     if let Some(waiting) = waiting.remove(&id) {
-                        let _ = waiting.answer.send(outcome.map_err(Trouble::Refused));
+                        let _ = waiting.answer.send(outcome.map_err(LinkTrouble::Refused));
                     }
                 }
-                Heard::Progress { id, text } => {
+                ServerMessage::Progress { id, text } => {
                     if let Some(progress) = waiting.get(&id).and_then(|waiting| waiting.progress.as_ref()) {
                         progress(&text);
                     }
                 }
-                Heard::Reply(line) => unsent.extend_from_slice(&line),
-                Heard::Nothing => {}
+                ServerMessage::Reply(line) => unsent.extend_from_slice(&line),
+                ServerMessage::Nothing => {}
                 // Banners and stray prints are no reason to end it, but may tell why it ends.
-                Heard::Garbage => shared.tail().line(line),
+                ServerMessage::Garbage => shared.tail().line(line),
             }),
             // It was an answer to one of these, and nobody can tell to which.
             Line::TooLong { limit } => {
                 for (_, waiting) in waiting.drain() {
                     let text = format!("sent a line of more than {limit} bytes");
-                    let _ = waiting.answer.send(Err(Trouble::Failed(text)));
+                    let _ = waiting.answer.send(Err(LinkTrouble::Failed(text)));
                 }
             }
         });

@@ -3,16 +3,16 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use providers::{Proxy, Secret};
+use net::Proxy;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
-use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress};
+use vocab::{Fault, FaultKind, Json, McpServer, McpTransport, Outcome, Progress, Secret};
 
 use crate::content;
-use crate::frames::{Request, ToolInfo, ToolResult, Us};
+use crate::frames::{McpRequest, ToolInfo, ToolResult, Us};
 use crate::handshake;
 use crate::launch::{Launcher, Program};
-use crate::link::{Link, Trouble};
+use crate::link::{Link, LinkTrouble};
 use crate::pipe::Pipe;
 use crate::tail::masked;
 use crate::web::Web;
@@ -65,15 +65,15 @@ impl Server {
     }
 
     async fn try_call(&self, tool: &str, arguments: Json, progress: Progress) -> Result<Outcome, String> {
-        let request = || Request::CallTool { name: tool.to_owned(), arguments: arguments.clone() };
+        let request = || McpRequest::CallTool { name: tool.to_owned(), arguments: arguments.clone() };
         let mut answer = self.living().await?.ask(request(), Some(progress.clone())).await;
-        if matches!(answer, Err(Trouble::Forgotten)) {
+        if matches!(answer, Err(LinkTrouble::Forgotten)) {
             answer = self.living().await?.ask(request(), Some(progress)).await;
         }
         let raw = answer.map_err(|trouble| match trouble {
-            Trouble::Refused(error) => format!("{} (error {})", error.message, error.code),
-            Trouble::Failed(text) => self.said(&text),
-            Trouble::Forgotten => self.said("keeps forgetting the connection"),
+            LinkTrouble::Refused(error) => format!("{} (error {})", error.message, error.code),
+            LinkTrouble::Failed(text) => self.said(&text),
+            LinkTrouble::Forgotten => self.said("keeps forgetting the connection"),
         })?;
         let result = serde_json::from_str::<ToolResult>(raw.get());
         let result =

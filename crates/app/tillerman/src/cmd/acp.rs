@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dialect_acp::{Acp, Options, SlashInfo};
-use vocab::names::Family;
+use vocab::names;
 use vocab::{Fault, FaultKind, Gate, Mode};
 
 use super::stdio::{self, FAILED, FullIds, StdioLimits};
@@ -36,7 +36,7 @@ async fn start(args: &args::AcpArgs) -> Result<u8, Fault> {
     }
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::Prompt)?;
     setup.settings.gate = Gate::Ladder;
-    setup.settings.family = Family::Canonical;
+    setup.settings.tool_names = names::CANONICAL;
     setup.briefing.skills = true;
     config.warnings.iter().for_each(|warning| host::note(warning));
     let frame_log = stdio::frame_log(args.basics.log_frames.as_deref(), &setup.models.keyring)?;

@@ -6,9 +6,9 @@ use builtin_tools::web_search::{self, SearchKey};
 use catalogue::{AccountSettings, UserKey, checked};
 use vocab::{Fault, Later, Secret};
 
-pub(super) fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::Options, Fault> {
+pub(super) fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::SearchOptions, Fault> {
     let base_url = checked("Exa", settings.exa_url.as_deref().unwrap_or(web_search::BASE_URL))?;
-    Ok(web_search::Options { base_url, ..web_search::Options::new(Arc::new(ExaKey(key))) })
+    Ok(web_search::SearchOptions { base_url, ..web_search::SearchOptions::new(Arc::new(ExaKey(key))) })
 }
 
 /// The user's key as the tool asks for it.

@@ -28,5 +28,6 @@ mod shell_support;
 mod shell_terminal;
 mod small;
 mod web;
+mod web_route;
 mod web_search;
 mod write;

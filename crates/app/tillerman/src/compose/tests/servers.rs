@@ -12,7 +12,7 @@ fn scripted(name: &str, kind: &str) -> McpServer {
     McpServer { name: name.into(), way, trust_hints: false }
 }
 
-async fn prompt(stage: &mut super::stage::Stage, text: &str) -> (CallEnd, String) {
+async fn prompt(stage: &mut super::stage::BuiltStage, text: &str) -> (CallEnd, String) {
     let parts = vec![Part::text(text)];
     stage.ask(Verb::Prompt { parts, delivery: Delivery::RejectIfBusy }).await.unwrap();
     let result = |event: &Event| match event {
