@@ -55,7 +55,7 @@ fn of_one(edit: &FileEdit) -> Option<Changed> {
     let (before, after) = (text(&edit.before)?, text(&edit.after)?);
     let changes = compare(&before, &after);
     let width = before.split('\n').count().max(after.split('\n').count()).to_string().len();
-    let mut page = Page { width, old: 1, new: 1, lines: Vec::new(), first: None };
+    let mut page = DiffPage { width, old: 1, new: 1, lines: Vec::new(), first: None };
     let mut rest = &changes[..];
     while let Some((tag, _)) = rest.first() {
         let length =
@@ -98,7 +98,7 @@ fn compare<'a>(before: &'a str, after: &'a str) -> Vec<(ChangeTag, &'a str)> {
     all
 }
 
-struct Page {
+struct DiffPage {
     width: usize,
     old: usize,
     new: usize,
@@ -106,7 +106,7 @@ struct Page {
     first: Option<usize>,
 }
 
-impl Page {
+impl DiffPage {
     fn changed(&mut self, tag: ChangeTag, line: &str) {
         self.first.get_or_insert(self.new);
         let width = self.width;

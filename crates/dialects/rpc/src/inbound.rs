@@ -10,15 +10,15 @@ use vocab::Json;
 
 /// A command's name and id, for its response.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Call {
+pub(crate) struct RpcCall {
     /// As it came: a number stays a number.
     pub(crate) id: Option<Box<str>>,
     pub(crate) command: &'static str,
 }
 
 #[derive(Debug)]
-pub(crate) enum Heard {
-    Command(Call, Command),
+pub(crate) enum HeardLine {
+    Command(RpcCall, Command),
     /// The host answers something; no response is sent to this.
     Answer(Answer),
 }
@@ -31,7 +31,7 @@ pub(crate) enum Refused {
     /// `command` as it may be repeated; `None` when there is nothing to repeat.
     Unknown { id: Option<Box<str>>, command: Option<Box<str>>, shown: String },
     /// A command that we know, with members that make no sense.
-    Wrong { call: Call, what: String },
+    Wrong { call: RpcCall, what: String },
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,7 +53,7 @@ pub(crate) struct Image {
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Phase {
+pub(crate) struct PhaseMember {
     #[serde(default)]
     pub(crate) id: Option<String>,
     pub(crate) name: String,
@@ -95,7 +95,7 @@ pub(crate) enum Command {
     NewSession { parent: Option<String> },
     SetLocale { locale: String },
     GetState,
-    SetTodos { phases: Vec<Phase> },
+    SetTodos { phases: Vec<PhaseMember> },
     SetHostTools { tools: Vec<HostTool> },
     GetIntegrations,
     SetModel { provider: String, model: String },
@@ -143,8 +143,8 @@ pub(crate) enum Command {
 #[derive(Debug)]
 pub(crate) enum Answer {
     Ui { id: String, answer: UiAnswer },
-    ToolUpdate { id: String, content: Vec<Content> },
-    ToolResult { id: String, content: Vec<Content>, details: Option<Json>, is_error: bool },
+    ToolUpdate { id: String, content: Vec<PromptContent> },
+    ToolResult { id: String, content: Vec<PromptContent>, details: Option<Json>, is_error: bool },
 }
 
 #[derive(Debug, PartialEq)]
@@ -156,7 +156,7 @@ pub(crate) enum UiAnswer {
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum Content {
+pub(crate) enum PromptContent {
     Text {
         text: String,
     },
@@ -187,7 +187,7 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
     <&RawValue>::deserialize(from).map(Some)
 }
 
-pub(crate) fn from_wire(line: &[u8]) -> Result<Heard, Refused> {
+pub(crate) fn from_wire(line: &[u8]) -> Result<HeardLine, Refused> {
     let text = wire::check(line).map_err(|error| Refused::Malformed(error.to_string()))?;
     let text = wire::replace_lone_surrogates(text);
     if !text.trim_start().starts_with('{') {
@@ -203,14 +203,14 @@ pub(crate) fn from_wire(line: &[u8]) -> Result<Heard, Refused> {
         return Err(Refused::Unknown { id, command: Some(shown.clone().into()), shown });
     };
     if let Some(answer) = answer(&name, &text) {
-        return answer.map(Heard::Answer).ok_or_else(|| unknown(id, &name));
+        return answer.map(HeardLine::Answer).ok_or_else(|| unknown(id, &name));
     }
     let Some(command) = COMMANDS.iter().find(|(known, _)| *known == name).map(|(known, _)| *known) else {
         return Err(unknown(id, &name));
     };
-    let call = Call { id, command };
+    let call = RpcCall { id, command };
     match read(command, &text) {
-        Ok(read) => Ok(Heard::Command(call, read)),
+        Ok(read) => Ok(HeardLine::Command(call, read)),
         Err(what) => Err(Refused::Wrong { call, what }),
     }
 }
@@ -299,7 +299,7 @@ fn get<T: DeserializeOwned>(text: &str) -> Result<T, String> {
 /// The members that commands have, each optional here; what a command needs is asked for by name.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Members {
+struct CommandMembers {
     locale: Option<String>,
     provider: Option<String>,
     model_id: Option<String>,
@@ -328,7 +328,7 @@ fn need<T>(name: &str, value: Option<T>) -> Result<T, String> {
 
 #[derive(Deserialize)]
 struct SetTodos {
-    phases: Vec<Phase>,
+    phases: Vec<PhaseMember>,
 }
 #[derive(Deserialize)]
 struct SetHostTools {
@@ -348,7 +348,7 @@ struct EventFilter {
 }
 
 fn read(name: &str, text: &str) -> Result<Command, String> {
-    let it = || get::<Members>(text);
+    let it = || get::<CommandMembers>(text);
     Ok(match name {
         "prompt" => Command::Prompt(get(text)?),
         "steer" => Command::Steer(get(text)?),
@@ -436,7 +436,7 @@ struct HostResult {
 
 #[derive(Deserialize)]
 struct HostContent {
-    content: Vec<Content>,
+    content: Vec<PromptContent>,
     #[serde(default)]
     details: Option<Box<RawValue>>,
 }

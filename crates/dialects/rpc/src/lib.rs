@@ -40,8 +40,8 @@ use faults::{said, unknown, unparsed};
 use filter::Filter;
 use frames::Writer;
 use host_tools::Registered;
-use inbound::{Call, Heard, Refused};
-use models::Known;
+use inbound::{HeardLine, Refused, RpcCall};
+use models::KnownModels;
 use outbound::run::Run;
 use output::Outputs;
 use pending::{RpcPending, Then};
@@ -58,7 +58,7 @@ pub use templates::Template;
 const HELD_MAX: usize = 256;
 
 /// Writes the payload of a response.
-type Data<'a> = &'a dyn Fn(&mut Vec<u8>);
+type ResponseData<'a> = &'a dyn Fn(&mut Vec<u8>);
 
 /// Which form an error takes. That of a known command has its id in both, or a host with two open requests could not tell
 /// which of them failed.
@@ -158,7 +158,7 @@ impl Options {
 pub struct Rpc {
     options: Options,
     session: Option<SessionId>,
-    known: Known,
+    known: KnownModels,
     run: Run,
     prompts: Prompts,
     outputs: Outputs,
@@ -173,13 +173,13 @@ pub struct Rpc {
     /// Retries as they are when they are switched on.
     retries_max: u32,
     /// Somebody waits for the running turn to end: aborts, and what comes after one.
-    aborts: Vec<Call>,
+    aborts: Vec<RpcCall>,
     thens: VecDeque<Then>,
     /// A turn or a compaction was asked to stop and has not yet.
     stopping: bool,
     /// On the way to another session; commands wait meanwhile.
     moving: bool,
-    held: VecDeque<(Call, inbound::Command)>,
+    held: VecDeque<(RpcCall, inbound::Command)>,
     dialogs: Vec<(AskId, Dialog)>,
     host_calls: Vec<AskId>,
     host_tools: Registered,
@@ -206,7 +206,7 @@ impl Rpc {
             auth_failed: options.no_key,
             options,
             session: None,
-            known: Known::default(),
+            known: KnownModels::default(),
             prompts: Prompts::default(),
             outputs: Outputs::default(),
             filter: Filter::default(),
@@ -264,7 +264,7 @@ impl Rpc {
 
     // ---- responses ----------------------------------------------------------------------------------------------
 
-    fn respond(&self, call: &Call, data: Option<Data<'_>>, out: &mut Out) {
+    fn respond(&self, call: &RpcCall, data: Option<ResponseData<'_>>, out: &mut Out) {
         out.frames.line(|bytes| {
             Writer::object(bytes, |w| {
                 if let Some(id) = &call.id {
@@ -332,8 +332,8 @@ impl Dialect for Rpc {
         match frame {
             Frame::Whole(line) if inbound::is_blank(line) => return,
             Frame::Whole(line) => match inbound::from_wire(line) {
-                Ok(Heard::Command(call, command)) => self.command(call, command, out),
-                Ok(Heard::Answer(answer)) => self.answer(answer, out),
+                Ok(HeardLine::Command(call, command)) => self.command(call, command, out),
+                Ok(HeardLine::Answer(answer)) => self.answer(answer, out),
                 Err(Refused::Malformed(what)) => unparsed(&what, out),
                 Err(Refused::Unknown { id, command, shown }) => {
                     let id = id.filter(|_| self.options.errors == Errors::Pi);

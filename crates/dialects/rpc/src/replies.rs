@@ -11,7 +11,7 @@ use wire::Out;
 
 use crate::faults::said;
 use crate::frames::Writer;
-use crate::inbound::{Call, Text};
+use crate::inbound::{RpcCall, Text};
 use crate::pending::{ReadFor, RpcPending};
 use crate::prompts::{Disposition, Prompts};
 use crate::transcript::Transcript;
@@ -183,7 +183,7 @@ impl Rpc {
 
     // ---- messages -----------------------------------------------------------------------------------------------
 
-    fn prompted(&mut self, call: Call, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
+    fn prompted(&mut self, call: RpcCall, text: Text, result: &Result<Reply, Fault>, out: &mut Out) {
         let fault = match result {
             Ok(reply) => return self.acknowledge(&call, reply, Disposition::Started, out),
             Err(fault) => fault,
@@ -208,7 +208,7 @@ impl Rpc {
     }
 
     /// The message is taken, and this is what happens to it; `usual` where the engine does not say.
-    fn acknowledge(&mut self, call: &Call, reply: &Reply, usual: Disposition, out: &mut Out) {
+    fn acknowledge(&mut self, call: &RpcCall, reply: &Reply, usual: Disposition, out: &mut Out) {
         let (disposition, waits) = match reply {
             Reply::Started { .. } => (Disposition::Started, None),
             Reply::Waiting { item, .. } => (Disposition::Queued, Some(item)),
@@ -227,7 +227,7 @@ impl Rpc {
     }
 
     /// What nobody was told of the output comes before the response.
-    fn shell_ended(&mut self, tag: Tag, call: &Call, result: &Result<Reply, Fault>, out: &mut Out) {
+    fn shell_ended(&mut self, tag: Tag, call: &RpcCall, result: &Result<Reply, Fault>, out: &mut Out) {
         match result {
             Ok(Reply::Shell(shell)) => {
                 let rest = self.outputs.ended(tag, shell);
@@ -244,7 +244,7 @@ impl Rpc {
 
     fn queue_slash(
         &mut self,
-        call: Call,
+        call: RpcCall,
         text: Text,
         delivery: Delivery,
         result: &Result<Reply, Fault>,
@@ -264,7 +264,7 @@ impl Rpc {
 
     // ---- the log ------------------------------------------------------------------------------------------------
 
-    fn was_read(&mut self, call: &Call, what: &ReadFor, entries: &[Arc<Entry>], out: &mut Out) {
+    fn was_read(&mut self, call: &RpcCall, what: &ReadFor, entries: &[Arc<Entry>], out: &mut Out) {
         let transcript = Transcript::new(entries, &self.known);
         let mut data = Vec::new();
         match what {

@@ -19,14 +19,14 @@ use crate::frames::{
 use crate::session_view::SessionView;
 
 /// Writes whole lines for one session, or for none.
-pub(crate) struct Pen<'a> {
+pub(crate) struct ServePen<'a> {
     pub(crate) frames: &'a mut FrameBuf,
     pub(crate) session: SessionMember<'a>,
     /// Nobody reads any more; what would be written is dropped here.
     pub(crate) deaf: bool,
 }
 
-impl Pen<'_> {
+impl ServePen<'_> {
     pub(crate) fn write<F: Frame>(&mut self, frame: &F) {
         if self.deaf {
             return;
@@ -118,7 +118,7 @@ impl Pen<'_> {
 }
 
 /// Writes the lines an event has in this dialect.
-pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut Pen<'_>) {
+pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut ServePen<'_>) {
     match event {
         Event::Delta(Delta::Text { turn, delta }) => pen.text_delta(turn, delta),
         Event::Logged(entry) if view.missed_start(&entry.body) => {}
@@ -155,7 +155,7 @@ pub(crate) fn event(event: &Event, view: &mut SessionView, pen: &mut Pen<'_>) {
     }
 }
 
-fn body(body: &Body, pen: &mut Pen<'_>) {
+fn body(body: &Body, pen: &mut ServePen<'_>) {
     match body {
         Body::Turn(TurnEntry::Started { turn }) => pen.turn_started(turn),
         Body::Call(CallEntry::Started { turn, call, tool }) => {

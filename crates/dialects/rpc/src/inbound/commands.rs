@@ -9,9 +9,9 @@ use vocab::{
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::{Answer, Call, Command, Phase, Text};
+use crate::inbound::{Answer, Command, PhaseMember, RpcCall, Text};
 use crate::models::LEVELS;
-use crate::pending::{Named, ReadFor, RpcPending, Then};
+use crate::pending::{NamedModel, ReadFor, RpcPending, Then};
 use crate::{Rpc, frames, host_tools, ui};
 
 /// The one version of the framing that we speak.
@@ -21,7 +21,7 @@ const SUBSCRIPTIONS: [&str; 3] = ["off", "progress", "events"];
 
 impl Rpc {
     /// A command: now, or when the host is on its new session. What stops something never waits.
-    pub(crate) fn command(&mut self, call: Call, command: Command, out: &mut Out) {
+    pub(crate) fn command(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         let urgent = matches!(command, Command::Abort | Command::AbortRetry | Command::AbortBash);
         if self.moving && !urgent {
             return self.held.push_back((call, command));
@@ -37,7 +37,7 @@ impl Rpc {
         }
     }
 
-    fn act(&mut self, call: Call, command: Command, out: &mut Out) {
+    fn act(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::Prompt(text) => self.prompt(call, text, out),
             Command::Steer(text) => self.queue(call, text, Delivery::Steer, out),
@@ -78,13 +78,13 @@ impl Rpc {
                 self.moving = true;
                 self.send(Verb::Models, RpcPending::CycleModel(call), out);
             }
-            Command::SetModel { provider, model } => self.set_model(call, Named { provider, id: model }, out),
+            Command::SetModel { provider, model } => self.set_model(call, NamedModel { provider, id: model }, out),
             other => self.set(call, other, out),
         }
     }
 
     /// Switches and lists: one change, one word back.
-    fn set(&mut self, call: Call, command: Command, out: &mut Out) {
+    fn set(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::SetLocale { locale } => {
                 self.set_locale(Some(locale), RpcPending::Plain(call), out);
@@ -142,7 +142,7 @@ impl Rpc {
     }
 
     /// What needs no engine.
-    fn answer_ourselves(&mut self, call: &Call, command: Command, out: &mut Out) {
+    fn answer_ourselves(&mut self, call: &RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::GetIntegrations => self.integrations(call, out),
             Command::GetThinkingLevels => {
@@ -200,7 +200,7 @@ impl Rpc {
     }
 
     /// A sub-agent is seen as its call and the call's updates, whatever the level.
-    fn subscribe(&self, call: &Call, level: &str, out: &mut Out) {
+    fn subscribe(&self, call: &RpcCall, level: &str, out: &mut Out) {
         if !SUBSCRIPTIONS.contains(&level) {
             return self.refuse(call, &format!("Invalid subagent subscription level: {level}"), out);
         }
@@ -212,7 +212,7 @@ impl Rpc {
         self.respond(call, Some(&data), out);
     }
 
-    fn filter_events(&mut self, call: &Call, events: Option<&[String]>, out: &mut Out) {
+    fn filter_events(&mut self, call: &RpcCall, events: Option<&[String]>, out: &mut Out) {
         if events.is_some_and(|events| events.iter().any(String::is_empty)) {
             return self.refuse(call, "events must be null or an array of non-empty event type strings", out);
         }
@@ -228,7 +228,7 @@ impl Rpc {
 
     /// A model that was met is taken at its name. Of another one the list decides whether it is there; what comes behind
     /// waits meanwhile, so that the next prompt goes to it.
-    fn set_model(&mut self, call: Call, named: Named, out: &mut Out) {
+    fn set_model(&mut self, call: RpcCall, named: NamedModel, out: &mut Out) {
         match self.known.slug_of(&named.provider, &named.id) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
@@ -241,17 +241,17 @@ impl Rpc {
         }
     }
 
-    fn plain(&mut self, call: Call, verb: Verb, out: &mut Out) {
+    fn plain(&mut self, call: RpcCall, verb: Verb, out: &mut Out) {
         self.send(verb, RpcPending::Plain(call), out);
     }
 
-    fn read(&mut self, call: Call, what: ReadFor, out: &mut Out) {
+    fn read(&mut self, call: RpcCall, what: ReadFor, out: &mut Out) {
         self.send(Verb::Read { after: 0 }, RpcPending::Read(call, what), out);
     }
 
     // ---- messages -----------------------------------------------------------------------------------------------
 
-    pub(crate) fn prompt(&mut self, call: Call, text: Text, out: &mut Out) {
+    pub(crate) fn prompt(&mut self, call: RpcCall, text: Text, out: &mut Out) {
         if text.locale.is_some() {
             self.set_locale(text.locale.clone(), RpcPending::Nothing, out);
         }
@@ -262,14 +262,14 @@ impl Rpc {
         self.deliver(call, text, Delivery::RejectIfBusy, out);
     }
 
-    fn queue(&mut self, call: Call, text: Text, delivery: Delivery, out: &mut Out) {
+    fn queue(&mut self, call: RpcCall, text: Text, delivery: Delivery, out: &mut Out) {
         if slash(&text.message).is_some() {
             return self.send(Verb::Inspect, RpcPending::QueueSlash(call, text, delivery), out);
         }
         self.deliver(call, text, delivery, out);
     }
 
-    pub(crate) fn deliver(&mut self, call: Call, mut text: Text, delivery: Delivery, out: &mut Out) {
+    pub(crate) fn deliver(&mut self, call: RpcCall, mut text: Text, delivery: Delivery, out: &mut Out) {
         if let Some((name, args)) = slash(&text.message)
             && let Some(template) = self.options.templates.iter().find(|template| *template.name == *name)
         {
@@ -289,7 +289,7 @@ impl Rpc {
         self.send(Verb::Set(Change::Thinking(level)), why, out);
     }
 
-    fn cycle_level(&mut self, call: Call, out: &mut Out) {
+    fn cycle_level(&mut self, call: RpcCall, out: &mut Out) {
         let levels = self.known.levels();
         if levels.len() < 2 {
             return self.respond(&call, Some(&|out| out.extend(b"null")), out);
@@ -311,7 +311,7 @@ impl Rpc {
     }
 
     /// The newest session of that directory, or a new one there.
-    fn open_session(&mut self, call: Call, dir: &str, out: &mut Out) {
+    fn open_session(&mut self, call: RpcCall, dir: &str, out: &mut Out) {
         if self.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
             return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
         }
@@ -322,7 +322,7 @@ impl Rpc {
         self.move_then(Then::Switch(call, format!("{}/", dir.trim_end_matches('/'))), out);
     }
 
-    pub(crate) fn go_to(&mut self, which: Which, call: Call, text: Option<String>, out: &mut Out) {
+    pub(crate) fn go_to(&mut self, which: Which, call: RpcCall, text: Option<String>, out: &mut Out) {
         // A new conversation keeps what was chosen for the old one; a saved one has its own, unless the command line says.
         let model = match which {
             Which::New => self.known.model().map(|model| model.slug.clone()),
@@ -374,7 +374,7 @@ impl Rpc {
         format!("tillerman-session-{}.html", base.unwrap_or_else(id)).into()
     }
 
-    fn integrations(&self, call: &Call, out: &mut Out) {
+    fn integrations(&self, call: &RpcCall, out: &mut Out) {
         let provider = self.known.model().map(|model| model.provider.clone());
         let state = match provider.as_deref() {
             None | Some("tour") => "no_provider",
@@ -402,7 +402,7 @@ impl Rpc {
         );
     }
 
-    pub(crate) fn todos(&self, call: &Call, out: &mut Out) {
+    pub(crate) fn todos(&self, call: &RpcCall, out: &mut Out) {
         let todos = &self.known.todos;
         self.respond(
             call,
@@ -440,7 +440,7 @@ fn drain(mode: &str) -> Option<Drain> {
     }
 }
 
-fn phase((at, phase): (usize, Phase)) -> TodoPhase {
+fn phase((at, phase): (usize, PhaseMember)) -> TodoPhase {
     let id = phase.id.unwrap_or_else(|| format!("phase-{}", at + 1));
     let tasks = phase.tasks.into_iter().enumerate().map(|(at, task)| TodoTask {
         id: task.id.unwrap_or_else(|| format!("task-{}", at + 1)).into(),

@@ -5,14 +5,14 @@ use wire::Out;
 
 use crate::faults::said;
 use crate::frames::Writer;
-use crate::inbound::Call;
-use crate::pending::{Named, RpcPending};
+use crate::inbound::RpcCall;
+use crate::pending::{NamedModel, RpcPending};
 use crate::{Rpc, models};
 
 impl Rpc {
     pub(crate) fn model_set(
         &mut self,
-        call: &Call,
+        call: &RpcCall,
         name: &str,
         scoped: Option<bool>,
         result: &Result<Reply, Fault>,
@@ -31,7 +31,13 @@ impl Rpc {
     }
 
     /// Only what is listed is there; where a provider gives no list, those who serve it decide.
-    pub(crate) fn model_found(&mut self, call: Call, named: &Named, result: &Result<Reply, Fault>, out: &mut Out) {
+    pub(crate) fn model_found(
+        &mut self,
+        call: RpcCall,
+        named: &NamedModel,
+        result: &Result<Reply, Fault>,
+        out: &mut Out,
+    ) {
         let listed: &[ModelInfo] = match result {
             Ok(Reply::Models(models)) => models,
             _ => &[],
@@ -51,7 +57,7 @@ impl Rpc {
         self.release(out);
     }
 
-    pub(crate) fn model_now(&mut self, call: &Call, scoped: Option<bool>, out: &mut Out) {
+    pub(crate) fn model_now(&mut self, call: &RpcCall, scoped: Option<bool>, out: &mut Out) {
         let Some(state) = self.known.state.clone() else { return self.respond(call, None, out) };
         let model = |out: &mut Vec<u8>| models::write(&state.model_info, out);
         match scoped {
@@ -70,7 +76,7 @@ impl Rpc {
         }
     }
 
-    pub(crate) fn cycle_model(&mut self, call: Call, all: &[ModelInfo], out: &mut Out) {
+    pub(crate) fn cycle_model(&mut self, call: RpcCall, all: &[ModelInfo], out: &mut Out) {
         let scope = &self.options.scope;
         let wanted =
             |model: &&ModelInfo| scope.iter().any(|name| **name == *model.slug || **name == *models::full_name(model));

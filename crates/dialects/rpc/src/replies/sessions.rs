@@ -7,13 +7,13 @@ use vocab::{Change, Entry, Fault, Opened, Reply, Target, Verb, Which};
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::Call;
+use crate::inbound::RpcCall;
 use crate::pending::{ReadFor, RpcPending, Then};
 use crate::transcript::{LineKind, Role, Transcript};
 use crate::{Rpc, answers};
 
 impl Rpc {
-    pub(crate) fn opened(&mut self, opened: &Opened, command: Option<(Call, Option<String>)>, out: &mut Out) {
+    pub(crate) fn opened(&mut self, opened: &Opened, command: Option<(RpcCall, Option<String>)>, out: &mut Out) {
         let before = self.session.replace(opened.session.clone());
         self.prompts.left(&mut out.frames);
         self.past_names.clear();
@@ -66,20 +66,20 @@ impl Rpc {
         }
     }
 
-    pub(crate) fn not_moved(&mut self, call: &Call, fault: &Fault, out: &mut Out) {
+    pub(crate) fn not_moved(&mut self, call: &RpcCall, fault: &Fault, out: &mut Out) {
         self.fault(call, fault, out);
         self.moving = false;
         self.release(out);
     }
 
     /// The host is on a session that goes on from a summary; `null` when there was nothing to summarise.
-    pub(crate) fn handed_over(&mut self, call: &Call, summarised: bool, out: &mut Out) {
+    pub(crate) fn handed_over(&mut self, call: &RpcCall, summarised: bool, out: &mut Out) {
         self.respond(call, Some(&|out| out.extend_from_slice(if summarised { b"{}" } else { b"null" })), out);
         self.moving = false;
         self.release(out);
     }
 
-    pub(crate) fn branch(&mut self, call: Call, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
+    pub(crate) fn branch(&mut self, call: RpcCall, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
         let transcript = Transcript::new(entries, &self.known);
         let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == Role::User);
         let at = transcript.line(entry).filter(|line| is_user(&line.kind)).map(|line| line.seq);
