@@ -288,7 +288,7 @@ fn exit_closes_its_own_session_only() {
     let mut exit = slash("exit", vocab::Data::Null);
     exit.exit = true;
     talk.reply(3, slash_reply(exit));
-    assert!(!talk.out.close.is_some());
+    assert!(talk.out.close.is_none());
     talk.check(expect![[r#"
         > {"type":"slash","session":"a","command":"exit"}
         ! 3 Session("s1") Slash { name: "exit", args: "" }
