@@ -157,8 +157,8 @@ impl Loaf {
         let view = &mut self.views[at];
         view.compacting = true;
         view.halting = false;
-        let why = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
-        self.tell_view(at, Verb::Compact { instructions: None, wait: true }, why, out);
+        let pending = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
+        self.tell_view(at, Verb::Compact { instructions: None, wait: true }, pending, out);
     }
 
     /// Nothing is known of the user any more.

@@ -20,20 +20,18 @@ mod pending;
 mod prompts;
 mod replies;
 mod schema;
+mod session_view;
 mod stream;
 mod templates;
 pub mod transcript;
 mod ui;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::names::Family;
-use vocab::{
-    AskId, CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionId, Target, Told, Verb,
-    Which,
-};
+use vocab::{CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, Target, Told, Verb, Which};
 use wire::{Close, CloseCode, Dialect, Frame, Out, Parting, Pending};
 
 use faults::{said, unknown, unparsed};
@@ -41,12 +39,8 @@ use filter::Filter;
 use frames::Writer;
 use host_tools::Registered;
 use inbound::{HeardLine, Refused, RpcCall};
-use models::KnownModels;
-use outbound::run::Run;
-use output::Outputs;
 use pending::{RpcPending, Then};
-use prompts::Prompts;
-use ui::Dialog;
+use session_view::SessionView;
 
 pub use inbound::COMMANDS;
 pub use outbound::run::RUN_BYTES_MAX;
@@ -157,31 +151,17 @@ impl Options {
 /// One host speaking `rpc`.
 pub struct Rpc {
     options: Options,
-    session: Option<SessionId>,
-    known: KnownModels,
-    run: Run,
-    prompts: Prompts,
-    outputs: Outputs,
+    view: SessionView,
     filter: Filter,
-    /// Messages that wait in the session, as it last said.
-    waiting: usize,
-    /// How lines of the log are called that were written before this conversation, once somebody needs it.
-    past_names: HashMap<u64, Arc<str>>,
-    /// The session had a log before this conversation.
-    resumed: bool,
     pending: Pending<RpcPending>,
     /// Retries as they are when they are switched on.
     retries_max: u32,
     /// Somebody waits for the running turn to end: aborts, and what comes after one.
     aborts: Vec<RpcCall>,
     thens: VecDeque<Then>,
-    /// A turn or a compaction was asked to stop and has not yet.
-    stopping: bool,
     /// On the way to another session; commands wait meanwhile.
     moving: bool,
     held: VecDeque<(RpcCall, inbound::Command)>,
-    dialogs: Vec<(AskId, Dialog)>,
-    host_calls: Vec<AskId>,
     host_tools: Registered,
     locale: Option<Arc<str>>,
     /// What the next new session is said to come from.
@@ -189,8 +169,6 @@ pub struct Rpc {
     /// The session that is moved to next is a copy to be summarised, with these instructions.
     handoff: Option<Option<Arc<str>>>,
     ids_made: u64,
-    /// The model's server refused our key the last time it was asked.
-    auth_failed: bool,
     ready: bool,
     ending: bool,
     /// The engine has stopped what ran, so that the conversation can end.
@@ -201,26 +179,15 @@ pub struct Rpc {
 impl Rpc {
     pub fn new(options: Options) -> Self {
         Self {
-            run: Run::new(options.updates, options.reminders_max),
             retries_max: options.retry.retries_max.max(RetryPolicy::default().retries_max),
-            auth_failed: options.no_key,
+            view: SessionView::new(&options),
             options,
-            session: None,
-            known: KnownModels::default(),
-            prompts: Prompts::default(),
-            outputs: Outputs::default(),
             filter: Filter::default(),
-            waiting: 0,
-            past_names: HashMap::new(),
-            resumed: false,
             pending: Pending::default(),
             aborts: Vec::new(),
             thens: VecDeque::new(),
-            stopping: false,
             moving: false,
             held: VecDeque::new(),
-            dialogs: Vec::new(),
-            host_calls: Vec::new(),
             host_tools: Registered::default(),
             locale: None,
             parent: None,
@@ -286,12 +253,12 @@ impl Rpc {
         if std::mem::replace(&mut self.ending, true) {
             return;
         }
-        for ask in std::mem::take(&mut self.host_calls) {
+        for ask in std::mem::take(&mut self.view.host_calls) {
             let text = "RPC client disconnected before host tool execution completed";
             let answer = vocab::Answer::Deny(Some(text.into()));
             self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
         }
-        for (ask, dialog) in std::mem::take(&mut self.dialogs) {
+        for (ask, dialog) in std::mem::take(&mut self.view.dialogs) {
             let answer = ui::answer(dialog, inbound::UiAnswer::Cancelled);
             self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
         }
@@ -301,7 +268,7 @@ impl Rpc {
 
     fn settle(&mut self, out: &mut Out) {
         let waits = self.pending.iter().any(|what| !matches!(what, RpcPending::Nothing));
-        if self.ending && self.ended && !self.stopping && !waits && self.held.is_empty() {
+        if self.ending && self.ended && !self.view.stopping && !waits && self.held.is_empty() {
             out.close_with(Close::normal());
         }
         if self.deaf {
@@ -352,7 +319,7 @@ impl Dialect for Rpc {
         let from = out.frames.len();
         if let Event::Reply { tag, result } = &told.event {
             self.replied(*tag, result, out);
-        } else if self.session.as_ref() == Some(&told.session) {
+        } else if self.view.session.as_ref() == Some(&told.session) {
             self.event(&told.event, out);
         }
         self.filter.apply(from, &mut out.frames);
@@ -361,7 +328,7 @@ impl Dialect for Rpc {
 
     fn pause(&mut self, out: &mut Out) {
         let from = out.frames.len();
-        self.run.pause(&mut out.frames);
+        self.view.run.pause(&mut out.frames);
         self.filter.apply(from, &mut out.frames);
         self.settle(out);
     }

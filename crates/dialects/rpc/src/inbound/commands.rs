@@ -100,7 +100,7 @@ impl Rpc {
                 }
                 Err(error) => self.fail(&call, &error, out),
             },
-            Command::SetThinkingLevel { level } => match self.known.clamp(&level) {
+            Command::SetThinkingLevel { level } => match self.view.known.clamp(&level) {
                 Some(level) => self.set_level(level, RpcPending::Plain(call), out),
                 None => self.respond(&call, None, out),
             },
@@ -146,7 +146,7 @@ impl Rpc {
         match command {
             Command::GetIntegrations => self.integrations(call, out),
             Command::GetThinkingLevels => {
-                let levels = self.known.levels();
+                let levels = self.view.known.levels();
                 self.respond(
                     call,
                     Some(&|out| {
@@ -229,7 +229,7 @@ impl Rpc {
     /// A model that was met is taken at its name. Of another one the list decides whether it is there; what comes behind
     /// waits meanwhile, so that the next prompt goes to it.
     fn set_model(&mut self, call: RpcCall, named: NamedModel, out: &mut Out) {
-        match self.known.slug_of(&named.provider, &named.id) {
+        match self.view.known.slug_of(&named.provider, &named.id) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
                 self.send(Verb::Set(Change::Model(slug)), why, out);
@@ -290,11 +290,11 @@ impl Rpc {
     }
 
     fn cycle_level(&mut self, call: RpcCall, out: &mut Out) {
-        let levels = self.known.levels();
+        let levels = self.view.known.levels();
         if levels.len() < 2 {
             return self.respond(&call, Some(&|out| out.extend(b"null")), out);
         }
-        let at = levels.iter().position(|level| *level == self.known.level());
+        let at = levels.iter().position(|level| *level == self.view.known.level());
         let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
         self.set_level(next, RpcPending::Level(call, next), out);
     }
@@ -312,7 +312,7 @@ impl Rpc {
 
     /// The newest session of that directory, or a new one there.
     fn open_session(&mut self, call: RpcCall, dir: &str, out: &mut Out) {
-        if self.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
+        if self.view.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
             return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
         }
         if dir.trim().is_empty() {
@@ -325,7 +325,7 @@ impl Rpc {
     pub(crate) fn go_to(&mut self, which: Which, call: RpcCall, text: Option<String>, out: &mut Out) {
         // A new conversation keeps what was chosen for the old one; a saved one has its own, unless the command line says.
         let model = match which {
-            Which::New => self.known.model().map(|model| model.slug.clone()),
+            Which::New => self.view.known.model().map(|model| model.slug.clone()),
             _ => self.options.model.clone(),
         };
         self.open(which, model, RpcPending::Open(Some((call, text))), out);
@@ -336,9 +336,9 @@ impl Rpc {
     pub(crate) fn answer(&mut self, answer: Answer, out: &mut Out) {
         match answer {
             Answer::Ui { id, answer } => {
-                let Some(at) = self.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
+                let Some(at) = self.view.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
                 // Gone at once: only the first answer counts.
-                let (ask, dialog) = self.dialogs.remove(at);
+                let (ask, dialog) = self.view.dialogs.remove(at);
                 self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, RpcPending::Nothing, out);
             }
             Answer::ToolUpdate { id, content } => {
@@ -349,7 +349,7 @@ impl Rpc {
             }
             Answer::ToolResult { id, content, details, is_error } => {
                 let Some(ask) = self.host_call(&id) else { return };
-                self.host_calls.retain(|open| *open != ask);
+                self.view.host_calls.retain(|open| *open != ask);
                 let answer = if is_error {
                     let parts = vec![Part::text(host_tools::error_text(content))];
                     vocab::Answer::Result { parts, is_error, details: None }
@@ -362,23 +362,23 @@ impl Rpc {
     }
 
     fn host_call(&self, id: &str) -> Option<AskId> {
-        self.host_calls.iter().find(|ask| ask.as_str() == id).cloned()
+        self.view.host_calls.iter().find(|ask| ask.as_str() == id).cloned()
     }
 
     // ---- what is said about the session -------------------------------------------------------------------------
 
     fn export_name(&self) -> PathBuf {
-        let file = self.known.state.as_ref().and_then(|state| state.file.clone());
+        let file = self.view.known.state.as_ref().and_then(|state| state.file.clone());
         let base = file.as_ref().and_then(|file| file.file_stem()).map(|base| base.to_string_lossy().into_owned());
-        let id = || self.session.as_ref().map(|id| id.as_str().replace(['/', '\\'], "_")).unwrap_or_default();
+        let id = || self.view.session.as_ref().map(|id| id.as_str().replace(['/', '\\'], "_")).unwrap_or_default();
         format!("tillerman-session-{}.html", base.unwrap_or_else(id)).into()
     }
 
     fn integrations(&self, call: &RpcCall, out: &mut Out) {
-        let provider = self.known.model().map(|model| model.provider.clone());
+        let provider = self.view.known.model().map(|model| model.provider.clone());
         let state = match provider.as_deref() {
             None | Some("tour") => "no_provider",
-            Some(_) if self.auth_failed => "auth_error",
+            Some(_) if self.view.auth_failed => "auth_error",
             Some(_) => "connected",
         };
         self.respond(
@@ -403,7 +403,7 @@ impl Rpc {
     }
 
     pub(crate) fn todos(&self, call: &RpcCall, out: &mut Out) {
-        let todos = &self.known.todos;
+        let todos = &self.view.known.todos;
         self.respond(
             call,
             Some(&|out| {

@@ -244,15 +244,11 @@ impl Run {
                 self.turn_over(end, said, frames);
                 return Came::ToItsEnd;
             }
-            Body::Opened { .. }
-            | Body::Ask(_)
-            | Body::Queue(_)
-            | Body::Branch(_)
-            | Body::Setting(_)
-            | Body::Shell(_)
-            | Body::Note(_)
-            | Body::Model(ModelEntry::Requested(_))
-            | Body::Model(ModelEntry::Spent { .. }) => {}
+            // No part of a run: told by `outbound.rs`, as far as this family has words for them.
+            Body::Opened { .. } | Body::Ask(_) | Body::Queue(_) | Body::Branch(_) | Body::Setting(_) => {}
+            Body::Shell(_) | Body::Note(_) => {}
+            // For bills, which are made of the log.
+            Body::Model(ModelEntry::Requested(_) | ModelEntry::Spent { .. }) => {}
         }
         Came::On
     }

@@ -42,10 +42,11 @@ impl Rpc {
             Ok(Reply::Models(models)) => models,
             _ => &[],
         };
-        listed.iter().for_each(|model| self.known.meet(model));
+        listed.iter().for_each(|model| self.view.known.meet(model));
         let of_provider = |model: &ModelInfo| *models::provider(model) == *named.provider;
-        let unlisted = !listed.iter().any(of_provider) && self.known.model().is_some_and(|model| of_provider(model));
-        let slug = self.known.slug_of(&named.provider, &named.id);
+        let unlisted =
+            !listed.iter().any(of_provider) && self.view.known.model().is_some_and(|model| of_provider(model));
+        let slug = self.view.known.slug_of(&named.provider, &named.id);
         match slug.or_else(|| unlisted.then(|| named.shown().into())) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
@@ -58,7 +59,7 @@ impl Rpc {
     }
 
     pub(crate) fn model_now(&mut self, call: &RpcCall, scoped: Option<bool>, out: &mut Out) {
-        let Some(state) = self.known.state.clone() else { return self.respond(call, None, out) };
+        let Some(state) = self.view.known.state.clone() else { return self.respond(call, None, out) };
         let model = |out: &mut Vec<u8>| models::write(&state.model_info, out);
         match scoped {
             None => self.respond(call, Some(&model), out),
@@ -88,7 +89,7 @@ impl Rpc {
             self.respond(&call, Some(&|out| out.extend(b"null")), out);
             return self.release(out);
         }
-        let current = self.known.model().map(|model| model.slug.clone());
+        let current = self.view.known.model().map(|model| model.slug.clone());
         let at = choice.iter().position(|model| Some(&model.slug) == current.as_ref());
         let next = choice[at.map_or(0, |at| (at + 1) % choice.len())].slug.clone();
         let why = RpcPending::SetModel { call, name: next.to_string(), scoped: Some(is_scoped) };

@@ -14,15 +14,15 @@ use crate::{Rpc, answers};
 
 impl Rpc {
     pub(crate) fn opened(&mut self, opened: &Opened, command: Option<(RpcCall, Option<String>)>, out: &mut Out) {
-        let before = self.session.replace(opened.session.clone());
-        self.prompts.left(&mut out.frames);
-        self.past_names.clear();
-        self.resumed = opened.resumed;
-        self.waiting = 0;
+        let before = self.view.session.replace(opened.session.clone());
+        self.view.prompts.left(&mut out.frames);
+        self.view.past_names.clear();
+        self.view.resumed = opened.resumed;
+        self.view.waiting = 0;
         let state = Arc::new(opened.state.clone());
-        let level = self.known.state.as_ref().and_then(|state| state.thinking.clone());
-        self.run.forget(&state.model);
-        self.known.learn(&state);
+        let level = self.view.known.state.as_ref().and_then(|state| state.thinking.clone());
+        self.view.run.forget(&state.model);
+        self.view.known.learn(&state);
         if let Some(before) = before.filter(|before| *before != opened.session) {
             self.send_to(Target::Session(before), Verb::Leave, RpcPending::Nothing, out);
             self.carry_over(level.filter(|_| !opened.resumed), out);
@@ -80,7 +80,7 @@ impl Rpc {
     }
 
     pub(crate) fn branch(&mut self, call: RpcCall, entry: &str, entries: &[Arc<Entry>], out: &mut Out) {
-        let transcript = Transcript::new(entries, &self.known);
+        let transcript = Transcript::new(entries, &self.view.known);
         let is_user = |kind: &LineKind| matches!(kind, LineKind::Message(said) if said.role == Role::User);
         let at = transcript.line(entry).filter(|line| is_user(&line.kind)).map(|line| line.seq);
         let Some(at) = at else {
@@ -98,8 +98,8 @@ impl Rpc {
     /// engine says that it was stopped.
     pub(crate) fn stop_heard(&mut self, result: &Result<Reply, Fault>, out: &mut Out) {
         let was_running = matches!(result, Ok(Reply::Interrupted { was_running: true }));
-        if was_running && self.run.is_on(&self.known) {
-            self.stopping = true;
+        if was_running && self.view.run.is_on(&self.view.known) {
+            self.view.stopping = true;
         } else {
             self.stopped(out);
         }
@@ -107,7 +107,7 @@ impl Rpc {
 
     /// Nothing runs: whoever waited for that goes on.
     pub(crate) fn stopped(&mut self, out: &mut Out) {
-        self.stopping = false;
+        self.view.stopping = false;
         for call in std::mem::take(&mut self.aborts) {
             self.respond(&call, None, out);
         }
