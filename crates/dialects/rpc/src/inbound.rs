@@ -20,7 +20,7 @@ pub(crate) struct RpcCall {
 pub(crate) enum HeardLine {
     Command(RpcCall, Command),
     /// The host answers something; no response is sent to this.
-    Answer(Answer),
+    Answer(HostAnswer),
 }
 
 /// RpcPending a line has no command.
@@ -141,7 +141,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum HostAnswer {
     Ui { id: String, answer: UiAnswer },
     ToolUpdate { id: String, content: Vec<PromptContent> },
     ToolResult { id: String, content: Vec<PromptContent>, details: Option<Json>, is_error: bool },
@@ -202,8 +202,10 @@ pub(crate) fn from_wire(line: &[u8]) -> Result<HeardLine, Refused> {
         let shown = shorten(kind.get()).to_owned();
         return Err(Refused::Unknown { id, command: Some(shown.clone().into()), shown });
     };
-    if let Some(answer) = answer(&name, &text) {
-        return answer.map(HeardLine::Answer).ok_or_else(|| unknown(id, &name));
+    match answer(&name, &text) {
+        ReadAnswer::Whole(answer) => return Ok(HeardLine::Answer(answer)),
+        ReadAnswer::Incomplete => return Err(unknown(id, &name)),
+        ReadAnswer::OtherType => {}
     }
     let Some(command) = COMMANDS.iter().find(|(known, _)| *known == name).map(|(known, _)| *known) else {
         return Err(unknown(id, &name));
@@ -441,9 +443,16 @@ struct HostContent {
     details: Option<Box<RawValue>>,
 }
 
-/// `None` when the type is no answer; `Some(None)` when it is one without what makes it one.
-#[allow(clippy::option_option, reason = "three cases, and the caller has a name for each")]
-fn answer(name: &str, text: &str) -> Option<Option<Answer>> {
+/// A frame, read as an answer of the host.
+enum ReadAnswer {
+    Whole(HostAnswer),
+    /// It lacks what would make it one.
+    Incomplete,
+    /// Its type is that of a command, or of nothing.
+    OtherType,
+}
+
+fn answer(name: &str, text: &str) -> ReadAnswer {
     let answer = match name {
         "extension_ui_response" => serde_json::from_str::<UiResponse>(text).ok().and_then(|it| {
             let UiResponse { id, value, confirmed, cancelled } = it;
@@ -453,18 +462,18 @@ fn answer(name: &str, text: &str) -> Option<Option<Answer>> {
                 (_, _, Some(confirmed)) => UiAnswer::Confirmed(confirmed),
                 _ => return None,
             };
-            Some(Answer::Ui { id, answer })
+            Some(HostAnswer::Ui { id, answer })
         }),
         "host_tool_update" => serde_json::from_str::<HostResult>(text)
             .ok()
-            .map(|it| Answer::ToolUpdate { id: it.id, content: it.result.content }),
-        "host_tool_result" => serde_json::from_str::<HostResult>(text).ok().map(|it| Answer::ToolResult {
+            .map(|it| HostAnswer::ToolUpdate { id: it.id, content: it.result.content }),
+        "host_tool_result" => serde_json::from_str::<HostResult>(text).ok().map(|it| HostAnswer::ToolResult {
             id: it.id,
             content: it.result.content,
             details: it.result.details.map(|details| Json::trusted(details.get())),
             is_error: it.is_error.unwrap_or(false),
         }),
-        _ => return None,
+        _ => return ReadAnswer::OtherType,
     };
-    Some(answer)
+    answer.map_or(ReadAnswer::Incomplete, ReadAnswer::Whole)
 }

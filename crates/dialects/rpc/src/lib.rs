@@ -39,7 +39,7 @@ use filter::Filter;
 use frames::Writer;
 use host_tools::Registered;
 use inbound::{HeardLine, Refused, RpcCall};
-use pending::{RpcPending, Then};
+use pending::{Handoff, RpcPending, Then};
 use session_view::SessionView;
 
 pub use inbound::COMMANDS;
@@ -166,8 +166,8 @@ pub struct Rpc {
     locale: Option<Arc<str>>,
     /// What the next new session is said to come from.
     parent: Option<Arc<str>>,
-    /// The session that is moved to next is a copy to be summarised, with these instructions.
-    handoff: Option<Option<Arc<str>>>,
+    /// The session that is moved to next is this copy.
+    handoff: Option<Handoff>,
     ids_made: u64,
     ready: bool,
     ending: bool,

@@ -1,5 +1,7 @@
 //! What the engine's replies are for: each command that was sent left word here.
 
+use std::sync::Arc;
+
 use vocab::{Compaction, Delivery};
 
 use crate::host_tools::Registered;
@@ -57,6 +59,11 @@ impl NamedModel {
     pub(crate) fn shown(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
+}
+
+/// A copy of the session that is to be summarised.
+pub(crate) struct Handoff {
+    pub(crate) instructions: Option<Arc<str>>,
 }
 
 /// What the log is read for.

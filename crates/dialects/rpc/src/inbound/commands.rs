@@ -9,9 +9,9 @@ use vocab::{
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::{Answer, Command, PhaseMember, RpcCall, Text};
+use crate::inbound::{Command, HostAnswer, PhaseMember, RpcCall, Text};
 use crate::models::LEVELS;
-use crate::pending::{NamedModel, ReadFor, RpcPending, Then};
+use crate::pending::{Handoff, NamedModel, ReadFor, RpcPending, Then};
 use crate::{Rpc, frames, host_tools, ui};
 
 /// The one version of the framing that we speak.
@@ -50,7 +50,7 @@ impl Rpc {
             Command::Branch { entry } => self.move_then(Then::Branch(call, entry), out),
             Command::Clone => self.move_then(Then::Clone(call), out),
             Command::Handoff { instructions } => {
-                self.handoff = Some(instructions.map(Into::into));
+                self.handoff = Some(Handoff { instructions: instructions.map(Into::into) });
                 self.move_then(Then::Clone(call), out);
             }
             Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
@@ -333,21 +333,21 @@ impl Rpc {
 
     // ---- answers of the host ------------------------------------------------------------------------------------
 
-    pub(crate) fn answer(&mut self, answer: Answer, out: &mut Out) {
+    pub(crate) fn answer(&mut self, answer: HostAnswer, out: &mut Out) {
         match answer {
-            Answer::Ui { id, answer } => {
+            HostAnswer::Ui { id, answer } => {
                 let Some(at) = self.view.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
                 // Gone at once: only the first answer counts.
                 let (ask, dialog) = self.view.dialogs.remove(at);
                 self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, RpcPending::Nothing, out);
             }
-            Answer::ToolUpdate { id, content } => {
+            HostAnswer::ToolUpdate { id, content } => {
                 if let Some(ask) = self.host_call(&id) {
                     let parts = host_tools::parts(content);
                     self.send(Verb::Progress { ask, parts }, RpcPending::Nothing, out);
                 }
             }
-            Answer::ToolResult { id, content, details, is_error } => {
+            HostAnswer::ToolResult { id, content, details, is_error } => {
                 let Some(ask) = self.host_call(&id) else { return };
                 self.view.host_calls.retain(|open| *open != ask);
                 let answer = if is_error {

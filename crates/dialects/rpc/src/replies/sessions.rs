@@ -8,7 +8,7 @@ use wire::Out;
 
 use crate::frames::Writer;
 use crate::inbound::RpcCall;
-use crate::pending::{ReadFor, RpcPending, Then};
+use crate::pending::{Handoff, ReadFor, RpcPending, Then};
 use crate::transcript::{LineKind, Role, Transcript};
 use crate::{Rpc, answers};
 
@@ -27,7 +27,7 @@ impl Rpc {
             self.send_to(Target::Session(before), Verb::Leave, RpcPending::Nothing, out);
             self.carry_over(level.filter(|_| !opened.resumed), out);
         }
-        if let (Some((call, _)), Some(instructions)) = (&command, self.handoff.take()) {
+        if let (Some((call, _)), Some(Handoff { instructions })) = (&command, self.handoff.take()) {
             // Still moving: what comes next waits for the summary.
             return self.send(Verb::Compact { instructions, wait: false }, RpcPending::Handoff(call.clone()), out);
         }
