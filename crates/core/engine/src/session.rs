@@ -13,14 +13,17 @@ mod fallback;
 mod hooks;
 mod inspect;
 mod jobs;
+mod joining;
 mod later;
 pub(crate) mod log;
 mod mcp;
+mod model_call;
 pub(crate) mod model_view;
 mod needs;
 mod peers;
 mod perform;
 mod poll;
+mod prompts;
 pub(crate) mod queue;
 mod recovery;
 mod reminders;
@@ -34,38 +37,34 @@ pub(crate) mod turn;
 mod undo;
 mod verbs;
 
-use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
-use std::path::PathBuf;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Duration, Instant, Sleep};
 use vocab::{
-    AskId, Body, CallId, Editor, Entry, Event, Fault, FaultKind, ItemId, McpServer, ModelEvent, ModelFault, ModelInfo,
-    PeerId, SessionId, Settings, State, Tag, Tool, TurnId, Verb,
+    Body, Entry, Event, Fault, FaultKind, McpServer, ModelInfo, PeerId, SessionId, Settings, State, Tag, Tool, TurnId,
+    Verb,
 };
 
 use crate::Shared;
 use crate::outbox::Outbox;
-use crate::permission::Remembered;
 use crate::session::log::SessionLog;
 use crate::session::log::logged::Logged;
-use crate::session::queue::Queue;
 use crate::session::subagents::{Inherited, SubagentPool};
-use crate::session::turn::{Effect, Turn};
 use activity::{Activity, STALL, Waiting};
-use approvals::OpenAsk;
+use approvals::Approvals;
 use editor::EditorRequests;
 use extensions::Extensions;
 use jobs::Jobs;
-use mcp::Servers;
+use mcp::Mcp;
 use model_view::ModelView;
-use peers::Catcher;
 use poll::{Happening, client_failed, guarded};
+use prompts::Prompts;
+use recovery::Recovery;
+use reminders::Reminders;
 use settings::{InForce, Stance};
+use shell::Shells;
 use toolset::Toolset;
 
 /// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
@@ -121,54 +120,24 @@ pub(crate) enum Mail {
 pub(crate) struct Session {
     id: SessionId,
     shared: Arc<Shared>,
+    mailbox: mpsc::Receiver<Mail>,
     settings: InForce,
-    /// The file that follows the log, where there is one.
-    file: Option<PathBuf>,
+    log: SessionLog,
+    view: ModelView,
     tools: Toolset,
-    /// What the log calls those who are here.
-    controllers: HashMap<PeerId, Arc<str>>,
+    prompts: Prompts,
+    activity: Activity,
+    approvals: Approvals,
+    /// What commands wait for.
+    jobs: Jobs,
+    /// Commands of users that run beside all this.
+    shells: Shells,
+    recovery: Recovery,
     extensions: Extensions,
     editor: EditorRequests,
-    servers: Servers,
+    mcp: Mcp,
     subagents: SubagentPool,
-    /// The call this session works for, and whom its calls may ask for editor_requests.
-    child_of: Option<(SessionId, CallId)>,
-    inherited_editor_requests: Option<Arc<dyn Editor>>,
-    log: SessionLog,
-    /// What had to be repaired before the session was ours, until it is logged.
-    recovered: Option<String>,
-    view: ModelView,
-    queue: Queue,
-    queued_in_log: HashSet<ItemId>,
-    /// Who sent the items that a failed store made us forget; the log does not say.
-    senders: HashMap<ItemId, (PeerId, Tag)>,
-    activity: Activity,
-    /// Commands of users that run beside all this.
-    shells: Vec<shell::Running>,
-    /// How often we went on by ourselves since the last message of somebody.
-    reminded: u32,
-    /// The last turn ended well, and whether to go on by ourselves is still to be decided.
-    may_remind: bool,
-    asks: HashMap<AskId, OpenAsk>,
-    /// Peers that hear questions and cannot answer them.
-    mute: HashSet<PeerId>,
-    remembered: Remembered,
-    /// What verbs wait for.
-    jobs: Jobs,
-    /// When to take up what a failed write left waiting in the log, and how long that wait was.
-    mending: Option<Pin<Box<Sleep>>>,
-    mend_wait: Option<Duration>,
-    /// They are taken up when the log is read.
-    mends: bool,
-    catchers: Vec<Catcher>,
-    mailbox: mpsc::Receiver<Mail>,
-    lane_timer: Option<Pin<Box<Sleep>>>,
-    born: Instant,
-    /// Somebody came. Until then whoever opened the session is on the way.
-    was_joined: bool,
-    /// It cannot go on, and everybody was told.
-    is_over: bool,
-    asked_busy: Vec<oneshot::Sender<bool>>,
+    reminders: Reminders,
 }
 
 /// What a session that was there before has behind it.
@@ -194,20 +163,17 @@ pub(crate) struct Seed {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, mut seed: Seed, mailbox: mpsc::Receiver<Mail>) -> Self {
-        let mut servers = Servers::default();
-        let inherited = seed.inherited.take();
-        if inherited.is_some() {
+        let (mut mcp, mut subagents) = (Mcp::default(), SubagentPool::default());
+        if seed.inherited.is_some() {
             seed.tools.retain(|tool| !tool.has_subagents());
         }
         let mut tools = Toolset::new(seed.tools, shared.ports.toolbox.gadgets());
-        let (child_of, inherited_editor_requests) = match inherited {
-            Some(Inherited { child_of, served, editor_requests }) => {
-                servers.inherit();
-                served.into_iter().for_each(|tool| tools.add_mcp(None, tool));
-                (Some(child_of), editor_requests)
-            }
-            None => (None, None),
-        };
+        if let Some(Inherited { child_of, served, editor_requests }) = seed.inherited {
+            mcp.inherit();
+            served.into_iter().for_each(|tool| tools.add_mcp(None, tool));
+            subagents.child_of = Some(child_of);
+            subagents.inherited_editor = editor_requests;
+        }
         let thinking_asked = seed.past.as_ref().is_some_and(|past| past.thinking_asked);
         let (summary, recovered) = seed.past.map(|past| (past.summary, past.recovered)).unzip();
         let summary = summary.as_ref();
@@ -221,41 +187,23 @@ impl Session {
         });
         Self {
             id: seed.log.session.clone(),
+            shared,
+            mailbox,
+            prompts: Prompts::new(seed.settings.lane),
+            settings: InForce::new(seed.settings, seed.model, thinking_asked),
+            log: seed.log,
             view: ModelView::unread(summary.map_or(0, |it| it.messages)),
             tools,
-            file: shared.ports.store.file(&seed.log.session),
-            queue: Queue::new(seed.settings.lane),
-            shared,
-            settings: InForce::new(seed.settings, seed.model, thinking_asked),
-            controllers: HashMap::new(),
+            activity: Activity::default(),
+            approvals: Approvals::default(),
+            jobs: Jobs::default(),
+            shells: Shells::default(),
+            recovery: Recovery::new(recovered.flatten()),
             extensions: Extensions::default(),
             editor: EditorRequests::default(),
-            servers,
-            subagents: SubagentPool::default(),
-            child_of,
-            inherited_editor_requests,
-            log: seed.log,
-            recovered: recovered.flatten(),
-            queued_in_log: HashSet::new(),
-            senders: HashMap::new(),
-            activity: Activity::default(),
-            shells: Vec::new(),
-            reminded: 0,
-            may_remind: false,
-            asks: HashMap::new(),
-            mute: HashSet::new(),
-            remembered: Remembered::default(),
-            jobs: Jobs::default(),
-            mending: None,
-            mend_wait: None,
-            mends: false,
-            catchers: Vec::new(),
-            mailbox,
-            lane_timer: None,
-            born: Instant::now(),
-            was_joined: false,
-            is_over: false,
-            asked_busy: Vec::new(),
+            mcp,
+            subagents,
+            reminders: Reminders::default(),
         }
     }
 
@@ -287,22 +235,20 @@ impl Session {
                 return Poll::Ready(());
             }
             self.happen(happening);
-            if !self.is_over {
+            if !self.activity.is_over {
                 self.settle();
             }
-            if self.is_over {
+            if self.activity.is_over {
                 return Poll::Ready(());
             }
             self.read_if_wanted();
-            self.drop_editor_requests();
-            self.tell_servers();
+            self.drop_what_is_over();
             self.tell_settled();
             self.log.flush();
-            self.arm_lane_timer();
-            self.arm_beside_timer();
+            self.prompts.arm();
             if self.log.is_settled() && !self.jobs.is_awaited() {
-                let busy = self.queue.is_busy();
-                for asked in self.asked_busy.drain(..) {
+                let busy = self.prompts.queue.is_busy();
+                for asked in self.jobs.asked_busy.drain(..) {
                     let _ = asked.send(busy);
                 }
             }
@@ -317,6 +263,26 @@ impl Session {
         }
     }
 
+    /// What nobody waits for any more, and what there is to say of servers: each behind its own door.
+    fn drop_what_is_over(&mut self) {
+        if !self.editor.open.is_empty() {
+            self.drop_editor_requests();
+        }
+        if !self.mcp.untold.is_empty() && !self.log.peers.live().is_empty() {
+            self.tell_servers();
+        }
+        if self.tools.has_extensions() {
+            self.arm_extension_timer();
+        }
+    }
+
+    /// Looks at the extensions when they have changed. Before a controller has come, there are none for this session.
+    fn hear_of_extensions(&mut self) {
+        if self.extensions.met && self.shared.extensions.version() != self.extensions.seen {
+            self.meet_extensions();
+        }
+    }
+
     /// Nothing runs and nothing is unwritten.
     fn can_end(&self) -> bool {
         self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
@@ -324,12 +290,10 @@ impl Session {
 
     /// Nobody is here, nothing runs and nothing waits.
     fn is_deserted(&self) -> bool {
-        self.was_joined
-            && self.log.peers().is_empty()
-            && self.catchers.is_empty()
-            && self.queue.due().is_none()
-            && self.mending.is_none()
-            && !self.mends
+        self.log.peers.was_joined
+            && self.log.peers.is_empty()
+            && self.prompts.queue.due().is_none()
+            && !self.recovery.is_pending()
             && !self.jobs.is_awaited()
             && self.activity.next.is_none()
             && self.activity.is_idle()
@@ -353,14 +317,10 @@ impl Session {
         })
     }
 
-    fn now_ms(&self) -> i64 {
-        self.born.elapsed().as_millis() as i64
-    }
-
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Commit(Ok(())) => {
-                self.mend_wait = None;
+                self.recovery.written();
                 return;
             }
             Happening::Caught | Happening::Abandoned => return,
@@ -381,20 +341,22 @@ impl Session {
             Happening::Briefed(briefing) => self.briefed(briefing),
             Happening::Progress(text) => self.tell_progress(&text),
             Happening::LaneDue => {
-                let acts = self.queue.tick(self.now_ms());
+                let acts = self.prompts.queue.tick(self.prompts.now_ms());
                 self.act(acts);
             }
             Happening::Model(event) => self.model_said(event),
             Happening::Tool(outcome) => {
                 if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
-                    self.charge_children();
+                    if self.subagents.is_lent {
+                        self.charge_subagents();
+                    }
                     self.call_ran(outcome, since.elapsed().as_millis() as u64);
                 }
             }
             Happening::Written => self.written(),
             Happening::Read(page) => self.log_read(page),
-            Happening::ChildrenClosed => self.children_closed(),
-            Happening::BesideDue => return self.beside_due(),
+            Happening::ChildrenClosed => self.subagents_closed(),
+            Happening::ExtensionDue => return self.extension_due(),
             Happening::RetryDue => {
                 self.activity.stop_waiting();
                 self.with_turn(|turn, fx| turn.retry_due(fx));
@@ -410,55 +372,6 @@ impl Session {
             }
         }
         self.activity.moved();
-    }
-
-    fn model_said(&mut self, event: Option<ModelEvent>) {
-        // A stream that just ends has been cut, whatever its maker meant.
-        let event = event.unwrap_or_else(|| {
-            ModelEvent::Failed(ModelFault::new(FaultKind::StreamCut, "the model stream ended without a finish"))
-        });
-        if matches!(event, ModelEvent::Finished(_) | ModelEvent::Failed(_)) {
-            self.activity.stop_waiting();
-            self.estimate_usage();
-        }
-        self.with_turn(|turn, fx| turn.model_event(event, fx));
-    }
-
-    fn estimate_usage(&mut self) {
-        let bytes = self.view.bytes() + self.tools.spec_bytes(&self.settings);
-        self.with_turn(|turn, _| turn.estimate_prompt(vocab::estimate_tokens(bytes)));
-    }
-
-    fn with_turn(&mut self, step: impl FnOnce(&mut Turn, &mut Vec<Effect>)) {
-        self.activity.with_turn(step);
-    }
-
-    /// Drops whatever the turn waits for: the model connection closes, the tool's processes end.
-    fn stop_work(&mut self) {
-        match self.activity.stop_waiting() {
-            Waiting::Tool { since, .. } | Waiting::Host { since } => {
-                self.with_turn(|turn, _| turn.ran_for(since.elapsed().as_millis() as u64));
-                self.charge_children();
-            }
-            Waiting::Subagents(_) => self.charge_children(),
-            Waiting::Hook(running_hook) => self.stop_hook(*running_hook),
-            Waiting::Model(_) => self.estimate_usage(),
-            Waiting::Nothing
-            | Waiting::Written { .. }
-            | Waiting::View { .. }
-            | Waiting::Retry(_)
-            | Waiting::Servers(_)
-            | Waiting::Briefing(_)
-            | Waiting::Compaction(..) => {}
-        }
-        self.withdraw_asks();
-    }
-
-    fn arm_lane_timer(&mut self) {
-        self.lane_timer = self.queue.due().map(|at_ms| {
-            let at = self.born + Duration::from_millis(at_ms.max(0) as u64);
-            Box::pin(tokio::time::sleep_until(at))
-        });
     }
 
     /// Writes to the log and keeps the model's view in step. Everything that a session logs goes through here.
@@ -515,7 +428,7 @@ impl Session {
             last_seq,
             model_info: model.clone(),
             todos: logged.todos.clone(),
-            file: self.file.clone(),
+            file: self.log.file().cloned(),
         }
     }
 

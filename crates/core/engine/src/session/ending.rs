@@ -21,12 +21,12 @@ impl Session {
 
     /// Nothing more is done here. Whoever is here has to come in again.
     pub(super) fn cast_off(&mut self, fault: Fault) {
-        if std::mem::replace(&mut self.is_over, true) {
+        if std::mem::replace(&mut self.activity.is_over, true) {
             return;
         }
         self.drop_editor_requests();
         self.drop_shells(&fault);
-        for outbox in self.log.peers().iter().chain(self.catchers.iter().map(|catcher| &catcher.outbox)) {
+        for outbox in self.log.peers.all() {
             outbox.push(Told { session: self.id.clone(), event: Event::Gone { fault: fault.clone() } });
         }
     }

@@ -70,38 +70,14 @@ impl Point {
 }
 
 impl Session {
-    pub(super) fn wants_to_know_of_turns(&self) -> bool {
-        self.extensions.members().iter().any(|extension| extension.offers.hooks.before_turn)
-    }
-
-    /// A call the model wants: extensions see it first, so that what is judged is what would run.
-    pub(super) fn consider(&mut self, call: Call) {
-        self.meet_extensions();
-        let tool = match self.tools.owner_of(&self.settings, &call.name) {
-            Some(_) => Some(call.name.clone()),
-            None => self.tools.find(&self.settings, &call.name).map(|tool| tool.spec().name.clone()),
-        };
-        match tool {
-            Some(tool) => self.hook(Point::Call { call, tool }),
-            None => self.judge_now(&call),
+    /// How the turn begins is kept only where an extension is asked about it.
+    pub(super) fn keep_opening(&mut self, parts: &[Part]) {
+        if self.extensions.members().iter().any(|extension| extension.offers.hooks.before_turn) {
+            self.extensions.opening = parts.to_vec();
         }
     }
 
-    fn judge_now(&mut self, call: &Call) {
-        let verdict = self.judge(call);
-        self.with_turn(|turn, fx| turn.judged(verdict, fx));
-    }
-
-    /// A tool is done: extensions may put its result in other words.
-    pub(super) fn call_ran(&mut self, outcome: Outcome, duration_ms: u64) {
-        let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
-        let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
-        let (call, tool) = (call.clone(), tool.clone());
-        self.hook(Point::Result { call, tool, outcome, said: None, duration_ms });
-    }
-
     pub(super) fn hook(&mut self, point: Point) {
-        self.meet_extensions();
         let hooked = self.extensions.members().iter().filter(|extension| point.is_hooked(extension.offers.hooks));
         let left = hooked.map(|extension| extension.peer).collect();
         self.next_hook(point, left);
@@ -249,11 +225,5 @@ impl Session {
         if let Point::Result { outcome, said, duration_ms, .. } = running_hook.point {
             self.with_turn(|turn, fx| turn.ran_last(outcome, said, duration_ms, fx));
         }
-    }
-
-    /// What extensions said for one turn goes with it.
-    pub(super) fn forget_context(&mut self) {
-        self.extensions.opening = Vec::new();
-        self.tools.drop_added();
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum Happening {
     Compacted(Result<Compacted, Fault>),
     LaneDue,
     /// Some extension's time is over.
-    BesideDue,
+    ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
     /// A call wants something of a controller; `None`: some call does not any more.
     EditorRequest(Option<EditorOrder>),
@@ -64,7 +64,7 @@ impl Session {
         if let Poll::Ready(mail) = self.mailbox.poll_recv(context) {
             return Poll::Ready(mail.map_or(Happening::Abandoned, Happening::Mail));
         }
-        if self.poll_catchers(context).is_ready() {
+        if self.poll_catching_up(context).is_ready() {
             return Poll::Ready(Happening::Caught);
         }
         if let Some(undo) = self.activity.undoing()
@@ -72,13 +72,20 @@ impl Session {
         {
             return Poll::Ready(Happening::Undo(step));
         }
-        if is_free && let Poll::Ready((index, result)) = self.poll_shells(context) {
+        if is_free
+            && !self.shells.is_empty()
+            && let Poll::Ready((index, result)) = self.poll_shells(context)
+        {
             return Poll::Ready(Happening::Shell(index, result));
         }
-        if let Poll::Ready(order) = self.editor.poll(context) {
+        if self.editor.was_offered
+            && let Poll::Ready(order) = self.editor.poll(context)
+        {
             return Poll::Ready(Happening::EditorRequest(order));
         }
-        if let Poll::Ready((peer, served)) = self.servers.poll(context) {
+        if !self.mcp.starting.is_empty()
+            && let Poll::Ready((peer, served)) = self.mcp.poll(context)
+        {
             return Poll::Ready(Happening::McpStarted(peer, served));
         }
         if let Poll::Ready(page) = self.view.poll_reading(context) {
@@ -90,17 +97,14 @@ impl Session {
         if !is_free {
             return Poll::Pending;
         }
-        if let Some(timer) = &mut self.lane_timer
-            && timer.as_mut().poll(context).is_ready()
-        {
-            self.lane_timer = None;
+        if self.prompts.poll_due(context).is_ready() {
             return Poll::Ready(Happening::LaneDue);
         }
-        if self.mending.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready()) {
+        if self.recovery.poll_due(context).is_ready() {
             return Poll::Ready(Happening::MendDue);
         }
-        if self.extensions.poll_timer(context).is_ready() {
-            return Poll::Ready(Happening::BesideDue);
+        if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
+            return Poll::Ready(Happening::ExtensionDue);
         }
         let is_awaited = self.is_awaited();
         self.activity.poll_stall(context, is_awaited).map(|()| Happening::Stalled)
@@ -136,7 +140,7 @@ impl Session {
                 self.activity.moved();
                 return Poll::Pending;
             }
-            for peer in self.log.peers() {
+            for peer in self.log.peers.live() {
                 if peer.poll_room(context).is_pending() {
                     self.activity.moved();
                     return Poll::Pending;
@@ -169,7 +173,7 @@ impl Session {
             Waiting::Tool { future, progress, .. } => match guarded(|| future.as_mut().poll(context)) {
                 Ok(Poll::Ready(outcome)) => Poll::Ready(Happening::Tool(outcome)),
                 // A reader that stopped is told nothing more of it; only the newest text is kept.
-                Ok(Poll::Pending) if self.log.peers().iter().any(|peer| peer.poll_room(context).is_pending()) => {
+                Ok(Poll::Pending) if self.log.peers.live().iter().any(|peer| peer.poll_room(context).is_pending()) => {
                     self.activity.moved();
                     Poll::Pending
                 }

@@ -76,7 +76,7 @@ impl Session {
     /// `None`: the reply comes when it is done. With the model's view in memory and everything written.
     pub(super) fn undo(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashReply> {
         let Some(count) = count(args) else { return Some(failed("undo", "usage", "usage: /undo [n]")) };
-        if self.queue.is_busy() {
+        if self.prompts.queue.is_busy() {
             return Some(failed("undo", "turn_in_progress", "a turn is running; interrupt it first"));
         }
         if let Err(fault) = self.view_ready().and_then(|_| self.jobs.failure()) {

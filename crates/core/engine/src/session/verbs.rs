@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use vocab::{Event, Fault, FaultKind, IdKind, Item, ItemEnd, ItemId, PeerId, QueueVerb, Reply, Tag, Verb};
+use vocab::{Event, Fault, FaultKind, PeerId, Reply, Tag, Verb};
 
 use super::jobs::{Awaited, Need};
-use super::{Mail, Session, Waiting, later};
-use crate::images;
+use super::{Mail, Session, Waiting};
 use crate::outbox::Outbox;
 
 impl Session {
@@ -23,8 +22,8 @@ impl Session {
                 let peer = outbox.peer;
                 let is_on = self.join(outbox, tag, after, resumed);
                 if is_on {
-                    self.can_answer(peer, answers);
-                    self.controllers.extend(controller.map(|name| (peer, name)));
+                    self.approvals.set_mute(peer, !answers);
+                    self.log.peers.name(peer, controller);
                     self.start_servers(peer, servers);
                 }
                 let _ = joined.send(is_on);
@@ -32,7 +31,7 @@ impl Session {
             Mail::Leave { peer } => self.leave(peer),
             Mail::Rebind { outbox, aside } => {
                 aside.pour_into(&outbox);
-                self.log.join(outbox);
+                self.log.peers.go_live(outbox);
             }
             Mail::State(reply) => {
                 // Whoever asks wants to know how full the context is; what cannot be read is told by the next prompt.
@@ -42,12 +41,12 @@ impl Session {
                 let _ = reply.send(self.state());
             }
             Mail::Say { outbox, event } => self.log.reply(outbox, event),
-            Mail::Extensions => self.meet_extensions(),
+            Mail::Extensions => self.hear_of_extensions(),
             Mail::Trouble(trouble) => self.tell_trouble(trouble),
             Mail::Deserted(reply) => {
                 let _ = reply.send(self.is_deserted());
             }
-            Mail::Busy(reply) => self.asked_busy.push(reply),
+            Mail::Busy(reply) => self.jobs.asked_busy.push(reply),
             Mail::Stop(stopped) => {
                 self.activity.end(stopped);
                 let fault = Fault::new(FaultKind::ShuttingDown, "the session is being closed");
@@ -76,7 +75,7 @@ impl Session {
         }
         let result = match verb {
             // Such as one whose replay failed: it was told to come in again.
-            _ if !self.is_here(outbox.peer) => {
+            _ if !self.log.peers.is_here(outbox.peer) => {
                 Err(Fault::new(FaultKind::UnknownSession, "you are not on this session any more").hint("open it again"))
             }
             Verb::Prompt { .. } | Verb::Compact { .. } | Verb::Shell { .. } if self.activity.is_ending() => {
@@ -95,8 +94,8 @@ impl Session {
                 Ok(Reply::Interrupted { was_running: false })
             }
             Verb::Interrupt { .. } => {
-                let was_running = self.interrupt_prompts() || self.queue.is_busy();
-                let acts = self.queue.interrupt();
+                let was_running = self.interrupt_prompts() || self.prompts.queue.is_busy();
+                let acts = self.prompts.queue.interrupt();
                 self.act(acts);
                 Ok(Reply::Interrupted { was_running })
             }
@@ -113,7 +112,7 @@ impl Session {
                 Some(reply) => Ok(Reply::Slash(Box::new(reply))),
                 None => return,
             },
-            Verb::Queue(verb) => self.queue(verb),
+            Verb::Queue(verb) => self.queue_verb(verb),
             Verb::Set(change) => self.set(change).map(|()| Reply::Done),
             Verb::Compact { instructions, wait } => {
                 let started = match wait {
@@ -176,57 +175,6 @@ impl Session {
             | Verb::HookDone { .. } => Err(Fault::new(FaultKind::Internal, "this command is not for a session")),
         };
         self.log.reply(outbox, Event::Reply { tag, result });
-    }
-
-    /// Pictures are made small enough beside everything else.
-    fn prompt(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: Tag,
-        parts: Vec<vocab::Part>,
-        delivery: vocab::Delivery,
-    ) -> Result<(), Fault> {
-        images::check(&parts)?;
-        if parts.iter().any(|part| matches!(part, vocab::Part::Image(_))) {
-            let fit = self.shared.ports.fit_image;
-            self.prompt_job(outbox, tag, delivery, later::fitted_prompt(parts, delivery, fit));
-            return Ok(());
-        }
-        self.view_at_rest()?;
-        self.offer(outbox.peer, tag, parts, delivery);
-        Ok(())
-    }
-
-    pub(super) fn offer(&mut self, peer: PeerId, tag: Tag, parts: Vec<vocab::Part>, delivery: vocab::Delivery) {
-        let item = Item {
-            id: ItemId::from(self.shared.ports.ids.mint(IdKind::Item)),
-            parts,
-            delivery,
-            at_ms: self.shared.ports.clock.now_ms(),
-            sender: Some((peer, tag)),
-        };
-        let acts = self.queue.offer(item, self.now_ms());
-        self.act(acts);
-    }
-
-    fn queue(&mut self, verb: QueueVerb) -> Result<Reply, Fault> {
-        // What waits is what the log says.
-        if self.log.last_seq() > 0 {
-            self.view_at_rest()?;
-        }
-        let taken = match verb {
-            QueueVerb::List => return Ok(Reply::Queue(self.queue.list().cloned().collect())),
-            QueueVerb::TakeBack(id) => vec![self.queue.take_back(&id)?],
-            QueueVerb::Clear => self.queue.clear(),
-            QueueVerb::ClearTurns => self.queue.clear_turns(),
-        };
-        for item in &taken {
-            self.settle_item(item, ItemEnd::Cancelled);
-        }
-        if !taken.is_empty() {
-            self.tell_queue();
-        }
-        Ok(Reply::Queue(taken))
     }
 
     fn offer_tools(&mut self, peer: PeerId, tools: Vec<vocab::HostTool>) -> Result<(), Fault> {

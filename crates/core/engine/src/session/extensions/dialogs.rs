@@ -46,7 +46,7 @@ impl Session {
         if self.activity.is_ending() {
             return Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
         }
-        let of_it = |peer: PeerId| self.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();
+        let of_it = |peer: PeerId| self.approvals.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();
         if of_it(outbox.peer) >= DIALOGS_MAX {
             return Err(Fault::new(FaultKind::QueueFull, format!("{DIALOGS_MAX} questions are open already")));
         }
@@ -55,13 +55,9 @@ impl Session {
         Ok(None)
     }
 
-    fn dialogs(&self) -> impl Iterator<Item = (&AskId, &Dialog)> {
-        self.asks.iter().filter_map(|(id, ask)| Some((id, ask.dialog.as_ref()?)))
-    }
-
     /// Extensions that wait for a person.
     pub(in crate::session) fn askers(&self) -> Vec<PeerId> {
-        self.dialogs().map(|(_, dialog)| dialog.outbox.peer).collect()
+        self.approvals.dialogs().map(|(_, dialog)| dialog.outbox.peer).collect()
     }
 
     /// A person has answered, or nobody will.
@@ -77,20 +73,21 @@ impl Session {
     /// Takes back the questions of one extension, or of all.
     pub(in crate::session) fn withdraw_dialogs(&mut self, of: Option<PeerId>) {
         let is_meant = |dialog: &Dialog| of.is_none_or(|peer| dialog.outbox.peer == peer);
-        let ids: Vec<AskId> = self.dialogs().filter(|(_, it)| is_meant(it)).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<AskId> =
+            self.approvals.dialogs().filter(|(_, it)| is_meant(it)).map(|(id, _)| id.clone()).collect();
         self.withdraw_these(ids);
     }
 
     pub(in crate::session) fn dialogs_due(&mut self, now: Instant) {
         let is_due = |dialog: &Dialog| dialog.until.is_some_and(|until| until <= now);
-        let ids: Vec<AskId> = self.dialogs().filter(|(_, it)| is_due(it)).map(|(id, _)| id.clone()).collect();
+        let ids: Vec<AskId> = self.approvals.dialogs().filter(|(_, it)| is_due(it)).map(|(id, _)| id.clone()).collect();
         self.withdraw_these(ids);
     }
 
     fn withdraw_these(&mut self, mut ids: Vec<AskId>) {
         ids.sort();
         for id in ids {
-            let Some(dialog) = self.asks.remove(&id).and_then(|open| open.dialog) else { continue };
+            let Some(dialog) = self.approvals.take(&id).and_then(|open| open.dialog) else { continue };
             self.log(Body::Ask(AskEntry::Closed { ask: id, end: AskEnd::Withdrawn }));
             self.dialog_answered(dialog, Answer::Dismissed);
         }
@@ -98,7 +95,7 @@ impl Session {
 
     /// The log that had the questions is gone; whoever asked must not wait for ever.
     pub(in crate::session) fn drop_asks(&mut self) {
-        for open in std::mem::take(&mut self.asks).into_values() {
+        for open in self.approvals.take_all() {
             if let Some(dialog) = open.dialog {
                 self.dialog_answered(dialog, Answer::Dismissed);
             }
