@@ -16,6 +16,7 @@ mod jobs;
 mod joining;
 mod later;
 pub(crate) mod log;
+mod mail;
 mod mcp;
 mod model_call;
 pub(crate) mod model_view;
@@ -30,6 +31,7 @@ mod reminders;
 mod settings;
 mod shell;
 mod slash;
+mod state;
 pub(crate) mod subagents;
 mod system_prompt;
 mod toolset;
@@ -41,18 +43,16 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::sync::{mpsc, oneshot};
-use vocab::{
-    Body, Entry, Event, Fault, FaultKind, McpServer, ModelInfo, PeerId, SessionId, Settings, State, Tag, Tool, TurnId,
-    Verb,
-};
+use tokio::sync::mpsc;
+use vocab::{Body, Entry, ModelInfo, SessionId, Settings, Tool, TurnId};
+
+pub(crate) use mail::{MAILBOX_MAX, Mail};
 
 use crate::Shared;
-use crate::outbox::Outbox;
 use crate::session::log::SessionLog;
 use crate::session::log::logged::Logged;
 use crate::session::subagents::{Inherited, SubagentPool};
-use activity::{Activity, STALL, Waiting};
+use activity::{Activity, Waiting};
 use approvals::Approvals;
 use editor::EditorRequests;
 use extensions::Extensions;
@@ -63,59 +63,12 @@ use poll::{Happening, client_failed, guarded};
 use prompts::Prompts;
 use recovery::Recovery;
 use reminders::Reminders;
-use settings::{InForce, Stance};
+use settings::InForce;
 use shell::Shells;
 use toolset::Toolset;
 
-/// Commands waiting for a session; a peer that sends faster waits for the session, never the other way round.
-pub(crate) const MAILBOX_MAX: usize = 64;
 /// Model events handled before others get a turn on the thread.
 const EVENTS_PER_SLICE: u32 = 32;
-
-pub(crate) enum Mail {
-    Join {
-        outbox: Arc<Outbox>,
-        tag: Tag,
-        after: Option<u64>,
-        resumed: bool,
-        /// Whether the peer can answer questions.
-        answers: bool,
-        servers: Vec<McpServer>,
-        /// What the log calls it.
-        controller: Option<Arc<str>>,
-        /// Whether the peer is on the session now. Dropped unanswered when the session ends first.
-        joined: oneshot::Sender<bool>,
-    },
-    Leave {
-        peer: PeerId,
-    },
-    Verb {
-        outbox: Arc<Outbox>,
-        tag: Tag,
-        verb: Verb,
-    },
-    /// The peer's real outbox takes the place of the private one it came in with, and gets what that one holds.
-    Rebind {
-        outbox: Arc<Outbox>,
-        aside: Arc<Outbox>,
-    },
-    State(oneshot::Sender<State>),
-    /// To be told behind everything that came before it.
-    Say {
-        outbox: Arc<Outbox>,
-        event: Event,
-    },
-    /// Who stands beside the sessions has changed.
-    Extensions,
-    /// For the controllers that are here.
-    Trouble(Event),
-    /// Whether nobody is here and nothing runs, so that the session ends by itself.
-    Deserted(oneshot::Sender<bool>),
-    /// Whether a turn or a compaction runs; answered when everything said so far is written.
-    Busy(oneshot::Sender<bool>),
-    /// End the turn, write everything, let go of the lease.
-    Stop(oneshot::Sender<()>),
-}
 
 pub(crate) struct Session {
     id: SessionId,
@@ -246,12 +199,7 @@ impl Session {
             self.tell_settled();
             self.log.flush();
             self.prompts.arm();
-            if self.log.is_settled() && !self.jobs.is_awaited() {
-                let busy = self.prompts.queue.is_busy();
-                for asked in self.jobs.asked_busy.drain(..) {
-                    let _ = asked.send(busy);
-                }
-            }
+            self.tell_busy();
             if self.can_end() && (self.activity.is_ending() || self.retire()) {
                 return Poll::Ready(());
             }
@@ -283,97 +231,6 @@ impl Session {
         }
     }
 
-    /// Nothing runs and nothing is unwritten.
-    fn can_end(&self) -> bool {
-        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
-    }
-
-    /// Nobody is here, nothing runs and nothing waits.
-    fn is_deserted(&self) -> bool {
-        self.log.peers.was_joined
-            && self.log.peers.is_empty()
-            && self.prompts.queue.due().is_none()
-            && !self.recovery.is_pending()
-            && !self.jobs.is_awaited()
-            && self.activity.next.is_none()
-            && self.activity.is_idle()
-            && self.shells.is_empty()
-    }
-
-    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
-    fn retire(&mut self) -> bool {
-        self.is_deserted() && self.close_if_unheard()
-    }
-
-    /// Under the registry's lock, so that nobody finds the session between the look and the closing.
-    fn close_if_unheard(&mut self) -> bool {
-        let shared = self.shared.clone();
-        shared.registry.alone(|| {
-            let free = self.mailbox.is_empty();
-            if free {
-                self.mailbox.close();
-            }
-            free
-        })
-    }
-
-    fn happen(&mut self, happening: Happening) {
-        match happening {
-            Happening::Commit(Ok(())) => {
-                self.recovery.written();
-                return;
-            }
-            Happening::Caught | Happening::Abandoned => return,
-            Happening::Job(event) => return self.job_event(event),
-            Happening::Undo(step) => return self.undo_goes_on(step),
-            Happening::MendDue => return self.mend(),
-            Happening::Commit(Err(fault)) => return self.store_failed(fault),
-            Happening::Mail(mail) => return self.mail(mail),
-            Happening::Shell(index, result) => return self.shell_done(index, result),
-            Happening::EditorRequest(order) => {
-                if let Some(order) = order {
-                    self.tell_editor_request(order);
-                }
-                return;
-            }
-            Happening::McpStarted(peer, served) => return self.served(peer, served),
-            Happening::ServersDue => self.servers_awaited(),
-            Happening::Briefed(briefing) => self.briefed(briefing),
-            Happening::Progress(text) => self.tell_progress(&text),
-            Happening::LaneDue => {
-                let acts = self.prompts.queue.tick(self.prompts.now_ms());
-                self.act(acts);
-            }
-            Happening::Model(event) => self.model_said(event),
-            Happening::Tool(outcome) => {
-                if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
-                    if self.subagents.is_lent {
-                        self.charge_subagents();
-                    }
-                    self.call_ran(outcome, since.elapsed().as_millis() as u64);
-                }
-            }
-            Happening::Written => self.written(),
-            Happening::Read(page) => self.log_read(page),
-            Happening::ChildrenClosed => self.subagents_closed(),
-            Happening::ExtensionDue => return self.extension_due(),
-            Happening::RetryDue => {
-                self.activity.stop_waiting();
-                self.with_turn(|turn, fx| turn.retry_due(fx));
-            }
-            Happening::Compacted(result) => self.compaction_done(result),
-            Happening::Stalled => {
-                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
-                self.cancel_compaction(fault.clone());
-                self.stop_work();
-                self.with_turn(|turn, fx| {
-                    turn.abort(fault, fx);
-                });
-            }
-        }
-        self.activity.moved();
-    }
-
     /// Writes to the log and keeps the model's view in step. Everything that a session logs goes through here.
     fn log(&mut self, body: Body) -> Arc<Entry> {
         self.log_at(None, body)
@@ -396,44 +253,5 @@ impl Session {
 
     fn current_turn(&self) -> Option<TurnId> {
         self.activity.turn_id()
-    }
-
-    pub(crate) fn state(&self) -> State {
-        self.state_of(&self.settings.stance(), self.log.logged(), self.current_turn(), self.log.last_seq())
-    }
-
-    /// As [`Session::state`], without what is still on its way to the store: that comes live.
-    fn told_state(&self) -> State {
-        let turn = self.log.told_turn().cloned();
-        self.state_of(&self.settings.settled(self.log.committed()), self.log.logged_told(), turn, self.log.committed())
-    }
-
-    fn state_of(&self, stance: &Stance, logged: &Logged, turn: Option<TurnId>, last_seq: u64) -> State {
-        let counted = self.view.counted();
-        let Stance { settings, model } = stance;
-        State {
-            session: self.id.clone(),
-            workspace: settings.workspace.clone(),
-            model: settings.model.clone(),
-            mode: settings.mode,
-            thinking: settings.thinking.clone(),
-            context_window: model.context_window,
-            max_tokens: toolset::max_tokens(&self.settings, model),
-            context_tokens: counted.context_tokens,
-            gadgets: self.tools.gadgets_on(settings).map(|gadget| gadget.name.clone()).collect(),
-            title: logged.title.clone(),
-            turn,
-            messages: counted.messages,
-            results: counted.results,
-            last_seq,
-            model_info: model.clone(),
-            todos: logged.todos.clone(),
-            file: self.log.file().cloned(),
-        }
-    }
-
-    fn tell_state(&mut self) {
-        let state = Arc::new(self.state());
-        self.log.emit(Event::State(state));
     }
 }

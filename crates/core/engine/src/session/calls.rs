@@ -43,12 +43,13 @@ impl Session {
                 return self.hook(Point::Call { call, tool });
             }
         }
-        self.judge_now(&call);
+        self.judge_now(&call, None);
     }
 
-    pub(super) fn judge_now(&mut self, call: &Call) {
+    /// `amended`: its arguments, where extensions have seen them.
+    pub(super) fn judge_now(&mut self, call: &Call, amended: Option<Json>) {
         let verdict = self.verdict_on(call);
-        self.with_turn(|turn, fx| turn.judged(verdict, fx));
+        self.with_turn(|turn, fx| turn.judged(verdict, amended, fx));
     }
 
     fn verdict_on(&self, call: &Call) -> Verdict {
@@ -128,7 +129,7 @@ impl Session {
         let Some(tool) = self.tools.find(&self.settings, name) else {
             // The gadget was switched off while the question was open.
             let outcome = Outcome::error(format!("unknown tool: {name}"));
-            return self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+            return self.with_turn(|turn, fx| turn.ran(outcome, None, 0, fx));
         };
         if self.only_reads(&tool, granted) {
             return self.start_tool(call, &tool, granted);
@@ -175,7 +176,7 @@ impl Session {
             }
             Err(text) => {
                 let outcome = Outcome::error(format!("the tool failed: {text}"));
-                self.with_turn(|turn, fx| turn.ran(outcome, 0, fx));
+                self.with_turn(|turn, fx| turn.ran(outcome, None, 0, fx));
             }
         }
     }
@@ -185,7 +186,7 @@ impl Session {
         let outcome = self.shared.ports.keyring.scrub_outcome(outcome);
         self.hear_of_extensions();
         if !self.tools.has_extensions() {
-            return self.with_turn(|turn, fx| turn.ran(outcome, duration_ms, fx));
+            return self.with_turn(|turn, fx| turn.ran(outcome, None, duration_ms, fx));
         }
         let Some((call, tool)) = self.activity.turn().and_then(|turn| turn.running()) else { return };
         let (call, tool) = (call.clone(), tool.clone());

@@ -6,6 +6,40 @@ use vocab::{Event, Fault, FaultKind, Told};
 use super::{Mail, Session, guarded};
 
 impl Session {
+    /// Nothing runs and nothing is unwritten.
+    pub(super) fn can_end(&self) -> bool {
+        self.activity.is_idle() && self.activity.next.is_none() && self.shells.is_empty() && self.log.is_settled()
+    }
+
+    /// Nobody is here, nothing runs and nothing waits.
+    pub(super) fn is_deserted(&self) -> bool {
+        self.log.peers.was_joined
+            && self.log.peers.is_empty()
+            && self.prompts.queue.due().is_none()
+            && !self.recovery.is_pending()
+            && !self.jobs.is_awaited()
+            && self.activity.next.is_none()
+            && self.activity.is_idle()
+            && self.shells.is_empty()
+    }
+
+    /// Nobody is here, nothing waits, and nobody can find the session in the registry any more.
+    pub(super) fn retire(&mut self) -> bool {
+        self.is_deserted() && self.close_if_unheard()
+    }
+
+    /// Under the registry's lock, so that nobody finds the session between the look and the closing.
+    fn close_if_unheard(&mut self) -> bool {
+        let shared = self.shared.clone();
+        shared.registry.alone(|| {
+            let free = self.mailbox.is_empty();
+            if free {
+                self.mailbox.close();
+            }
+            free
+        })
+    }
+
     /// A panic of our own: what was told and not finished is lost, and the log is as far as it was written.
     pub(super) fn break_off(&mut self, text: &str) {
         let fault = Fault::new(FaultKind::Internal, format!("the session failed: {text}")).hint("open it again");

@@ -15,6 +15,7 @@ use vocab::{
 };
 
 use super::toolset::Conflict;
+use super::verbs::Response;
 use super::{Session, Waiting};
 use crate::extensions::{Members, RegisteredExtension};
 use crate::outbox::Outbox;
@@ -271,32 +272,27 @@ impl Session {
 
     /// `None`: the verb is treated like anybody's. An extension works for the user, it is not the user: it neither
     /// answers for one nor changes what a session may do.
-    pub(super) fn extension_verb(
-        &mut self,
-        outbox: &Arc<Outbox>,
-        tag: vocab::Tag,
-        verb: &Verb,
-    ) -> Option<Result<Option<Reply>, Fault>> {
+    pub(super) fn extension_verb(&mut self, outbox: &Arc<Outbox>, tag: vocab::Tag, verb: &Verb) -> Option<Response> {
         let peer = outbox.peer;
         let known = self.extensions.extension(peer).is_some();
         match verb {
             Verb::Ask { .. } | Verb::Show(_) | Verb::HookDone { .. } if !known => {
-                Some(Err(Fault::new(FaultKind::Unsupported, "only an extension does that")))
+                Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "only an extension does that"))))
             }
             Verb::Ask { kind, timeout_ms } => Some(self.open_dialog(outbox, tag, kind.clone(), *timeout_ms)),
             Verb::Show(notice) => {
                 self.extensions.keep(peer, notice);
                 self.log.emit(Event::Extension(ExtensionEvent::Notice(notice.clone())));
-                Some(Ok(Some(Reply::Done)))
+                Some(Response::Now(Ok(Reply::Done)))
             }
-            Verb::HookDone { hook, verdict } => Some(self.hook_done(peer, *hook, verdict.clone()).map(Some)),
+            Verb::HookDone { hook, verdict } => Some(Response::Now(self.hook_done(peer, *hook, verdict.clone()))),
             Verb::Answer { ask, .. }
                 if known && self.approvals.get(ask).is_some_and(|open| open.owner != Some(peer)) =>
             {
-                Some(Err(Fault::new(
+                Some(Response::Now(Err(Fault::new(
                     FaultKind::Invalid,
                     format!("question `{ask}` is for people, not for an extension"),
-                )))
+                ))))
             }
             Verb::Prompt { .. }
             | Verb::Answer { .. }
@@ -304,7 +300,7 @@ impl Session {
             | Verb::Interrupt { .. }
             | Verb::Read { .. }
             | Verb::Inspect => None,
-            _ if known => Some(Err(Fault::new(FaultKind::Unsupported, "an extension cannot do that"))),
+            _ if known => Some(Response::Now(Err(Fault::new(FaultKind::Unsupported, "an extension cannot do that")))),
             _ => None,
         }
     }

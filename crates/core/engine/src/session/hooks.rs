@@ -111,14 +111,14 @@ impl Session {
                 self.safe_point(SafePoint::Start);
             }
             Point::Call { call, .. } => {
-                if let CallInput::Object(input) = &call.input {
-                    let input = input.clone();
-                    self.with_turn(|turn, _| turn.amend(input));
-                }
-                self.judge_now(&call);
+                let amended = match &call.input {
+                    CallInput::Object(input) => Some(input.clone()),
+                    CallInput::Broken { .. } => None,
+                };
+                self.judge_now(&call, amended);
             }
             Point::Result { outcome, said, duration_ms, .. } => {
-                self.with_turn(|turn, fx| turn.ran_as(outcome, said, duration_ms, fx));
+                self.with_turn(|turn, fx| turn.ran(outcome, said, duration_ms, fx));
             }
         }
     }
@@ -144,7 +144,7 @@ impl Session {
             (_, HookVerdict::Fine) => None,
             (Point::Call { tool, .. }, HookVerdict::Veto(reason)) => {
                 let verdict = Verdict::Deny { tool: tool.clone(), reason: reason.to_string() };
-                return self.with_turn(|turn, fx| turn.judged(verdict, fx));
+                return self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
             }
             (Point::Call { call, .. }, HookVerdict::Input(input)) => {
                 call.input = CallInput::Object(input);
@@ -168,7 +168,7 @@ impl Session {
                 let reason =
                     format!("not run: the extension {} was to be asked first and failed: {text}", extension.name);
                 let verdict = Verdict::Deny { tool: tool.clone(), reason };
-                self.with_turn(|turn, fx| turn.judged(verdict, fx));
+                self.with_turn(|turn, fx| turn.judged(verdict, None, fx));
             }
             Point::Turn { .. } | Point::Result { .. } => self.next_hook(point, left),
         }

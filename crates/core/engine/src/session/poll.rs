@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use vocab::{Briefing, Fault, FaultKind, McpStarted, ModelEvent, Outcome, Page, PeerId};
 
-use super::activity::Waiting;
+use super::activity::{STALL, Waiting};
 use super::compaction::Compacted;
 use super::editor::EditorOrder;
 use super::jobs::JobEvent;
@@ -22,7 +22,7 @@ pub(super) enum Happening {
     /// `/undo` got further.
     Undo(UndoStep),
     /// It is time to take up what a failed write left waiting.
-    MendDue,
+    RecoveryDue,
     Model(Option<ModelEvent>),
     Tool(Outcome),
     /// What waited for the log can go on.
@@ -30,10 +30,10 @@ pub(super) enum Happening {
     /// The log was read for the model.
     Read(Result<Page, Fault>),
     /// Nobody works for the dropped call any more.
-    ChildrenClosed,
+    SubagentsClosed,
     RetryDue,
     Compacted(Result<Compacted, Fault>),
-    LaneDue,
+    QueueDue,
     /// Some extension's time is over.
     ExtensionDue,
     Shell(usize, Result<vocab::Shell, Fault>),
@@ -98,10 +98,10 @@ impl Session {
             return Poll::Pending;
         }
         if self.prompts.poll_due(context).is_ready() {
-            return Poll::Ready(Happening::LaneDue);
+            return Poll::Ready(Happening::QueueDue);
         }
         if self.recovery.poll_due(context).is_ready() {
-            return Poll::Ready(Happening::MendDue);
+            return Poll::Ready(Happening::RecoveryDue);
         }
         if self.tools.has_extensions() && self.extensions.poll_timer(context).is_ready() {
             return Poll::Ready(Happening::ExtensionDue);
@@ -180,7 +180,7 @@ impl Session {
                 Ok(Poll::Pending) => progress.poll_take(context).map(Happening::Progress),
                 Err(text) => Poll::Ready(Happening::Tool(Outcome::error(format!("the tool failed: {text}")))),
             },
-            Waiting::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::ChildrenClosed),
+            Waiting::Subagents(closed) => closed.as_mut().poll(context).map(|()| Happening::SubagentsClosed),
             Waiting::Retry(sleep) => sleep.as_mut().poll(context).map(|()| Happening::RetryDue),
             Waiting::Servers(sleep) => sleep.as_mut().poll(context).map(|()| Happening::ServersDue),
             // Who fails at looking around has seen nothing.
@@ -189,5 +189,63 @@ impl Session {
                 Err(_) => Poll::Ready(Happening::Briefed(Briefing::default())),
             },
         }
+    }
+
+    /// Does what is to be done about it.
+    pub(super) fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Commit(Ok(())) => {
+                self.recovery.written();
+                return;
+            }
+            Happening::Caught | Happening::Abandoned => return,
+            Happening::Job(event) => return self.job_event(event),
+            Happening::Undo(step) => return self.undo_goes_on(step),
+            Happening::RecoveryDue => return self.mend(),
+            Happening::Commit(Err(fault)) => return self.store_failed(fault),
+            Happening::Mail(mail) => return self.mail(mail),
+            Happening::Shell(index, result) => return self.shell_done(index, result),
+            Happening::EditorRequest(order) => {
+                if let Some(order) = order {
+                    self.tell_editor_request(order);
+                }
+                return;
+            }
+            Happening::McpStarted(peer, served) => return self.served(peer, served),
+            Happening::ServersDue => self.servers_awaited(),
+            Happening::Briefed(briefing) => self.briefed(briefing),
+            Happening::Progress(text) => self.tell_progress(&text),
+            Happening::QueueDue => {
+                let acts = self.prompts.queue.tick(self.prompts.now_ms());
+                self.act(acts);
+            }
+            Happening::Model(event) => self.model_said(event),
+            Happening::Tool(outcome) => {
+                if let Waiting::Tool { since, .. } = self.activity.stop_waiting() {
+                    if self.subagents.is_lent {
+                        self.charge_subagents();
+                    }
+                    self.call_ran(outcome, since.elapsed().as_millis() as u64);
+                }
+            }
+            Happening::Written => self.written(),
+            Happening::Read(page) => self.log_read(page),
+            Happening::SubagentsClosed => self.subagents_closed(),
+            Happening::ExtensionDue => return self.extension_due(),
+            Happening::RetryDue => {
+                self.activity.stop_waiting();
+                self.with_turn(|turn, fx| turn.retry_due(fx));
+            }
+            Happening::Compacted(result) => self.compaction_done(result),
+            Happening::Stalled => {
+                let fault = Fault::new(FaultKind::Network, format!("nothing happened for {} s", STALL.as_secs()));
+                self.cancel_compaction(fault.clone());
+                self.stop_work();
+                self.with_turn(|turn, fx| {
+                    turn.abort(fault, fx);
+                });
+            }
+        }
+        self.activity.moved();
     }
 }

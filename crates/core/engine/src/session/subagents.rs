@@ -31,12 +31,7 @@ impl Session {
     pub(super) fn charge_subagents(&mut self) {
         self.subagents.is_lent = false;
         let left = self.subagents.take();
-        self.with_turn(|turn, fx| {
-            for (model, usage) in left.spent {
-                turn.spent(model, usage, fx);
-            }
-            turn.left(left.edits);
-        });
+        self.with_turn(|turn, fx| turn.charged(left.spent, left.edits, fx));
     }
 
     /// The running call is dropped, and with it goes whoever works for it. Whether the turn has to wait for them: what

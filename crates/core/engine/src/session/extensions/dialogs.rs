@@ -8,6 +8,7 @@ use vocab::{Answer, AskEnd, AskEntry, AskId, AskKind, Body, Event, Fault, FaultK
 
 use crate::outbox::Outbox;
 use crate::session::Session;
+use crate::session::verbs::Response;
 
 /// Questions one extension may have open in a session; one more is refused.
 const DIALOGS_MAX: usize = 16;
@@ -23,36 +24,39 @@ pub(in crate::session) struct Dialog {
 }
 
 impl Session {
-    /// `None`: the reply comes when somebody has answered.
+    /// The reply comes when somebody has answered.
     pub(in crate::session) fn open_dialog(
         &mut self,
         outbox: &Arc<Outbox>,
         tag: Tag,
         kind: AskKind,
         timeout_ms: Option<u64>,
-    ) -> Result<Option<Reply>, Fault> {
+    ) -> Response {
         match &kind {
             AskKind::Select { options, .. } if options.is_empty() => {
-                return Err(Fault::new(FaultKind::Invalid, "a selection needs options"));
+                return Response::Now(Err(Fault::new(FaultKind::Invalid, "a selection needs options")));
             }
             AskKind::Select { .. } | AskKind::Confirm { .. } | AskKind::Input { .. } | AskKind::Editor { .. } => {}
             AskKind::Permission(_) | AskKind::HostCall { .. } => {
-                return Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog"));
+                return Response::Now(Err(Fault::new(FaultKind::Invalid, "an extension asks people with a dialog")));
             }
         }
         if self.nobody_answers() {
-            return Ok(Some(Reply::Answered(Answer::Dismissed)));
+            return Response::Now(Ok(Reply::Answered(Answer::Dismissed)));
         }
         if self.activity.is_ending() {
-            return Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed"));
+            return Response::Now(Err(Fault::new(FaultKind::ShuttingDown, "the session is being closed")));
         }
         let of_it = |peer: PeerId| self.approvals.dialogs().filter(|(_, dialog)| dialog.outbox.peer == peer).count();
         if of_it(outbox.peer) >= DIALOGS_MAX {
-            return Err(Fault::new(FaultKind::QueueFull, format!("{DIALOGS_MAX} questions are open already")));
+            return Response::Now(Err(Fault::new(
+                FaultKind::QueueFull,
+                format!("{DIALOGS_MAX} questions are open already"),
+            )));
         }
         let until = timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms).min(TIMEOUT_MAX));
         self.open_ask(kind, None, Some(Dialog { outbox: outbox.clone(), tag, timeout_ms, until }));
-        Ok(None)
+        Response::Later
     }
 
     /// Extensions that wait for a person.
