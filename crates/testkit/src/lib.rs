@@ -8,6 +8,7 @@ pub mod lossy;
 pub mod mock_model;
 pub mod neighbourhood;
 pub mod odd;
+pub mod peers;
 pub mod pipe;
 pub mod schema;
 pub mod sim;
@@ -15,3 +16,8 @@ pub mod stage;
 pub mod stories;
 
 pub use stage::{Stage, StageOptions};
+
+/// The answer of a slash command as people read it.
+pub fn slash_text(reply: &vocab::SlashReply) -> String {
+    wire::slash::text(reply, &vocab::names::CANONICAL)
+}

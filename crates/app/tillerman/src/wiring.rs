@@ -18,7 +18,6 @@ mod keys;
 mod linked;
 mod names;
 mod pick;
-mod picture;
 mod servers;
 mod sources;
 mod suggest;
@@ -200,12 +199,16 @@ async fn build_from(setup: Setup, environment: Env, candidates: &[Candidate]) ->
     let guarded = guarded::guarded(&setup);
     let exa = Arc::new(accounts::exa(&setup.accounts, linked.auth()));
     let search = Some(search(&setup.accounts, exa.clone())?);
-    let tools = builtin_tools::Options {
+    let tools = builtin_tools::BuiltinOptions {
         protected: guarded.protected.clone(),
         secret_paths: guarded.secret.clone(),
         secrets: keyring.clone(),
         search,
-        ..builtin_tools::Options::new(store::spill_dir(&setup.data))
+        route: net::Route {
+            proxies: net::ProxyRules::from_env(|name| std::env::var(name).ok()),
+            ..net::Route::default()
+        },
+        ..builtin_tools::BuiltinOptions::new(store::spill_dir(&setup.data))
     };
     let briefer = Briefer {
         settings: setup.briefing,
@@ -279,9 +282,9 @@ fn filed(provided: &Provided) -> Option<Secret> {
 }
 
 /// How the web is searched, once there is a key.
-fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::Options, Fault> {
+fn search(settings: &AccountSettings, key: Arc<UserKey>) -> Result<web_search::SearchOptions, Fault> {
     let base_url = accounts::checked("Exa", settings.exa_url.as_deref().unwrap_or(web_search::BASE_URL))?;
-    Ok(web_search::Options { base_url, ..web_search::Options::new(key) })
+    Ok(web_search::SearchOptions { base_url, ..web_search::SearchOptions::new(key) })
 }
 
 /// What is stored, or a note why that cannot be told. Costs one look at the disk where there is nothing.

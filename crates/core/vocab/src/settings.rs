@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::names::Family;
+use crate::names::{self, ToolNames};
 
 /// The permission ladder, and the two modes that stand beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,6 +54,10 @@ impl Required {
         [Required::ReadOnly, Required::WorkspaceWrite, Required::DangerFullAccess]
             .into_iter()
             .find(|required| required.as_str() == text)
+    }
+    /// Whether an allow for the session holds for the very same call only, and not for all of the tool's at that rung.
+    pub fn is_remembered_per_call(self) -> bool {
+        self == Required::DangerFullAccess
     }
 }
 
@@ -227,7 +231,7 @@ pub struct Settings {
     pub mode: Mode,
     pub gate: Gate,
     /// Whose tool names the model sees.
-    pub family: Family,
+    pub tool_names: ToolNames,
     pub max_iterations: u32,
     pub max_tokens: Option<u64>,
     pub thinking: Option<Arc<str>>,
@@ -263,7 +267,7 @@ impl Settings {
             model: model.into(),
             mode: Mode::Prompt,
             gate: Gate::Ladder,
-            family: Family::Canonical,
+            tool_names: names::CANONICAL,
             max_iterations: 20,
             max_tokens: None,
             thinking: None,

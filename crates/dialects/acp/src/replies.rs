@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Data, Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Summary, Tag, TurnEnd, Verb,
-    Which, iso8601,
+    Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Summary, Tag, TurnEnd, Verb, Which,
+    iso8601,
 };
 use wire::Out;
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
@@ -189,8 +189,8 @@ impl Acp {
             }
             (Why::Prompt { call, session, cancelled }, result) => self.taken(call, &session, cancelled, result, out),
             (Why::Slash { call, session }, Ok(Reply::Slash(reply))) => {
-                let said = json!({ "sessionUpdate": "agent_message_chunk", "content": content::text(&reply.text) });
-                let cancelled = reply.data.get("error") == Some(&Data::from("cancelled"));
+                let said = json!({ "sessionUpdate": "agent_message_chunk", "content": content::text(&wire::slash::text(&reply, &vocab::names::CANONICAL)) });
+                let cancelled = reply.failed_with(vocab::SlashCode::Cancelled);
                 let mut pen = pen(out);
                 pen.update(&session, said);
                 pen.result(&call, json!({ "stopReason": if cancelled { "cancelled" } else { "end_turn" } }));

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use process::Exit;
 use wire::jsonrpc::{METHOD_NOT_FOUND, RpcError};
 
 use crate::hints::{self, Evidence, SignIns};
@@ -18,13 +19,6 @@ pub const REQUEST_CANCELLED: i64 = -32800;
 /// The first request; until it is answered nobody knows whether an agent is there at all.
 pub(crate) const INITIALIZE: &str = "initialize";
 pub(crate) const AUTHENTICATE: &str = "authenticate";
-
-/// How the program at the other end ended.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Exit {
-    pub code: Option<i32>,
-    pub signal: Option<i32>,
-}
 
 /// The connection is over.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::adapters;
-use crate::error::Exit;
 use crate::wire::AuthMethod;
+use process::Exit;
 
 /// The ways to sign in, and which was tried.
 #[derive(Clone, Default)]

@@ -16,7 +16,6 @@ mod hints;
 mod life;
 mod reopen;
 mod services;
-mod tail;
 mod wire;
 
 use std::collections::HashMap;
@@ -31,12 +30,12 @@ pub use adapters::advice;
 pub use channel::*;
 pub use client::Client;
 pub use desk::{ASKS_MAX, Elicited, OPEN_CALLS_MAX, Offers, REQUESTS_MAX, SESSIONS_MAX};
-pub use error::{AUTH_REQUIRED, Error, Exit, NOT_FOUND, Problem, REQUEST_CANCELLED, Terminated};
+pub use error::{AUTH_REQUIRED, Error, NOT_FOUND, Problem, REQUEST_CANCELLED, Terminated};
 pub use event::{AskId, EVENT_BYTES_MAX, EVENTS_MAX, Elicitation, Event, Events, PermissionAsk, Turn};
 pub use life::LINE_BYTES_MAX;
+pub use process::Exit;
 pub use reopen::{Opened, Reopened};
 pub use services::{FILE_BYTES_MAX, OUTPUT_BYTES_MAX, TERMINALS_MAX, Workshop};
-pub use tail::{TAIL_LINE_BYTES, TAIL_LINES};
 
 /// The version of the protocol we speak.
 pub const PROTOCOL: u64 = 1;

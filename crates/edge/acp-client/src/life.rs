@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use process::{ChildProcess, EndSignal, Exit, Launched, OutputTail};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
@@ -14,13 +15,12 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use wire::Lines;
 use wire::jsonrpc::RpcError;
 
-use crate::channel::{Channel, Process, Started, Strike};
+use crate::channel::Channel;
 use crate::desk::{About, Desk, Elicited, Out, turn};
-use crate::error::{Error, Exit, Problem, Terminated};
+use crate::error::{Error, Problem, Terminated};
 use crate::event::{AskId, Event, Queue};
 use crate::hints::SignIns;
 use crate::services::Services;
-use crate::tail::Tail;
 use crate::wire::AuthMethod;
 use crate::{Direction, Options, WISHES_MAX};
 
@@ -32,6 +32,8 @@ const UNSENT_BYTES_MAX: usize = 1024 * 1024;
 const DEAF_BYTES: usize = 64 * 1024 * 1024;
 /// How long an exit and the last words are waited for once one of the pipes has ended.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
+/// A longer line of its stderr is cut.
+const TAIL_LINE_CHARS: usize = 4 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 
 /// `stop()`: from the end of its input until each of these.
@@ -57,7 +59,8 @@ pub(crate) enum Wish {
 #[derive(Default)]
 pub(crate) struct Shared {
     command: Vec<String>,
-    tail: Mutex<Tail>,
+    /// The last lines of its stderr, once it runs.
+    tail: Mutex<Option<OutputTail>>,
     auth: Mutex<SignIns>,
     /// Why nobody answers any more.
     over: Mutex<Option<Problem>>,
@@ -69,7 +72,7 @@ impl Shared {
     }
 
     pub(crate) fn stderr(&self) -> Vec<String> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).lines()
+        self.tail().as_ref().map(OutputTail::lines).unwrap_or_default()
     }
 
     pub(crate) fn learn_auth(&self, methods: Vec<AuthMethod>) {
@@ -97,7 +100,13 @@ impl Shared {
     }
 
     fn said(&self, bytes: &[u8]) {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+        if let Some(tail) = self.tail().as_mut() {
+            tail.push(bytes);
+        }
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Option<OutputTail>> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,6 +146,7 @@ impl Life {
                 return;
             }
         };
+        *self.shared.tail() = Some(OutputTail::new(started.secrets.clone(), TAIL_LINE_CHARS));
         let over = self.talk(&mut started).await;
         // The one way out. First everybody is told, then the process is ended.
         let (end, stopper) = match over {
@@ -145,7 +155,7 @@ impl Life {
             Over::Failed(why) => (Some(self.last_words(&mut started, Some(why)).await), None),
         };
         self.part(end);
-        let Started { input, process, .. } = started;
+        let Launched { input, process, .. } = started;
         drop(input);
         put_down(process).await;
         if let Some(stopper) = stopper {
@@ -154,7 +164,7 @@ impl Life {
     }
 
     /// Opening may take seconds, and somebody may lose patience: an error is a wish to stop, and who is to be told.
-    async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Started>, Option<oneshot::Sender<()>>> {
+    async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Launched>, Option<oneshot::Sender<()>>> {
         let mut opening = channel.open();
         let mut early = Vec::new();
         let opened = loop {
@@ -191,8 +201,8 @@ impl Life {
         self.queue.close();
     }
 
-    async fn talk(&mut self, started: &mut Started) -> Over {
-        let Started { input, output, errors, process } = started;
+    async fn talk(&mut self, started: &mut Launched) -> Over {
+        let Launched { input, output, errors, process, .. } = started;
         let mut lines = Lines::new(LINE_BYTES_MAX);
         let (mut heard, mut said) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut errors_open = true;
@@ -257,7 +267,7 @@ impl Life {
     fn hear(&mut self, lines: &mut Lines, bytes: &[u8]) {
         let (desk, out, tap) = (&mut self.desk, &mut self.out, &self.options.tap);
         lines.feed(bytes, |line| {
-            if let (Some(tap), wire::Line::Whole(line)) = (tap, line) {
+            if let (Some(tap), wire::Frame::Whole(line)) = (tap, line) {
                 tap.line(Direction::AgentToClient, line);
             }
             desk.hear(line, out);
@@ -343,7 +353,7 @@ impl Life {
         }
     }
 
-    async fn last_words(&mut self, started: &mut Started, why: Option<String>) -> Terminated {
+    async fn last_words(&mut self, started: &mut Launched, why: Option<String>) -> Terminated {
         let exit = timeout(LAST_WORDS, started.process.ended()).await.unwrap_or_default();
         let mut buffer = vec![0; READ_BYTES];
         let until = Instant::now() + LAST_WORDS;
@@ -370,12 +380,12 @@ impl Life {
 }
 
 /// Its input has ended; it may go by itself, or it is made to.
-async fn put_down(mut process: Box<dyn Process>) -> Exit {
+async fn put_down(mut process: Box<dyn ChildProcess>) -> Exit {
     let start = Instant::now();
     let steps = [
-        (STOP_INTERRUPT, Some(Strike::Interrupt)),
-        (STOP_TERMINATE, Some(Strike::Terminate)),
-        (STOP_KILL, Some(Strike::Kill)),
+        (STOP_INTERRUPT, Some(EndSignal::Interrupt)),
+        (STOP_TERMINATE, Some(EndSignal::Terminate)),
+        (STOP_KILL, Some(EndSignal::Kill)),
         (STOP_REAP, None),
     ];
     for (after, strike) in steps {
@@ -383,7 +393,7 @@ async fn put_down(mut process: Box<dyn Process>) -> Exit {
             return exit;
         }
         if let Some(strike) = strike {
-            process.strike(strike);
+            process.signal(strike);
         }
     }
     Exit::default()

@@ -7,11 +7,12 @@ mod terminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use process::Launcher;
 use serde_json::Value;
 use vocab::TextFiles;
 use wire::jsonrpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
-use crate::channel::{Launcher, Vars};
+use crate::channel::Vars;
 use crate::desk::Offers;
 
 pub use files::FILE_BYTES_MAX;

@@ -117,11 +117,11 @@ async fn delete(store: &dyn Store, sessions: &[String], yes: bool) -> anyhow::Re
             let fault = Fault::new(FaultKind::Invalid, format!("would delete for good:\n{lines}"));
             return Err(fault.hint("add --yes to do it").into());
         }
-        say(&format!("{}Delete for good? [y/N] ", crate::terminal::clean(&lines)))?;
+        say(&format!("{}Delete for good? [y/N] ", dialect_terminal::clean(&lines)))?;
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            return Ok(crate::terminal::INTERRUPTED);
+            return Ok(dialect_terminal::exit_code::INTERRUPTED);
         }
     }
     for summary in found {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use acp_client::{
-    Block, Client, Event, Events, Grouped, Memory, Offers, Options, Peer, Update, Workshop, connect, memory,
-};
+use acp_client::{Block, Client, Event, Events, Memory, Offers, Options, Peer, Update, Workshop, connect, memory};
 use dialect_acp::Acp;
 use testkit::stage::{Stage, StageOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -96,7 +94,8 @@ impl acp_client::Tap for Writes {
 fn joined(stage: &Stage, way: Way, files: bool, writes: Arc<Writes>) -> (Client, Events) {
     let root = stage.workspace().canonicalize().unwrap();
     let served = Arc::new(builtin_tools::AgentFiles::open(&root, builtin_tools::workspace::Guard::default()).unwrap());
-    let workshop = Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(Grouped) };
+    let workshop =
+        Workshop { roots: vec![root], env: Vec::new(), files: served, launcher: Arc::new(process::GroupLauncher) };
     let offers = Offers { read_files: files, write_files: files, ..Offers::default() };
     let options = Options { offers, workshop: Some(workshop), tap: Some(writes), ..Options::default() };
     connect(Arc::new(agent(stage, way)), options)

@@ -7,9 +7,8 @@ use dialect_loaf::{Loaf, Options};
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
 use testkit::neighbourhood::Neighbourhood;
-use vocab::names::Family;
 use vocab::{Drain, Gate, IdKind, LateSteer, Mode, ModelInfo, Overflow, Settings};
-use wire::Dialect;
+use wire::{Dialect, NoOwn};
 
 /// Members that hold a time.
 const TIMES: &[&str] = &["timestamp", "createdAt", "updatedAt", "enqueuedAt", "time"];
@@ -27,7 +26,7 @@ const COUNTS: &[&str] = &[
 /// As `cmd/loaf/settle.rs` has it; its own tests hold the numbers.
 pub(crate) fn settle(settings: &mut Settings) {
     settings.gate = Gate::Ladder;
-    settings.family = Family::Loaf;
+    settings.tool_names = dialect_loaf::TOOL_NAMES;
     settings.max_iterations = u32::MAX;
     settings.lane.cap = 256;
     settings.lane.overflow = Overflow::DropNew;
@@ -54,7 +53,7 @@ pub(crate) fn options(model: Option<ModelInfo>) -> Options {
     }
 }
 
-pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect> {
+pub(crate) fn dialect(opening: &Opening) -> Box<dyn Dialect<Own = NoOwn>> {
     let asked = opening.arg("--model").unwrap_or("mock/alpha");
     let thinking = opening.arg("--thinking").unwrap_or("OFF");
     let mode = opening.arg("--permission-mode").and_then(Mode::parse);

@@ -64,7 +64,7 @@ impl Session {
         };
         let active = self.settings.mode;
         let required = match self.settings.gate {
-            Gate::Proxy => self.settings.family.told(&name, plan.required),
+            Gate::Proxy => self.settings.tool_names.told(&name, plan.required),
             Gate::Ladder | Gate::Alone => plan.required,
         };
         let nobody = self.nobody_answers();

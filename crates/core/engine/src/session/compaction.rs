@@ -199,7 +199,10 @@ impl Session {
         let Asker { outbox, tag, slash } = asker;
         self.tell_state();
         let result = match (slash, result) {
-            (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
+            (true, result) => {
+                let result = super::slash::compacted(result, &self.state());
+                Ok(Reply::Slash(Box::new(crate::commands::reply("compact", result))))
+            }
             (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
         };
         self.log.reply(outbox, Event::Reply { tag, result });

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use vocab::{
-    Call, Change, Compaction, Data, Entry, Fault, FaultKind, Mode, ModelInfo, Reply, SlashReply, State, Tag, map,
-    thinking,
+    Call, Change, CompactedTo, Compaction, ContextUse, Entry, Fault, FaultKind, GadgetRow, Mode, ModelInfo, Reply,
+    SlashCode, SlashOutcome, State, Tag, ToolRow, thinking,
 };
 
 use super::toolset::spec_bytes;
 use super::{Session, guarded, later};
 use crate::beyond;
 use crate::bill::Bill;
-use crate::commands::{self, failed, from_fault, ok, usage};
+use crate::commands::{self, SlashResult, failed, from_fault, usage};
 use crate::outbox::Outbox;
 use crate::session::model_view;
 
@@ -20,11 +20,11 @@ const COMMANDS: &str = "bash";
 
 impl Session {
     /// `None`: the reply comes later.
-    pub(super) fn slash(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashReply> {
-        let Some(command) = commands::find(name) else { return Some(commands::unknown(name)) };
+    pub(super) fn slash(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashResult> {
+        let Some(command) = commands::find(name) else { return Some(Err(commands::unknown(name))) };
         let args = args.trim();
-        let reply = match command.name {
-            "status" => self.status(),
+        Some(match command.name {
+            "status" => Ok(SlashOutcome::Status { state: Box::new(self.state()), sync: self.settings.sync }),
             "model" => {
                 self.slash_model(outbox, tag, name, args);
                 return None;
@@ -39,83 +39,54 @@ impl Session {
                     Err(fault) => compacted(Err(fault), &self.state()),
                 }
             }
-            "tools" => self.slash_tools(),
+            "tools" => Ok(self.slash_tools()),
             "gadgets" => self.slash_gadgets(args),
             "export" if self.log.last_seq() == 0 => {
-                failed("export", "not_found", "nothing to export yet: start a conversation first")
+                Err(failed(SlashCode::NotFound, "nothing to export yet: start a conversation first"))
             }
             "export" => {
                 self.export(outbox, tag, name, args);
                 return None;
             }
             "undo" => match self.undo(outbox, tag, name, args) {
-                Some(reply) => reply,
-                None => return None,
+                Err(fault) => Err(fault),
+                Ok(()) => return None,
             },
             "cost" | "diff" => {
                 let (name, tell) = (name.to_owned(), if command.name == "cost" { Self::cost } else { Self::diff });
                 self.with_log(outbox, tag, 0, move |session, entries| {
-                    let reply = tell(session, &entries);
-                    Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
+                    Ok(Reply::Slash(Box::new(commands::reply(&name, Ok(tell(session, &entries))))))
                 });
                 return None;
             }
-            "rename" if args.is_empty() => usage(command),
-            "rename" => match self.set(Change::Title(args.into())) {
-                Ok(()) => ok("rename", format!("title: {args}"), map! { "title" => args }),
-                Err(fault) => from_fault("rename", &fault),
-            },
+            "rename" if args.is_empty() => Err(usage(command)),
+            "rename" => {
+                let set = self.set(Change::Title(args.into()));
+                set.map(|()| SlashOutcome::Renamed { title: args.to_owned() }).map_err(from_fault)
+            }
             "save" => self.save(args, command),
-            _ => commands::unknown(name),
-        };
-        // The name is echoed as it was given: `/permissions` is answered as `permissions`.
-        Some(SlashReply { command: name.to_owned(), ..reply })
+            _ => Err(commands::unknown(name)),
+        })
     }
 
-    fn status(&self) -> SlashReply {
-        let state = self.state();
-        let text = format!(
-            "session   {}\nmodel     {}\nmode      {}\nworkspace {}\nturn      {}\nmessages  {}\nsync      {}",
-            state.session,
-            state.model,
-            state.mode.as_str(),
-            state.workspace.display(),
-            if state.turn.is_some() { "running" } else { "idle" },
-            state.messages,
-            self.settings.sync.as_str(),
-        );
-        let data = map! {
-            "session_id" => state.session.as_str(),
-            "model" => state.model.clone(),
-            "mode" => state.mode.as_str(),
-            "workspace" => state.workspace.display().to_string(),
-            "turn_active" => state.turn.is_some(),
-            "messages" => state.messages,
-            "gadgets" => Data::texts(state.gadgets.clone()),
-        };
-        ok("status", text, data)
-    }
-
-    /// Whoever has the models may be far away: nobody waits for them but the one who asked.
+    /// The list of models may come from far away: nobody waits for it but the one who asked.
     fn slash_model(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
         let provider = self.shared.ports.provider.clone();
         let (name, args) = (name.to_owned(), args.to_owned());
         let job = later::models(provider, move |session, models| {
-            let reply = session.choose_model(&args, models);
-            Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
+            let result = session.choose_model(&args, models);
+            Ok(Reply::Slash(Box::new(commands::reply(&name, result))))
         });
         self.job(outbox, tag, job);
     }
 
-    fn choose_model(&mut self, args: &str, models: Result<Vec<ModelInfo>, Fault>) -> SlashReply {
+    fn choose_model(&mut self, args: &str, models: Result<Vec<ModelInfo>, Fault>) -> SlashResult {
         let models: Vec<Arc<str>> = match models {
             Ok(models) => models.into_iter().map(|model| model.slug).collect(),
             Err(_) => vec![self.settings.model.clone()],
         };
         if args.is_empty() {
-            let list = models.iter().map(|slug| format!("\n  {slug}")).collect::<String>();
-            let text = format!("model: {}\navailable:{list}", self.settings.model);
-            return ok("model", text, map! { "model" => self.settings.model.clone(), "models" => Data::texts(models) });
+            return Ok(SlashOutcome::Model { model: self.settings.model.clone(), previous: None, models });
         }
         // A catalogue that knows names is believed: a typo must not become a model.
         // Other names may stand for one of its models.
@@ -123,70 +94,47 @@ impl Session {
         let listed = |slug: &Arc<str>| **slug == *args || meant.as_ref().is_ok_and(|meant| meant == slug);
         if !models.is_empty() && !models.iter().any(listed) {
             let known: Vec<&str> = models.iter().map(|slug| &**slug).collect();
-            return failed("model", "unknown_model", format!("unknown model: {args} (there is: {})", known.join(", ")));
+            let text = format!("unknown model: {args} (there is: {})", known.join(", "));
+            return Err(failed(SlashCode::UnknownModel, text));
         }
-        let previous = self.settings.model.clone();
-        match self.set(Change::Model(args.into())) {
-            Ok(()) => ok(
-                "model",
-                format!("model: {previous} -> {}", self.settings.model),
-                map! { "model" => self.settings.model.clone(), "previous" => previous, "models" => Data::texts(models) },
-            ),
-            Err(fault) => from_fault("model", &fault),
-        }
+        let previous = Some(self.settings.model.clone());
+        self.set(Change::Model(args.into())).map_err(from_fault)?;
+        Ok(SlashOutcome::Model { model: self.settings.model.clone(), previous, models })
     }
 
-    fn slash_mode(&mut self, args: &str) -> SlashReply {
-        let modes = Data::texts(Mode::ALL.map(Mode::as_str));
-        let previous = self.settings.mode.as_str();
+    fn slash_mode(&mut self, args: &str) -> SlashResult {
+        let previous = self.settings.mode;
         if args.is_empty() {
-            let text = format!("mode: {previous}\navailable: {}", Mode::ALL.map(Mode::as_str).join(", "));
-            return ok("mode", text, map! { "mode" => previous, "modes" => modes });
+            return Ok(SlashOutcome::Mode { mode: previous, previous: None });
         }
         let Some(mode) = Mode::parse(args) else {
             let known = Mode::ALL.map(Mode::as_str).join(", ");
-            return failed("mode", "unknown_mode", format!("unknown mode: {args} (there is: {known})"));
+            return Err(failed(SlashCode::UnknownMode, format!("unknown mode: {args} (there is: {known})")));
         };
-        match self.set(Change::Mode(mode)) {
-            Ok(()) => ok(
-                "mode",
-                format!("mode: {previous} -> {}", mode.as_str()),
-                map! { "mode" => mode.as_str(), "previous" => previous, "modes" => modes },
-            ),
-            Err(fault) => from_fault("mode", &fault),
-        }
+        self.set(Change::Mode(mode)).map_err(from_fault)?;
+        Ok(SlashOutcome::Mode { mode, previous: Some(previous) })
     }
 
-    fn slash_thinking(&mut self, args: &str) -> SlashReply {
+    fn slash_thinking(&mut self, args: &str) -> SlashResult {
         let levels: Vec<Arc<str>> = match &self.settings.asked().levels {
             Some(levels) => levels.to_vec(),
             None => thinking::LEVELS.map(Arc::from).to_vec(),
         };
-        let shown = |level: &Option<Arc<str>>| level.clone().unwrap_or_else(|| "the model's own".into());
-        let previous = shown(&self.settings.thinking);
-        let names: Vec<&str> = levels.iter().map(|level| &**level).collect();
-        let known = names.join(", ");
+        let previous = self.settings.thinking.clone();
         if args.is_empty() {
-            let text = format!("thinking: {previous}\navailable: {known}");
-            return ok("thinking", text, map! { "thinking" => previous, "levels" => Data::texts(levels) });
+            return Ok(SlashOutcome::Thinking { level: previous, previous: None, levels });
         }
         let Some(level) = thinking::clamp(&args.into(), Some(&levels)) else {
-            return failed("thinking", "unknown_level", format!("unknown level: {args} (there is: {known})"));
+            let names: Vec<&str> = levels.iter().map(|level| &**level).collect();
+            let text = format!("unknown level: {args} (there is: {})", names.join(", "));
+            return Err(failed(SlashCode::UnknownLevel, text));
         };
-        match self.set(Change::Thinking(Some(level.clone()))) {
-            Ok(()) => ok(
-                "thinking",
-                format!("thinking: {previous} -> {level}"),
-                map! { "thinking" => level, "previous" => previous, "levels" => Data::texts(levels) },
-            ),
-            Err(fault) => from_fault("thinking", &fault),
-        }
+        self.set(Change::Thinking(Some(level.clone()))).map_err(from_fault)?;
+        Ok(SlashOutcome::Thinking { level: Some(level), previous: Some(previous), levels })
     }
 
-    fn context(&mut self) -> SlashReply {
-        if let Err(fault) = self.view_at_rest() {
-            return from_fault("context", &fault);
-        }
+    fn context(&mut self) -> SlashResult {
+        self.view_at_rest().map_err(from_fault)?;
         let spec = self.tools.spec(&self.settings);
         let system = vocab::estimate_tokens(spec.system.len());
         let tools = vocab::estimate_tokens(spec_bytes(spec) - spec.system.len());
@@ -199,88 +147,48 @@ impl Session {
         };
         let [system, tools, history] = shares(used, [system, tools, history]);
         let state = State { context_tokens: used, ..state };
-        let text = format!(
-            "context: {used} of {} tokens ({:.1} %)\nsystem about {system}, tools {tools}, history {history}",
-            state.context_window,
-            state.context_pct(),
-        );
-        let data = map! {
-            "context_window" => state.context_window,
-            "used_tokens" => used,
-            "context_pct" => state.context_pct(),
-            "max_tokens" => state.max_tokens,
-            "messages" => state.messages,
-            "breakdown" => map! { "system" => system, "tools" => tools, "history" => history },
+        let (window, percent) = (state.context_window, state.context_pct());
+        let (max_tokens, messages) = (state.max_tokens, state.messages);
+        Ok(SlashOutcome::Context(ContextUse { window, used, percent, max_tokens, messages, system, tools, history }))
+    }
+
+    fn slash_tools(&self) -> SlashOutcome {
+        let row = |tool: &Arc<dyn vocab::Tool>| ToolRow {
+            name: tool.spec().name.clone(),
+            required: tool.required(),
+            gadget: tool.gadget().map(str::to_owned),
         };
-        ok("context", text, data)
+        SlashOutcome::Tools(self.tools.offered(&self.settings).map(row).collect())
     }
 
-    fn slash_tools(&self) -> SlashReply {
-        let family = self.settings.family;
-        let rows: Vec<(String, &str, Option<&str>)> = self
-            .tools
-            .offered(&self.settings)
-            .map(|tool| {
-                let name = &tool.spec().name;
-                (family.show(name).to_owned(), family.told(name, tool.required()).as_str(), tool.gadget())
-            })
-            .collect();
-        let text =
-            rows.iter().map(|(name, required, _)| format!("{name:20} {required}")).collect::<Vec<_>>().join("\n");
-        let data = rows
-            .into_iter()
-            .map(|(name, required, gadget)| map! { "name" => name, "required_mode" => required, "gadget" => gadget });
-        ok("tools", text, map! { "tools" => data.collect::<Vec<Data>>() })
-    }
-
-    fn slash_gadgets(&mut self, args: &str) -> SlashReply {
+    fn slash_gadgets(&mut self, args: &str) -> SlashResult {
         let mut words = args.split_whitespace();
         match (words.next(), words.next(), words.next()) {
             (None, ..) => {}
             (Some(switch @ ("on" | "off")), Some(name), None) => {
                 let change = Change::Gadget { name: name.into(), on: switch == "on" };
-                if let Err(fault) = self.set(change) {
-                    return failed("gadgets", "unknown_gadget", fault.message);
-                }
+                self.set(change).map_err(|fault| failed(SlashCode::UnknownGadget, fault.message))?;
             }
-            _ => return failed("gadgets", "usage", "usage: /gadgets [on|off NAME]"),
+            _ => return Err(failed(SlashCode::Usage, "usage: /gadgets [on|off NAME]")),
         }
-        let (off, family) = (&self.settings.gadgets_off, self.settings.family);
         let rows = self.tools.gadgets().iter().map(|gadget| {
             let tools = self.tools.own().iter().filter(|tool| tool.gadget() == Some(&gadget.name));
-            map! {
-                "name" => gadget.name.clone(),
-                "enabled" => !off.contains(&gadget.name),
-                "description" => gadget.description.clone(),
-                "tools" => Data::texts(tools.map(|tool| family.show(&tool.spec().name).to_owned())),
+            GadgetRow {
+                name: gadget.name.clone(),
+                description: gadget.description.clone(),
+                is_on: !self.settings.gadgets_off.contains(&gadget.name),
+                tools: tools.map(|tool| tool.spec().name.clone()).collect(),
             }
         });
-        let text = match self.tools.gadgets().len() {
-            0 => "no gadgets are configured".to_owned(),
-            _ => self
-                .tools
-                .gadgets()
-                .iter()
-                .map(|it| format!("{} {}", if off.contains(&it.name) { "off" } else { "on " }, it.name))
-                .collect::<Vec<_>>()
-                .join("\n"),
-        };
-        ok("gadgets", text, map! { "gadgets" => rows.collect::<Vec<Data>>() })
+        Ok(SlashOutcome::Gadgets(rows.collect()))
     }
 
     fn export(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) {
         let file = (!args.is_empty()).then(|| self.settings.workspace.join(args));
         let name = name.to_owned();
-        self.export_job(outbox, tag, file, move |result| {
-            let reply = match result {
-                Ok(done) => ok(
-                    "export",
-                    format!("wrote {} ({} bytes)", done.path.display(), done.bytes),
-                    map! { "path" => done.path.display().to_string(), "format" => done.format, "bytes" => done.bytes },
-                ),
-                Err(fault) => from_fault("export", &fault),
-            };
-            Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })))
+        self.export_job(outbox, tag, file, move |exported| {
+            let result = exported.map(SlashOutcome::Exported).map_err(from_fault);
+            Ok(Reply::Slash(Box::new(commands::reply(&name, result))))
         });
     }
 
@@ -290,50 +198,31 @@ impl Session {
         guarded(|| tool.plan(&call.input.json())).ok()?.ok()?.mutation
     }
 
-    fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
+    fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {
         let bill = Bill::of(entries);
         let spent = bill.total();
-        let (input, output) = (spent.prompt(), spent.output);
         let provider = &self.shared.ports.provider;
         let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
         // Before anything was used, nothing is known to have no price.
-        let cost = cost.filter(|_| self.settings.asked().prices.is_some() || spent.context() > 0);
-        let price = cost.map(|cost| format!(", about ${cost:.4}")).unwrap_or_default();
-        let text = format!("{input} input and {output} output tokens in {} turn(s){price}", bill.turns);
-        ok("cost", text, map! { "input_tokens" => input, "output_tokens" => output, "turns" => bill.turns })
+        let dollars = cost.filter(|_| self.settings.asked().prices.is_some() || spent.context() > 0);
+        let (input_tokens, output_tokens, turns) = (spent.prompt(), spent.output, bill.turns);
+        SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars }
     }
 
-    fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashReply {
-        let diffs = self.shared.ports.toolbox.diff(&model_view::edits_after(entries, 0));
-        let patch: String = diffs.iter().map(|diff| diff.patch.as_str()).collect();
-        let rows = diffs
-            .iter()
-            .map(|diff| map! { "path" => diff.path.clone(), "added" => diff.added, "removed" => diff.removed });
+    fn diff(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {
+        let files = self.shared.ports.toolbox.diff(&model_view::edits_after(entries, 0));
         let commands = beyond::commands_after(entries, 0, |call| self.would_change(call));
-        let beyond = beyond::told(&commands, "; what they changed is not in here");
-        let text = match (patch.is_empty(), beyond.is_empty()) {
-            (true, true) => "no changes".to_owned(),
-            (true, false) => format!("no changes by the tools that edit files\n{beyond}"),
-            (false, true) => patch.clone(),
-            (false, false) => format!("{patch}\n{beyond}"),
-        };
-        ok("diff", text, map! { "files" => rows.collect::<Vec<Data>>(), "patch" => patch })
+        SlashOutcome::Diff { files, commands }
     }
 
-    fn save(&mut self, args: &str, command: &commands::SlashCommand) -> SlashReply {
+    fn save(&mut self, args: &str, command: &commands::SlashCommand) -> SlashResult {
         let (key, value) = match args {
             "model" => ("model", self.settings.model.to_string()),
             "mode" => ("mode", self.settings.mode.as_str().to_owned()),
-            _ => return usage(command),
+            _ => return Err(usage(command)),
         };
-        match self.shared.ports.preferences.save(key, &value) {
-            Ok(path) => ok(
-                "save",
-                format!("saved {key} = {value} in {}", path.display()),
-                map! { "path" => path.display().to_string(), "saved" => Data::Map(vec![(key, value.into())]) },
-            ),
-            Err(fault) => from_fault("save", &fault),
-        }
+        let path = self.shared.ports.preferences.save(key, &value).map_err(from_fault)?;
+        Ok(SlashOutcome::Saved { key, value, path })
     }
 }
 
@@ -347,30 +236,22 @@ fn shares(whole: u64, [first, second, third]: [u64; 3]) -> [u64; 3] {
 }
 
 /// How a compaction is answered.
-pub(super) fn compacted(result: Result<Compaction, Fault>, now: &State) -> SlashReply {
+pub(super) fn compacted(result: Result<Compaction, Fault>, now: &State) -> SlashResult {
     match result {
-        Ok(done) => ok(
-            "compact",
-            format!("compacted {} messages to {}", done.messages_before, done.messages_after),
-            map! {
-                "compacted" => true,
-                "messages_before" => done.messages_before,
-                "messages_after" => done.messages_after,
-                "tokens_before" => done.tokens_before,
-                "tokens_after" => done.tokens_after,
-            },
-        ),
-        Err(fault) if fault.kind == FaultKind::NothingToDo => ok(
-            "compact",
-            fault.message,
-            map! {
-                "compacted" => false,
-                "messages_before" => now.messages,
-                "messages_after" => now.messages,
-                "tokens_before" => now.context_tokens,
-                "tokens_after" => now.context_tokens,
-            },
-        ),
-        Err(fault) => from_fault("compact", &fault),
+        Ok(done) => Ok(SlashOutcome::Compacted(CompactedTo {
+            nothing: None,
+            messages_before: done.messages_before,
+            messages_after: done.messages_after,
+            tokens_before: done.tokens_before,
+            tokens_after: done.tokens_after,
+        })),
+        Err(fault) if fault.kind == FaultKind::NothingToDo => Ok(SlashOutcome::Compacted(CompactedTo {
+            nothing: Some(fault.message),
+            messages_before: now.messages,
+            messages_after: now.messages,
+            tokens_before: now.context_tokens,
+            tokens_after: now.context_tokens,
+        })),
+        Err(fault) => Err(from_fault(fault)),
     }
 }

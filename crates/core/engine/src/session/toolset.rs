@@ -239,7 +239,7 @@ impl Toolset {
             let spec = tool.spec();
             // Model APIs take no dots in names; every spelling resolves when the call comes back.
             ToolSpec {
-                name: settings.family.show(&spec.name).replace('.', "_").into(),
+                name: settings.tool_names.show(&spec.name).replace('.', "_").into(),
                 description: spec.description.clone(),
                 schema: spec.schema.on_one_line(),
             }

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use vocab::{
-    Body, BranchEntry, Data, Event, Fault, FileEdit, Later, Page, QueueEntry, Reply, SlashReply, Tag, TurnEntry, map,
+    Body, BranchEntry, Event, Fault, FileEdit, Later, Page, QueueEntry, Reply, SlashCode, SlashFault, SlashOutcome,
+    Tag, TurnEntry, Undone, UndoneFile,
 };
 
 use super::Session;
 use crate::beyond;
-use crate::commands::{failed, from_fault, ok};
+use crate::commands::{self, failed, from_fault};
 use crate::outbox::Outbox;
 use crate::session::model_view::{History, MarkKind, active_path, edits_after};
 
@@ -37,7 +38,7 @@ enum UndoStage {
     /// The move is on its way to the store.
     Moves { upto: u64, edits: Vec<FileEdit>, commands: Vec<Arc<str>> },
     /// What is left is read back for the model.
-    Rereads { files: Vec<Arc<str>>, told: String },
+    Rereads { files: Vec<UndoneFile>, commands: Vec<Arc<str>> },
 }
 
 /// What an undo waited for has come.
@@ -73,21 +74,19 @@ pub(super) fn count(args: &str) -> Option<usize> {
 }
 
 impl Session {
-    /// `None`: the reply comes when it is done. With the model's view in memory and everything written.
-    pub(super) fn undo(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Option<SlashReply> {
-        let Some(count) = count(args) else { return Some(failed("undo", "usage", "usage: /undo [n]")) };
+    /// The reply comes when it is done. With the model's view in memory and everything written.
+    pub(super) fn undo(&mut self, outbox: &Arc<Outbox>, tag: Tag, name: &str, args: &str) -> Result<(), SlashFault> {
+        let count = count(args).ok_or_else(|| failed(SlashCode::Usage, "usage: /undo [n]"))?;
         if self.prompts.queue.is_busy() {
-            return Some(failed("undo", "turn_in_progress", "a turn is running; interrupt it first"));
+            return Err(commands::busy());
         }
-        if let Err(fault) = self.view_ready().and_then(|_| self.jobs.failure()) {
-            return Some(from_fault("undo", &fault));
-        }
-        let nothing = || Some(failed("undo", "not_found", "there is nothing to undo"));
-        let Some(history) = self.view.history() else { return nothing() };
+        self.view_ready().and_then(|_| self.jobs.failure()).map_err(from_fault)?;
+        let nothing = || failed(SlashCode::NotFound, "there is nothing to undo");
+        let history = self.view.history().ok_or_else(nothing)?;
         let prompts: Vec<u64> =
             history.marks().iter().filter(|mark| mark.kind == MarkKind::User).map(|mark| mark.seq).collect();
         let first = prompts.len().checked_sub(count.min(prompts.len())).and_then(|at| prompts.get(at)).copied();
-        let Some(first) = first else { return nothing() };
+        let first = first.ok_or_else(nothing)?;
         let undo = Undo {
             outbox: outbox.clone(),
             tag,
@@ -97,7 +96,7 @@ impl Session {
             stage: UndoStage::Reads(self.shared.ports.store.read(&self.id, 0, usize::MAX)),
         };
         self.activity.undo(undo);
-        None
+        Ok(())
     }
 
     pub(super) fn undo_goes_on(&mut self, step: UndoStep) {
@@ -114,20 +113,15 @@ impl Session {
                 self.fail_undo(&fault);
             }
             (UndoStep::Moved, UndoStage::Moves { edits, commands, .. }) => {
-                undo.stage = self.restore_files(&edits, &commands);
+                undo.stage = self.restore_files(&edits, commands);
                 self.activity.undo(undo);
             }
-            (UndoStep::Reread, UndoStage::Rereads { files, told }) => {
+            (UndoStep::Reread, UndoStage::Rereads { files, commands }) => {
                 let after = self.view.history().map_or(0, History::messages);
                 let messages = undo.before.saturating_sub(after);
                 self.tell_state();
-                let reply = ok(
-                    "undo",
-                    format!("took back {messages} message(s){told}"),
-                    map! { "removed_messages" => messages, "restored_files" => Data::texts(files) },
-                );
-                let reply = SlashReply { command: undo.name, ..reply };
-                let result = Ok(Reply::Slash(Box::new(reply)));
+                let undone = SlashOutcome::Undone(Undone { messages, files, commands });
+                let result = Ok(Reply::Slash(Box::new(commands::reply(&undo.name, Ok(undone)))));
                 self.log.reply(undo.outbox, Event::Reply { tag: undo.tag, result });
             }
             // A step that its stage did not wait for.
@@ -152,25 +146,19 @@ impl Session {
         UndoStage::Moves { upto, edits, commands }
     }
 
-    fn restore_files(&mut self, edits: &[FileEdit], commands: &[Arc<str>]) -> UndoStage {
+    fn restore_files(&mut self, edits: &[FileEdit], commands: Vec<Arc<str>>) -> UndoStage {
         let files = self.shared.ports.toolbox.restore(&self.settings.workspace, edits);
         if !edits.is_empty() {
             self.log(Body::Branch(BranchEntry::Restored { files: files.clone() }));
         }
         self.view.unload();
-        let mut told = beyond::undone(edits, &files);
-        let beyond = beyond::told(commands, "; what they changed is not taken back");
-        if !beyond.is_empty() {
-            told.push('\n');
-            told.push_str(&beyond);
-        }
-        UndoStage::Rereads { files, told }
+        UndoStage::Rereads { files: beyond::undone(edits, &files), commands }
     }
 
     /// What it waited for will not come.
     pub(super) fn fail_undo(&mut self, fault: &Fault) {
         if let Some(undo) = self.activity.take_undo() {
-            let reply = SlashReply { command: undo.name, ..from_fault("undo", fault) };
+            let reply = commands::reply(&undo.name, Err(from_fault(fault.clone())));
             let result = Ok(Reply::Slash(Box::new(reply)));
             self.log.reply(undo.outbox, Event::Reply { tag: undo.tag, result });
         }

@@ -6,6 +6,7 @@ use vocab::{Fault, FaultKind, PeerId, Reply, Tag, Verb};
 
 use super::jobs::{Awaited, Need};
 use super::{Mail, Session, Waiting};
+use crate::commands;
 use crate::outbox::Outbox;
 
 /// How a command is answered.
@@ -66,7 +67,8 @@ impl Session {
                 Ok(Reply::Done)
             }
             Verb::Slash { name, args } => match self.slash(outbox, tag, &name, &args) {
-                Some(reply) => Ok(Reply::Slash(Box::new(reply))),
+                // The name is echoed as it was given: `/permissions` is answered as `permissions`.
+                Some(result) => Ok(Reply::Slash(Box::new(commands::reply(&name, result)))),
                 None => return Response::Later,
             },
             Verb::Queue(verb) => self.queue_verb(verb),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::slash_text;
 
 use expect_test::expect;
 use store::MemoryStore;
@@ -19,7 +20,7 @@ pub(crate) struct Family;
 impl Toolbox for Family {
     fn open(&self, session: &SessionId, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, Fault> {
         let mut all = Tools.open(session, workspace)?;
-        let real = builtin_tools::Builtin::new(builtin_tools::Options::new(workspace.join(".spill")))
+        let real = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions::new(workspace.join(".spill")))
             .open(session, workspace)?;
         all.extend(real.into_iter().filter(|tool| &*tool.spec().name == "subagent"));
         let spec = ToolSpec { name: "crowd".into(), description: "crowd".into(), schema: Json::empty_object() };
@@ -395,7 +396,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
     let Reply::Slash(undone) = ask_for(&mut actor, slash("undo", "")).await.unwrap() else {
         panic!("no reply to /undo")
     };
-    assert!(undone.text.contains("file"), "{}", undone.text);
+    assert!(slash_text(&undone).contains("file"), "{}", slash_text(&undone));
     actor.prompt("again").await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }

@@ -1,9 +1,9 @@
 //! Every inbound message, and every way to get one wrong.
 
 use expect_test::expect;
-use vocab::{Fault, FaultKind, map};
+use vocab::{Fault, FaultKind};
 
-use crate::talk::{Talk, busy, opened, options, slash, slash_reply, started, turn_reply};
+use crate::talk::{Talk, busy, opened, options, renamed, slash, slash_reply, started, turn_reply};
 
 #[test]
 fn a_session_is_opened_unasked_and_ready_is_the_first_line() {
@@ -12,7 +12,7 @@ fn a_session_is_opened_unasked_and_ready_is_the_first_line() {
     talk.reply(1, Ok(opened("s1")));
     assert!(wire::Dialect::listening(&talk.serve));
     talk.check(expect![[r#"
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
     "#]]);
 }
@@ -22,7 +22,7 @@ fn each_message_becomes_one_command() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"prompt","text":"list the python files"}"#).reply(2, turn_reply("t1"));
     talk.log_entry(started("t1"));
-    talk.hear(r#"{"type":"slash","command":"status"}"#).reply(3, slash_reply(slash("status", map! { "ok" => true })));
+    talk.hear(r#"{"type":"slash","command":"status"}"#).reply(3, slash_reply(slash("status", renamed("x"))));
     talk.hear(r#"{"type":"slash","command":"/MODEL","args":"mock/beta"}"#);
     talk.hear(r#" {"args":"","command":"//x","type":"slash"} "#);
     talk.hear(r#"{"type":"interrupt"}"#);
@@ -33,7 +33,7 @@ fn each_message_becomes_one_command() {
         < {"type":"turn_started","turn_id":"t1"}
         > {"type":"slash","command":"status"}
         ! 3 Current Slash { name: "status", args: "" }
-        < {"type":"slash_result","command":"status","text":"status done","data":{"ok":true},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"status","text":"title: x","data":{"ok":true,"title":"x"},"clear_session":false,"exit":false}
         > {"type":"slash","command":"/MODEL","args":"mock/beta"}
         ! 4 Current Slash { name: "model", args: "mock/beta" }
         >  {"args":"","command":"//x","type":"slash"} 
@@ -189,7 +189,7 @@ fn blank_lines_mean_nothing() {
 #[test]
 fn a_line_that_is_too_long_is_reported_once() {
     let mut talk = Talk::open();
-    wire::Dialect::hear(&mut talk.serve, wire::Line::TooLong { limit: 16 }, &mut talk.out);
+    wire::Dialect::hear(&mut talk.serve, wire::Frame::TooLong { limit: 16 }, &mut talk.out);
     talk.hear(r#"{"type":"interrupt"}"#);
     talk.check(expect![[r#"
         > {"type":"interrupt"}
@@ -267,7 +267,7 @@ fn resume_words_mean_what_they_say() {
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_is_one_error_and_exit_code_two() {
+fn a_session_that_cannot_be_opened_is_one_error_and_a_close() {
     for (kind, code) in [
         (FaultKind::NotFound, "session_not_found"),
         (FaultKind::UnknownSession, "session_not_found"),
@@ -281,7 +281,11 @@ fn a_session_that_cannot_be_opened_is_one_error_and_exit_code_two() {
             talk.told(vocab::Event::Reply { tag: vocab::Tag(1), result: Err(Fault::new(kind, "why")) });
         assert_eq!((commands, frames.len()), (0, 1));
         assert_eq!((frames[0]["code"].as_str(), frames[0]["origin"].as_str()), (Some(code), Some("local")));
-        assert_eq!((talk.out.close, talk.out.exit_code), (true, 2));
+        let close = match kind {
+            FaultKind::SessionBusy => wire::CloseCode::TryAgainLater,
+            _ => wire::CloseCode::PolicyViolation,
+        };
+        assert_eq!(talk.out.close.as_ref().map(|close| close.code), Some(close));
         assert!(!wire::Dialect::listening(&talk.serve));
     }
 }

@@ -8,10 +8,10 @@ use expect_test::Expect;
 use serde_json::Value;
 use vocab::{
     Ask, AskEntry, AskKind, Body, Call, CallEnd, CallEntry, CallInput, CallResult, Delta, Entry, Event, Fault,
-    FaultKind, Json, Mode, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, State, Stop, Tag, Told,
-    TurnEnd, TurnEntry, Usage,
+    FaultKind, Json, Mode, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashCode, SlashFault,
+    SlashOutcome, SlashReply, State, Stop, Tag, Told, TurnEnd, TurnEntry, Usage,
 };
-use wire::{Dialect, Line, Out, Parting};
+use wire::{Dialect, Frame, Out, Parting};
 
 use crate::schema::Schema;
 
@@ -70,7 +70,7 @@ impl Talk {
 
     /// What came of it: number of commands, lines.
     pub(crate) fn hear_bytes(&mut self, line: &[u8]) -> (usize, Vec<Value>) {
-        self.serve.hear(Line::Whole(line), &mut self.out);
+        self.serve.hear(Frame::Whole(line), &mut self.out);
         self.drain()
     }
 
@@ -149,8 +149,8 @@ impl Talk {
         if std::mem::take(&mut self.out.ending) {
             self.log += "-- ending\n";
         }
-        if self.out.close {
-            self.log += &format!("-- close, exit {}\n", self.out.exit_code);
+        if let Some(close) = &self.out.close {
+            self.log += &format!("-- close {:?}\n", close.code);
         }
         (commands.len(), frames)
     }
@@ -268,8 +268,20 @@ pub(crate) fn permission_ask() -> PermissionAsk {
     }
 }
 
-pub(crate) fn slash(command: &str, data: vocab::Data) -> SlashReply {
-    SlashReply { command: command.into(), text: format!("{command} done"), data, moved_to: None, exit: false }
+pub(crate) fn slash(command: &str, outcome: SlashOutcome) -> SlashReply {
+    SlashReply { command: command.into(), result: Ok(outcome) }
+}
+
+pub(crate) fn slash_failed(command: &str, code: SlashCode) -> SlashReply {
+    SlashReply { command: command.into(), result: Err(SlashFault { code, message: "m".into() }) }
+}
+
+pub(crate) fn renamed(title: &str) -> SlashOutcome {
+    SlashOutcome::Renamed { title: title.into() }
+}
+
+pub(crate) fn cleared(session: &str) -> SlashReply {
+    slash("clear", SlashOutcome::Cleared { session: session.into(), previous: "s1".into() })
 }
 
 pub(crate) fn slash_reply(reply: SlashReply) -> Result<Reply, Fault> {

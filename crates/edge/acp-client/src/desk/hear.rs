@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wire::jsonrpc::{self, Frame, INVALID_REQUEST, RpcError, Version};
-use wire::{Line, replace_lone_surrogates};
+use wire::replace_lone_surrogates;
 
 use super::{About, Desk, OPEN_CALLS_MAX, Out, SESSIONS_MAX, Settled, Waiting};
 use crate::error::{NOT_FOUND, Problem};
@@ -14,10 +14,10 @@ const NOTED_CHARS: usize = 200;
 
 impl Desk {
     /// Nothing in a line can fail the connection.
-    pub(crate) fn hear(&mut self, line: Line<'_>, out: &mut Out) {
+    pub(crate) fn hear(&mut self, line: wire::Frame<'_>, out: &mut Out) {
         let bytes = match line {
-            Line::Whole(bytes) => bytes,
-            Line::TooLong { limit } => {
+            wire::Frame::Whole(bytes) => bytes,
+            wire::Frame::TooLong { limit } => {
                 return note(format!("a line of the agent's is longer than {limit} bytes and was skipped"), out);
             }
         };

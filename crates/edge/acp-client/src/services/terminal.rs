@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use process::{EndSignal, Exit, Launched, Program};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -13,8 +14,8 @@ use tokio::sync::{mpsc, watch};
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
 
 use super::{Workshop, files, invalid, outside, text, under};
-use crate::channel::{Program, Started, Strike, find_program};
-use crate::error::{Exit, NOT_FOUND};
+use crate::channel::find_program;
+use crate::error::NOT_FOUND;
 
 /// Commands of one connection that are not released; one more is refused.
 pub const TERMINALS_MAX: usize = 32;
@@ -39,7 +40,7 @@ struct Terminal {
     output: Arc<Mutex<Output>>,
     exit: watch::Receiver<Option<Exit>>,
     /// Dropped with the last copy, it ends the command.
-    strikes: mpsc::Sender<Strike>,
+    strikes: mpsc::Sender<EndSignal>,
 }
 
 /// The end of what a command wrote.
@@ -127,7 +128,7 @@ impl Terminals {
 
     pub(super) fn kill(&self, params: &Value) -> Result<Value, RpcError> {
         // A full queue holds a strike already.
-        let _ = self.get(params)?.strikes.try_send(Strike::Kill);
+        let _ = self.get(params)?.strikes.try_send(EndSignal::Kill);
         Ok(json!({}))
     }
 
@@ -190,11 +191,11 @@ fn argv(command: &str, args: &[&str], path: Option<&std::ffi::OsStr>, cwd: &Path
     }
 }
 
-fn run(started: Started, limit: usize) -> Terminal {
+fn run(started: Launched, limit: usize) -> Terminal {
     let output = Arc::new(Mutex::new(Output { bytes: Vec::new(), limit, truncated: false }));
     let (tell, exit) = watch::channel(None);
     let (strikes, mut struck) = mpsc::channel(1);
-    let Started { input, output: out, mut process, .. } = started;
+    let Launched { input, output: out, mut process, .. } = started;
     // Nobody types there.
     drop(input);
     let into = output.clone();
@@ -206,7 +207,7 @@ fn run(started: Started, limit: usize) -> Terminal {
                 exit = process.ended() => break exit,
                 () = &mut copying, if !copied => copied = true,
                 strike = struck.recv() => match strike {
-                    Some(strike) => process.strike(strike),
+                    Some(strike) => process.signal(strike),
                     // Released, or the connection is gone.
                     None => return,
                 },

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acp_client::{
-    Block, Client, Event, Events, Grouped, LoginShell, NoProbe, Options, Problem, ProcessChannel, ShellProbe,
-    StopReason, Update, connect,
+    Block, Client, Event, Events, LoginShell, NoProbe, Options, Problem, ProcessChannel, ShellProbe, StopReason,
+    Update, connect,
 };
 
 /// Speaks just enough ACP. Its prompt is a word that says what to do.
@@ -54,7 +54,7 @@ pub(crate) fn channel(words: &[&str], cwd: &Path) -> ProcessChannel {
         cwd: cwd.to_owned(),
         env: env.collect(),
         login: Arc::new(LoginShell::new(NoProbe, None)),
-        launcher: Arc::new(Grouped),
+        launcher: Arc::new(process::GroupLauncher),
     }
 }
 
@@ -98,7 +98,7 @@ async fn an_agent_gets_its_place_and_an_environment_without_a_terminal() {
     let stopping = Instant::now();
     client.stop().await;
     assert!(stopping.elapsed() < Duration::from_secs(2), "it goes when its input ends");
-    assert_eq!(client.stderr().len(), acp_client::TAIL_LINES);
+    assert_eq!(client.stderr().len(), process::TAIL_LINES);
     assert_eq!(events.next().await, None);
 }
 
@@ -137,7 +137,7 @@ async fn the_real_login_shell_is_asked_for_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path();
     std::fs::write(home.join(".profile"), "export PATH=/from/profile:$PATH\necho chatter\n").unwrap();
-    let probe = ShellProbe(Arc::new(Grouped));
+    let probe = ShellProbe(Arc::new(process::GroupLauncher));
     let login = LoginShell::new(probe, Some("/bin/sh".into()));
     let ours = vec![("HOME".into(), home.into()), ("PATH".into(), std::env::var_os("PATH").unwrap())];
     let env = login.environment(&ours).await;
@@ -158,6 +158,6 @@ async fn the_real_login_shell_is_asked_for_its_path() {
             self.0.run(argv, env, Duration::from_millis(100))
         }
     }
-    let login = LoginShell::new(Short(ShellProbe(Arc::new(Grouped))), Some(slow.into()));
+    let login = LoginShell::new(Short(ShellProbe(Arc::new(process::GroupLauncher))), Some(slow.into()));
     assert!(login.environment(&ours).await.contains(&ours[1]));
 }

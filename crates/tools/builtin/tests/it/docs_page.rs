@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use builtin_tools::web_search::{self, SearchKey};
-use vocab::names::Family;
+use builtin_tools::web_search::{SearchKey, SearchOptions};
 use vocab::{Later, Secret, Toolbox};
 
 /// One that is lost between the offer and the call.
@@ -24,14 +23,15 @@ fn the_page_about_tools_is_complete() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/tools.md");
     let page = std::fs::read_to_string(page).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let search = Some(web_search::Options::new(Arc::new(NoKey)));
-    let toolbox = builtin_tools::Builtin::new(builtin_tools::Options {
+    let search = Some(SearchOptions::new(Arc::new(NoKey)));
+    let toolbox = builtin_tools::Builtin::new(builtin_tools::BuiltinOptions {
         search,
-        ..builtin_tools::Options::new(dir.path().join("spill"))
+        ..builtin_tools::BuiltinOptions::new(dir.path().join("spill"))
     });
     for tool in toolbox.open(&"s".into(), dir.path()).unwrap() {
         let name = &*tool.spec().name;
-        let [serve, rpc, loaf] = [Family::Serve, Family::Rpc, Family::Loaf].map(|family| family.show(name));
+        let [serve, rpc, loaf] = [dialect_serve::TOOL_NAMES, dialect_rpc::TOOL_NAMES, dialect_loaf::TOOL_NAMES]
+            .map(|names| names.show(name));
         let row = format!("| `{name}` | `{serve}` | `{rpc}` | `{loaf}` | ");
         assert!(page.contains(&row), "the table lacks {row}");
         if !name.starts_with("bash") {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use vocab::{Block, Body, BranchEntry, CallEnd, CallEntry, Entry, NoteEntry, Summary, TurnEntry, UserFrom, parts_text};
 
-use crate::terminal::clean;
+use dialect_terminal::clean;
 
 /// Lines of a tool's result shown; the rest is counted.
 const RESULT_LINES_MAX: usize = 8;
@@ -98,7 +98,7 @@ fn as_text(entry: &Entry) -> Option<String> {
         Body::Branch(BranchEntry::Compacted(it)) => {
             format!("summary of what was before\n{}", clean(it.summary.trim_end()))
         }
-        Body::Turn(TurnEntry::Ended(end)) => format!("turn ended: {}", crate::terminal::stop_name(end.stop)),
+        Body::Turn(TurnEntry::Ended(end)) => format!("turn ended: {}", dialect_terminal::stop_name(end.stop)),
         Body::Note(NoteEntry::Recovered { text }) => format!("note\n{}", clean(text)),
         _ => return None,
     })
