@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, CompactionEvent, Delta, EditorEvent, Entry, Event, ExtensionEvent, ItemEnd,
-    ItemId, ModelEntry, NoteEntry, Notice, NoticeLevel, QueueEntry, QueueVerb, SettingEntry, SignInStep, TodoPhase,
-    TodoStatus, TurnEnd, TurnEntry, UserFrom, Verb,
+    ItemId, ModelEntry, NoteEntry, Notice, NoticeLevel, QueueEntry, QueueVerb, SessionVerb, SettingEntry, SignInStep,
+    TodoPhase, TodoStatus, TurnEnd, TurnEntry, UserFrom, Verb,
 };
 use wire::Out;
 
@@ -192,9 +192,9 @@ impl Acp {
         let turn = seat.turn.as_ref().map(|turn| turn.id.clone());
         let others = std::mem::take(&mut seat.lost);
         for other in others.into_iter().filter(|other| other != item) {
-            self.tell_seat(at, Verb::Queue(QueueVerb::TakeBack(other)), Why::Nothing, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(other))), Why::Nothing, out);
         }
-        self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
+        self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn }), Why::Nothing, out);
     }
 
     /// All views of what can be chosen are told together.
