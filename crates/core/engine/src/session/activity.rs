@@ -342,3 +342,6 @@ impl ProgressCell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -202,3 +202,6 @@ fn host_outcome(tool: &str, answer: Answer) -> Outcome {
         _ => Outcome::error(format!("Host tool \"{tool}\" was aborted")),
     }
 }
+
+#[cfg(test)]
+mod tests;

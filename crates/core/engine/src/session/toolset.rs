@@ -281,3 +281,6 @@ fn default_max_tokens(model: &ModelInfo) -> u64 {
     let share = MAX_TOKENS_DEFAULT.min(model.context_window / 4).max(1);
     model.max_output.map_or(share, |most| share.min(most))
 }
+
+#[cfg(test)]
+mod tests;
