@@ -19,7 +19,7 @@ use history::shell_message;
 pub(super) struct ModelView {
     history: Option<History>,
     /// What is told while it is not in memory.
-    counted: Counted,
+    counted: ViewCounts,
     /// See [`vocab::Chat::keeps_time`].
     keeps_time: bool,
     /// What the newest request in the log was sent with; the next one is logged by what differs.
@@ -29,7 +29,7 @@ pub(super) struct ModelView {
 
 /// The numbers that are told about a history.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Counted {
+pub(super) struct ViewCounts {
     pub(super) messages: u64,
     pub(super) results: u64,
     pub(super) context_tokens: u64,
@@ -45,7 +45,7 @@ struct Reading {
 impl ModelView {
     /// Of a session that has so many messages behind it.
     pub(super) fn unread(messages: u64) -> Self {
-        Self { counted: Counted { messages, ..Counted::default() }, ..Self::default() }
+        Self { counted: ViewCounts { messages, ..ViewCounts::default() }, ..Self::default() }
     }
 
     pub(super) fn is_loaded(&self) -> bool {
@@ -61,8 +61,8 @@ impl ModelView {
     pub(super) fn keeps_time(&self) -> bool {
         self.keeps_time
     }
-    pub(super) fn counted(&self) -> Counted {
-        self.history.as_ref().map_or(self.counted, |history| Counted {
+    pub(super) fn counted(&self) -> ViewCounts {
+        self.history.as_ref().map_or(self.counted, |history| ViewCounts {
             messages: history.messages(),
             results: history.results(),
             context_tokens: history.reported_tokens(),

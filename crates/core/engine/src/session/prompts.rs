@@ -13,7 +13,7 @@ use vocab::{
 };
 
 use super::queue::{Queue, QueueAct, TurnOver, opening};
-use super::turn::{Rules, Turn};
+use super::turn::{Turn, TurnRules};
 use super::{Session, later};
 use crate::images;
 use crate::outbox::Outbox;
@@ -184,7 +184,7 @@ impl Session {
     /// The turn's own message, and then the model. Its start is logged already.
     pub(super) fn begin_turn(&mut self, turn: TurnId, parts: Vec<Part>, from: UserFrom) {
         self.log(Body::User { turn: Some(turn.clone()), parts, from });
-        let rules = Rules {
+        let rules = TurnRules {
             max_iterations: self.settings.max_iterations,
             retry: self.settings.retry,
             compact_on_overflow: self.settings.compaction.auto,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vocab::{Fault, FaultKind, PeerId, Reply, Tag, Verb};
 
 use super::jobs::{Awaited, Need};
-use super::{Mail, Session, Waiting};
+use super::{Mail, Session, TurnWaits};
 use crate::commands;
 use crate::outbox::Outbox;
 
@@ -58,7 +58,7 @@ impl Session {
                 Ok(Reply::Interrupted { was_running })
             }
             Verb::AbortRetry => {
-                if matches!(self.activity.waiting(), Waiting::Retry(_)) {
+                if matches!(self.activity.waiting(), TurnWaits::Retry(_)) {
                     self.activity.stop_waiting();
                 }
                 self.with_turn(|turn, fx| {

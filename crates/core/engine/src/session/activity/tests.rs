@@ -7,10 +7,10 @@ use vocab::{Json, PeerId, RetryPolicy};
 
 use super::*;
 use crate::outbox::Slow;
-use crate::session::turn::Rules;
+use crate::session::turn::TurnRules;
 
 fn turn() -> Turn {
-    let rules = Rules {
+    let rules = TurnRules {
         max_iterations: 1,
         retry: RetryPolicy::default(),
         compact_on_overflow: false,
@@ -25,18 +25,19 @@ fn summarising() -> Summarising {
 }
 
 fn asker() -> AfterCompaction {
-    AfterCompaction::Answer(Asker { outbox: Outbox::new(PeerId(1), Slow::Wait), tag: Tag(1), slash: false })
+    AfterCompaction::Answer(CompactionAsker { outbox: Outbox::new(PeerId(1), Slow::Wait), tag: Tag(1), slash: false })
 }
 
 fn stalls(activity: &mut Activity, is_awaited: bool) -> bool {
-    activity.poll_stall(&mut Context::from_waker(Waker::noop()), is_awaited).is_ready()
+    let mut context = Context::from_waker(Waker::noop());
+    activity.poll_watchdog(&mut context).is_ready() && activity.is_stalled(is_awaited, &mut context)
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_turn_nothing_waits_and_nothing_is_wanted() {
     let mut activity = Activity::default();
-    activity.wait(Waiting::Host { since: Instant::now() });
-    assert!(matches!(activity.waiting(), Waiting::Nothing) && activity.is_idle());
+    activity.wait(TurnWaits::Host { since: Instant::now() });
+    assert!(matches!(activity.waiting(), TurnWaits::Nothing) && activity.is_idle());
     assert!(activity.with_turn(|_, _| ()).is_none() && !activity.end_turn());
     activity.compact(summarising(), AfterCompaction::Turn(BeforeCall::CallModel));
     assert!(activity.is_idle(), "a turn that is gone makes no room");
@@ -48,10 +49,10 @@ async fn a_turn_begins_waits_and_ends() {
     activity.begin_turn(turn());
     assert!(activity.has_effects() && activity.unsettled && !activity.is_idle());
     assert_eq!(activity.take_effects().len(), 1);
-    activity.wait(Waiting::Host { since: Instant::now() });
-    assert!(activity.stop_waiting_if(|waiting| matches!(waiting, Waiting::Retry(_))).is_none());
-    assert!(matches!(activity.waiting(), Waiting::Host { .. }), "what is not meant is not dropped");
-    assert!(matches!(activity.stop_waiting(), Waiting::Host { .. }));
+    activity.wait(TurnWaits::Host { since: Instant::now() });
+    assert!(activity.stop_waiting_if(|waiting| matches!(waiting, TurnWaits::Retry(_))).is_none());
+    assert!(matches!(activity.waiting(), TurnWaits::Host { .. }), "what is not meant is not dropped");
+    assert!(matches!(activity.stop_waiting(), TurnWaits::Host { .. }));
     assert!(activity.end_turn() && activity.is_idle() && activity.turn_id().is_none());
 }
 
