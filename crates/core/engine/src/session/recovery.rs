@@ -177,7 +177,7 @@ impl Session {
     /// Closes what is open, and returns what is to be said of commands that did not end.
     fn repair(&mut self, branch: Branch) -> Vec<Shell> {
         for ask in branch.open_asks {
-            if !self.approvals.get(&ask.id).is_some() {
+            if self.approvals.get(&ask.id).is_none() {
                 self.log(Body::Ask(AskEntry::Closed { ask: ask.id, end: vocab::AskEnd::Withdrawn }));
             }
         }
