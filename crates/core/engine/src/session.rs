@@ -99,7 +99,8 @@ pub(crate) struct Session {
 impl Session {
     /// The session's task. It awaits once: everything that can happen is polled in one place.
     pub(crate) async fn run(mut self) {
-        let step = |context: &mut Context<'_>| match guarded(|| self.live(context)) {
+        let mut slice = 0;
+        let step = |context: &mut Context<'_>| match guarded(|| self.live(context, &mut slice)) {
             Ok(Poll::Ready(())) => Poll::Ready(None),
             Ok(Poll::Pending) => Poll::Pending,
             Err(text) => Poll::Ready(Some(text)),
@@ -113,13 +114,12 @@ impl Session {
         self.activity.tell_ended();
     }
 
-    /// Until nobody needs it any more, or until it cannot go on.
-    fn live(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let mut slice = 0;
+    /// Until nobody needs it any more, or until it cannot go on. `slice`: model events since others got their turn.
+    fn live(&mut self, context: &mut Context<'_>, slice: &mut u32) -> Poll<()> {
         loop {
             let Poll::Ready(happening) = self.poll(context) else { return Poll::Pending };
             if matches!(happening, Happening::Model(_)) {
-                slice += 1;
+                *slice += 1;
             }
             if matches!(happening, Happening::Abandoned) && self.can_end() {
                 return Poll::Ready(());
@@ -140,8 +140,8 @@ impl Session {
             if self.can_end() && (self.activity.is_ending() || self.retire()) {
                 return Poll::Ready(());
             }
-            if slice >= EVENTS_PER_SLICE {
-                // Others get their turn on the thread.
+            if *slice >= EVENTS_PER_SLICE {
+                *slice = 0;
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
