@@ -411,3 +411,50 @@ fn prompt_delivery(mail: &Mail) -> Option<Delivery> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outbox::Slow;
+
+    fn prompt(peer: u64, tag: u64) -> Awaited {
+        let verb = Verb::Prompt { parts: Vec::new(), delivery: Delivery::Enqueue };
+        Awaited::Mail(Mail::Verb { outbox: Outbox::new(PeerId(peer), Slow::Wait), tag: Tag(tag), verb })
+    }
+
+    fn awaiting(needs: &[(u64, Need)]) -> Jobs {
+        let mut jobs = Jobs::default();
+        for (at, (peer, need)) in needs.iter().enumerate() {
+            jobs.awaiting.push_back(Awaiting { need: *need, what: prompt(*peer, at as u64), outcome: None });
+        }
+        jobs
+    }
+
+    fn next(jobs: &mut Jobs, committed: u64, viewed: bool) -> Option<(u64, bool)> {
+        jobs.next_again(committed, viewed).map(|(what, outcome)| match what.into_mail() {
+            Mail::Verb { tag, .. } => (tag.0, outcome.is_ok()),
+            _ => panic!("all of them are prompts"),
+        })
+    }
+
+    #[test]
+    fn what_waits_is_taken_up_in_order_when_its_need_is_met() {
+        let needs = [(1, Need::View), (2, Need::Written { upto: 5 }), (3, Need::View)];
+        let mut jobs = awaiting(&needs);
+        assert!(jobs.want_view() && jobs.is_busy_for(PeerId(2)) && !jobs.is_busy_for(PeerId(4)));
+        assert_eq!(next(&mut jobs, 4, false), None);
+        assert_eq!(next(&mut jobs, 5, false), Some((1, true)), "it does not wait for the view");
+        assert_eq!(next(&mut jobs, 5, true), Some((0, true)));
+        assert_eq!(next(&mut jobs, 5, true), Some((2, true)));
+        assert!(!jobs.is_awaited() && !jobs.want_view());
+    }
+
+    #[test]
+    fn what_waits_in_vain_is_told_why() {
+        let mut jobs = awaiting(&[(1, Need::View), (2, Need::Written { upto: 5 })]);
+        jobs.view_read(&Err(Fault::new(FaultKind::Store, "cannot be read")));
+        assert!(!jobs.want_view(), "it is not read again for the same one");
+        assert_eq!(next(&mut jobs, 0, false), Some((0, false)));
+        assert_eq!(next(&mut jobs, 0, false), None, "the other one waits on");
+    }
+}
