@@ -30,6 +30,7 @@ mod docs;
 mod docs_typed;
 mod drive_foreign;
 mod golden;
+mod house;
 mod instructions;
 mod leash_entry;
 mod loaf_limits;
