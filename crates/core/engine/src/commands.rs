@@ -78,8 +78,7 @@ pub(crate) fn from_fault(fault: Fault) -> SlashFault {
         FaultKind::Cancelled => SlashCode::Cancelled,
         _ => SlashCode::Failed,
     };
-    let hints = if fault.hints.is_empty() { String::new() } else { format!(" ({})", fault.hints.join("; ")) };
-    failed(code, format!("{}{hints}", fault.message))
+    failed(code, fault.explained())
 }
 
 pub(crate) fn usage(command: &SlashCommand) -> SlashFault {

@@ -2,7 +2,6 @@
 //! dialect, and no I/O except through the ports it is given.
 
 mod beyond;
-mod bill;
 mod commands;
 mod directory;
 mod extensions;
@@ -29,7 +28,6 @@ use vocab::{
     Settings, Store, Told, Toolbox,
 };
 
-pub use bill::cost_of;
 pub use commands::{COMMANDS, SlashCommand};
 pub use extensions::Extension;
 pub use images::IMAGE_BYTES_MAX;

@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::{Answer, Ask, AskId, AskKind, CallId, EditorOffer, PermissionAsk, Scope, SessionId, Verb};
+use vocab::{Answer, Ask, AskId, AskKind, CallId, EditorOffer, PermissionAsk, Scope, SessionId, SessionVerb, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -70,7 +70,7 @@ impl Acp {
             terminal: self.client.terminal,
         };
         if services != EditorOffer::default() {
-            self.tell_seat(at, Verb::OfferEditor(services), Why::Nothing, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::OfferEditor(services)), Why::Nothing, out);
         }
     }
 
@@ -92,10 +92,15 @@ impl Acp {
                 self.ask_client("elicitation/create", params, Asked::Form { session, ask: id, form }, out);
             }
             // A dialog that cannot be shown is one that was closed.
-            Some(_) => self.tell_seat(at, Verb::Answer { ask: id, answer: Answer::Dismissed }, Why::Nothing, out),
+            Some(_) => self.tell_seat(
+                at,
+                Verb::Session(SessionVerb::Answer { ask: id, answer: Answer::Dismissed }),
+                Why::Nothing,
+                out,
+            ),
             None => {
                 let answer = Answer::Deny(Some("this client has no tools of its own".into()));
-                self.tell_seat(at, Verb::Answer { ask: id, answer }, Why::Nothing, out);
+                self.tell_seat(at, Verb::Session(SessionVerb::Answer { ask: id, answer }), Why::Nothing, out);
             }
         }
     }
@@ -181,7 +186,7 @@ impl Acp {
             Asked::Nothing => return,
         };
         if let Some(at) = self.seat_of(&session) {
-            self.tell_seat(at, Verb::Answer { ask, answer }, Why::Nothing, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::Answer { ask, answer }), Why::Nothing, out);
         }
     }
 

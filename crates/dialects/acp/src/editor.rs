@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use vocab::{CallId, EditorReply, EditorRequest, EditorRequestKind, SessionId, Verb};
+use vocab::{CallId, EditorReply, EditorRequest, EditorRequestKind, SessionId, SessionVerb, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -161,7 +161,7 @@ impl Acp {
     }
 
     fn editor_replied(&mut self, at: usize, editor_request: u64, result: EditorReply, out: &mut Out) {
-        self.tell_seat(at, Verb::EditorReplied { editor_request, result }, Why::Nothing, out);
+        self.tell_seat(at, Verb::Session(SessionVerb::EditorReplied { editor_request, result }), Why::Nothing, out);
     }
 
     /// The client shows its own terminal in the card of the call.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use vocab::{
     AskEntry, Body, BranchEntry, CallEntry, CompactionEvent, Delta, EditorEvent, Entry, Event, ExtensionEvent, ItemEnd,
-    ItemId, ModelEntry, NoteEntry, Notice, NoticeLevel, QueueEntry, QueueVerb, SettingEntry, SignInStep, TodoPhase,
-    TodoStatus, TurnEnd, TurnEntry, UserFrom, Verb,
+    ItemId, ModelEntry, NoteEntry, Notice, NoticeLevel, QueueEntry, QueueVerb, SessionVerb, SettingEntry, SignInStep,
+    TodoPhase, TodoStatus, TurnEnd, TurnEntry, UserFrom, Verb,
 };
 use wire::Out;
 
@@ -128,10 +128,14 @@ impl Acp {
                 let words = format!("{} could not answer, asking {}: {}", it.from, it.to, text(&it.fault));
                 self.notice(at, NoticeLevel::Warning, &words, out);
             }
-            Body::Model(ModelEntry::Spent { call: Some(_), model, usage, .. }) => {
+            Body::Model(ModelEntry::Spent { turn, call, model, usage }) if turn.is_none() || call.is_some() => {
                 let known = std::iter::once(&seat.chosen.model).chain(&self.models).find(|info| info.slug == *model);
                 let prices = known.and_then(|info| info.prices);
-                seat.charge_child(prices, usage);
+                match turn {
+                    Some(_) => seat.charge_child(prices, usage),
+                    // A compaction that was paid and failed.
+                    None => seat.charge_at(prices, usage),
+                }
             }
             Body::Branch(BranchEntry::Compacted(done)) => {
                 seat.charge(&done.usage);
@@ -188,9 +192,9 @@ impl Acp {
         let turn = seat.turn.as_ref().map(|turn| turn.id.clone());
         let others = std::mem::take(&mut seat.lost);
         for other in others.into_iter().filter(|other| other != item) {
-            self.tell_seat(at, Verb::Queue(QueueVerb::TakeBack(other)), Why::Nothing, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(other))), Why::Nothing, out);
         }
-        self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
+        self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn }), Why::Nothing, out);
     }
 
     /// All views of what can be chosen are told together.

@@ -149,8 +149,5 @@ pub(crate) fn from_fault(fault: &Fault, session: Option<&str>) -> RpcError {
 
 /// What went wrong and what can be done about it, in one text.
 pub(crate) fn text(fault: &Fault) -> String {
-    match fault.hints.as_slice() {
-        [] => fault.message.clone(),
-        hints => format!("{} ({})", fault.message, hints.join("; ")),
-    }
+    fault.explained()
 }

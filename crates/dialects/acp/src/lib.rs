@@ -27,7 +27,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use vocab::names;
-use vocab::{Command, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, Tag, Target, Told, Verb, Which};
+use vocab::{
+    Command, DirectoryVerb, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, SessionVerb, Tag, Target, Told, Verb,
+    Which,
+};
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Out, Parting};
 
@@ -160,7 +163,7 @@ impl Acp {
     /// Asks for the list of models; sessions that are opened meanwhile wait for it.
     fn list_models(&mut self, out: &mut Out) {
         self.listing = true;
-        self.want(Verb::ModelsWithin { limit_ms: LIST_WAIT_MS }, Why::ModelsSoon, out);
+        self.want(Verb::Directory(DirectoryVerb::ModelsWithin { limit_ms: LIST_WAIT_MS }), Why::ModelsSoon, out);
     }
     /// A command that opens a session.
     fn open_listed(&mut self, target: Target, verb: Verb, why: Why, out: &mut Out) {
@@ -192,10 +195,10 @@ impl Acp {
         if std::mem::replace(&mut self.ending, true) {
             return;
         }
-        self.want(Verb::CancelSignIns, Why::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::CancelSignIns), Why::Nothing, out);
         self.open_held(out);
         for at in 0..self.seats.len() {
-            self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Why::Nothing, out);
         }
     }
 

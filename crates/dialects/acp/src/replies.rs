@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use vocab::{
-    Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, Stop, Summary, Tag, TurnEnd, Verb, Which,
-    iso8601,
+    DirectoryVerb, Fault, FaultKind, Open, Opened, QueueVerb, Reply, SavedPage, SessionId, SessionVerb, Stop, Summary,
+    Tag, TurnEnd, Verb, Which, iso8601,
 };
 use wire::Out;
 use wire::jsonrpc::{INTERNAL_ERROR, RpcError};
@@ -126,7 +126,7 @@ impl Acp {
             // It is late, or could not be got just now: whoever waited goes on, and it is told when it comes.
             (Why::ModelsSoon, late) => {
                 out.notes.extend(late.as_ref().err().map(|fault| format!("no list of models yet: {}", fault.message)));
-                self.want(Verb::Models, Why::Models, out);
+                self.want(Verb::Directory(DirectoryVerb::Models), Why::Models, out);
                 self.open_held(out);
             }
             (Why::Environment(call), Ok(Reply::Accounts(accounts))) => match accounts.model {
@@ -224,11 +224,11 @@ impl Acp {
         let stop = match result {
             Ok(Reply::Started { turn }) => {
                 seat.prompts.push((turn.clone(), call));
-                Verb::Interrupt { turn: Some(turn.clone()) }
+                Verb::Session(SessionVerb::Interrupt { turn: Some(turn.clone()) })
             }
             Ok(Reply::Waiting { item, .. }) => {
                 seat.waiting.push((item.clone(), call));
-                Verb::Queue(QueueVerb::TakeBack(item.clone()))
+                Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(item.clone())))
             }
             other => {
                 let odd = || RpcError::new(INTERNAL_ERROR, "the engine answered something else");
@@ -274,7 +274,7 @@ impl Acp {
             Opening::Load | Opening::Resume | Opening::Fork => {
                 let session = opened.session.clone();
                 let which = Which::Id(session.as_str().to_owned());
-                self.want(Verb::Recall(which), Why::Replay { call, session, how }, out);
+                self.want(Verb::Directory(DirectoryVerb::Recall(which)), Why::Replay { call, session, how }, out);
             }
         }
     }

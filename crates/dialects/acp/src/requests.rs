@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::{Account, Change, Delivery, Mode, Open, Query, QueueVerb, SignInMode, Target, Verb, Which};
+use vocab::{
+    Account, Change, Delivery, DirectoryVerb, Mode, Open, Query, QueueVerb, SessionVerb, SignInMode, Target, Verb,
+    Which,
+};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
@@ -37,7 +40,7 @@ impl Acp {
         match method {
             "initialize" => self.initialize(call, read(params)?, out),
             "authenticate" => self.authenticate(call, read(params)?, out)?,
-            "logout" => self.want(Verb::Forget, Why::Logout(call.to_owned()), out),
+            "logout" => self.want(Verb::Directory(DirectoryVerb::Forget), Why::Logout(call.to_owned()), out),
             "session/new" => self.new_session(call, read(params)?, out)?,
             "session/load" => self.old_session(call, read(params)?, Opening::Load, out)?,
             "session/resume" => self.old_session(call, read(params)?, Opening::Resume, out)?,
@@ -117,13 +120,13 @@ impl Acp {
             OPENAI => Account::OpenAi,
             ANTIGRAVITY => Account::Antigravity,
             ENVIRONMENT => {
-                self.want(Verb::Accounts, Why::Environment(call.to_owned()), out);
+                self.want(Verb::Directory(DirectoryVerb::Accounts), Why::Environment(call.to_owned()), out);
                 return Ok(());
             }
             LOGIN => return Err(invalid("run `tillerman login` in a terminal, then connect again")),
             other => return Err(invalid(format!("unknown authentication method: {other}"))),
         };
-        let verb = Verb::SignIn { account, mode: SignInMode::Auto, originator: None };
+        let verb = Verb::Directory(DirectoryVerb::SignIn { account, mode: SignInMode::Auto, originator: None });
         self.want(verb, Why::SignIn(call.to_owned()), out);
         Ok(())
     }
@@ -184,7 +187,7 @@ impl Acp {
         };
         let workspace = params.cwd.map(absolute).transpose()?;
         let query = Query { workspace, non_empty: true, limit: Some(PAGE_ROWS_MAX), offset, ..Query::default() };
-        self.want(Verb::Sessions(query), Why::List { call: call.to_owned(), offset }, out);
+        self.want(Verb::Directory(DirectoryVerb::Sessions(query)), Why::List { call: call.to_owned(), offset }, out);
         Ok(())
     }
 
@@ -203,14 +206,14 @@ impl Acp {
     }
 
     pub(crate) fn delete_saved(&mut self, session: &str, closing: Closing, out: &mut Out) {
-        self.want(Verb::Delete(session.into()), Why::Deleted(closing.call), out);
+        self.want(Verb::Directory(DirectoryVerb::Delete(session.into())), Why::Deleted(closing.call), out);
     }
 
     /// What runs is stopped first, and its prompt answered.
     fn leave(&mut self, at: usize, closing: Closing, out: &mut Out) {
         self.seats[at].closing.push(closing);
         if self.is_busy(at) {
-            self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Why::Nothing, out);
         }
         self.close_if_due(at, out);
     }
@@ -236,11 +239,11 @@ impl Acp {
         {
             let (name, args) = (name.to_string(), args.to_string());
             let why = Why::Slash { call: call.to_owned(), session: self.seats[at].session.clone() };
-            self.tell_seat(at, Verb::Slash { name, args }, why, out);
+            self.tell_seat(at, Verb::Session(SessionVerb::Slash { name, args }), why, out);
             return Ok(());
         }
         // A second one waits for the first; a cancel takes it back.
-        let verb = Verb::Prompt { parts: said.parts, delivery: Delivery::Queue };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: said.parts, delivery: Delivery::Queue });
         let session = self.seats[at].session.clone();
         let why = Why::Prompt { call: call.to_owned(), session, cancelled: false };
         self.tell_seat(at, verb, why, out);
@@ -249,7 +252,7 @@ impl Acp {
 
     fn cancel(&mut self, session: &str, out: &mut Out) -> Result<(), RpcError> {
         let at = self.seat_named(session)?;
-        self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+        self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Why::Nothing, out);
         Ok(())
     }
 
@@ -259,10 +262,10 @@ impl Acp {
             let seat = &self.seats[at];
             if let Some((turn, _)) = seat.prompts.iter().find(|(_, call)| call.get() == id.get()) {
                 let turn = Some(turn.clone());
-                return self.tell_seat(at, Verb::Interrupt { turn }, Why::Nothing, out);
+                return self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn }), Why::Nothing, out);
             }
             if let Some((item, _)) = seat.waiting.iter().find(|(_, call)| call.get() == id.get()) {
-                let verb = Verb::Queue(QueueVerb::TakeBack(item.clone()));
+                let verb = Verb::Session(SessionVerb::Queue(QueueVerb::TakeBack(item.clone())));
                 return self.tell_seat(at, verb, Why::Nothing, out);
             }
         }
@@ -282,7 +285,7 @@ impl Acp {
         });
         if let Some(at) = slash {
             if !self.seats[at].is_busy() {
-                self.tell_seat(at, Verb::Interrupt { turn: None }, Why::Nothing, out);
+                self.tell_seat(at, Verb::Session(SessionVerb::Interrupt { turn: None }), Why::Nothing, out);
             }
             return;
         }
@@ -299,7 +302,12 @@ impl Acp {
 
     fn set(&mut self, call: &RawValue, at: usize, change: Change, answer: Setting, out: &mut Out) {
         let session = self.seats[at].session.clone();
-        self.tell_seat(at, Verb::Set(change), Why::Set { call: call.to_owned(), session, answer }, out);
+        self.tell_seat(
+            at,
+            Verb::Session(SessionVerb::Set(change)),
+            Why::Set { call: call.to_owned(), session, answer },
+            out,
+        );
     }
 
     fn set_mode(&mut self, call: &RawValue, params: &params::SetMode, out: &mut Out) -> Result<(), RpcError> {

@@ -1,12 +1,15 @@
 //! Sign-ins and keys.
 
 use serde_json::{Value, json};
-use vocab::{Account, Accounts, Fault, KeySet, Limits, ModelSource, Profile, SignInMode, SignInStep, SignedIn, Verb};
+use vocab::{
+    Account, Accounts, DirectoryVerb, Fault, KeySet, Limits, ModelSource, Profile, SignInMode, SignInStep, SignedIn,
+    Verb,
+};
 use wire::Out;
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::models;
 use crate::params::Params;
 use crate::pending::LoafPending;
@@ -16,25 +19,25 @@ pub(crate) enum Then {
     /// The conversation begins.
     Start,
     SignedIn {
-        call: Call,
+        call: LoafCall,
         account: Account,
         signed_in: Box<SignedIn>,
     },
     OpenRouterKey {
-        call: Call,
+        call: LoafCall,
         set: KeySet,
     },
     ExaKey {
-        call: Call,
+        call: LoafCall,
         skipped: bool,
     },
     Forgotten {
-        call: Call,
+        call: LoafCall,
     },
 }
 
 impl Then {
-    pub(crate) fn call(&self) -> Option<&Call> {
+    pub(crate) fn call(&self) -> Option<&LoafCall> {
         match self {
             Then::Start => None,
             Then::SignedIn { call, .. }
@@ -57,7 +60,7 @@ impl Loaf {
         })
     }
 
-    pub(crate) fn connect_openai(&mut self, call: &Call, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn connect_openai(&mut self, call: &LoafCall, params: &Params, out: &mut Out) -> Result<(), RpcFault> {
         let mode = match params.text_maybe("mode")?.as_deref() {
             None | Some("auto") => SignInMode::Auto,
             Some("browser") => SignInMode::Browser,
@@ -71,13 +74,17 @@ impl Loaf {
 
     pub(crate) fn sign_in(
         &mut self,
-        call: &Call,
+        call: &LoafCall,
         account: Account,
         mode: SignInMode,
         originator: Option<std::sync::Arc<str>>,
         out: &mut Out,
     ) {
-        self.want(Verb::SignIn { account, mode, originator }, LoafPending::SignIn(call.clone(), account), out);
+        self.want(
+            Verb::Directory(DirectoryVerb::SignIn { account, mode, originator }),
+            LoafPending::SignIn(call.clone(), account),
+            out,
+        );
     }
 
     pub(crate) fn sign_in_step(&mut self, account: Account, step: &SignInStep, out: &mut Out) {
@@ -102,7 +109,7 @@ impl Loaf {
 
     /// The accounts have changed, or not: they are looked at again before anybody is told.
     pub(crate) fn look_again(&mut self, then: Then, out: &mut Out) {
-        self.want(Verb::Accounts, LoafPending::Accounts(then), out);
+        self.want(Verb::Directory(DirectoryVerb::Accounts), LoafPending::Accounts(then), out);
     }
 
     pub(crate) fn accounts_known(&mut self, then: Then, result: Result<&Accounts, &Fault>, out: &mut Out) {

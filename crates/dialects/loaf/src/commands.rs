@@ -1,13 +1,13 @@
 //! `command.execute`: slash commands as people type them.
 
 use serde_json::{Value, json};
-use vocab::{Change, QueueVerb, Verb};
+use vocab::{Change, DirectoryVerb, QueueVerb, SessionVerb, Verb};
 use wire::Out;
 
 use crate::accounts::Then;
 use crate::faults::RpcFault;
-use crate::frames::Call;
-use crate::history::{Page, Selector};
+use crate::frames::LoafCall;
+use crate::history::{HistoryPage, Selector};
 use crate::methods::Method;
 use crate::pending::{Compacting, Listing, LoafPending, Swap};
 use crate::session_view::After;
@@ -31,14 +31,14 @@ const COMMANDS: &[(&str, &str)] = &[
 ];
 
 impl Loaf {
-    pub(crate) fn command(&mut self, call: &Call, at: usize, raw: &str, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn command(&mut self, call: &LoafCall, at: usize, raw: &str, out: &mut Out) -> Result<(), RpcFault> {
         if !raw.starts_with('/') {
             self.pen(out).result(call, json!({ "handled": false }));
             return Ok(());
         }
-        let call = &Call { command: true, ..call.clone() };
+        let call = &LoafCall { command: true, ..call.clone() };
         let (word, args) = raw.split_once(char::is_whitespace).map_or((raw, ""), |(word, args)| (word, args.trim()));
-        let as_method = |method| Call { method, ..call.clone() };
+        let as_method = |method| LoafCall { method, ..call.clone() };
         match &*word.to_lowercase() {
             "/auth" => {
                 let hint = "use auth.connect.* and auth.set.* methods for explicit RPC auth flows";
@@ -50,15 +50,27 @@ impl Loaf {
                 self.pen(out).result(call, json!({ "completed": completed }));
             }
             "/forgeteverything" => self.clear(call, at, true, out)?,
-            "/model" => self.want(Verb::Models, LoafPending::Models(call.clone(), Listing::Command), out),
-            "/limits" => self.want(Verb::Limits, LoafPending::Limits(as_method(Method::LimitsGet)), out),
+            "/model" => self.want(
+                Verb::Directory(DirectoryVerb::Models),
+                LoafPending::Models(call.clone(), Listing::Command),
+                out,
+            ),
+            "/limits" => self.want(
+                Verb::Directory(DirectoryVerb::Limits),
+                LoafPending::Limits(as_method(Method::LimitsGet)),
+                out,
+            ),
             "/history" => match args {
-                "" | "list" | "all" => self.list_history(call, Page::new(None, None), out),
+                "" | "list" | "all" => self.list_history(call, HistoryPage::new(None, None), out),
                 selector => self.resume(call, at, selector, out)?,
             },
             "/compress" => self.compress(call, at, out)?,
-            "/skills" => self.want(Verb::Skills, LoafPending::Skills(Some(as_method(Method::SkillsList))), out),
-            "/tools" => self.want(Verb::Tools, LoafPending::Tools(call.clone()), out),
+            "/skills" => self.want(
+                Verb::Directory(DirectoryVerb::Skills),
+                LoafPending::Skills(Some(as_method(Method::SkillsList))),
+                out,
+            ),
+            "/tools" => self.want(Verb::Directory(DirectoryVerb::Tools), LoafPending::Tools(call.clone()), out),
             "/clear" if self.views[at].is_busy() => {
                 let message = "session is busy; interrupt the turn before clearing";
                 return Err(RpcFault::domain("session_busy", message));
@@ -75,7 +87,13 @@ impl Loaf {
     }
 
     /// Another, empty chat behind this session; what runs is stopped first.
-    pub(crate) fn clear(&mut self, call: &Call, at: usize, forget_all: bool, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn clear(
+        &mut self,
+        call: &LoafCall,
+        at: usize,
+        forget_all: bool,
+        out: &mut Out,
+    ) -> Result<(), RpcFault> {
         let view = &mut self.views[at];
         if view.compacting {
             return Err(RpcFault::domain("session_busy", "session is busy; its context is being compressed"));
@@ -88,7 +106,7 @@ impl Loaf {
             return Ok(());
         }
         let view = view.number;
-        self.tell_view(at, Verb::Queue(QueueVerb::Clear), LoafPending::Emptied { view }, out);
+        self.tell_view(at, Verb::Session(SessionVerb::Queue(QueueVerb::Clear)), LoafPending::Emptied { view }, out);
         self.interrupt(at, out);
         Ok(())
     }
@@ -113,7 +131,7 @@ impl Loaf {
         self.want(Verb::Open(self.open_new()), LoafPending::Swap { call, view, swap }, out);
     }
 
-    fn resume(&mut self, call: &Call, at: usize, selector: &str, out: &mut Out) -> Result<(), RpcFault> {
+    fn resume(&mut self, call: &LoafCall, at: usize, selector: &str, out: &mut Out) -> Result<(), RpcFault> {
         let view = &mut self.views[at];
         if view.is_busy() {
             let message = "session is busy; interrupt the turn before resuming another chat";
@@ -125,11 +143,15 @@ impl Loaf {
             id => Selector::Id(id.to_owned()),
         };
         let (which, view) = (selector.which(), view.number);
-        self.want(Verb::Recall(which), LoafPending::Resume { call: call.clone(), view, selector }, out);
+        self.want(
+            Verb::Directory(DirectoryVerb::Recall(which)),
+            LoafPending::Resume { call: call.clone(), view, selector },
+            out,
+        );
         Ok(())
     }
 
-    fn compress(&mut self, call: &Call, at: usize, out: &mut Out) -> Result<(), RpcFault> {
+    fn compress(&mut self, call: &LoafCall, at: usize, out: &mut Out) -> Result<(), RpcFault> {
         if self.choice.model.is_none() {
             let message = "select a model first before running /compress";
             return Err(RpcFault::domain("no_model", message));
@@ -151,23 +173,23 @@ impl Loaf {
         let view = &mut self.views[at];
         view.compacting = true;
         view.halting = false;
-        let why = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
-        self.tell_view(at, Verb::Compact { instructions: None, wait: true }, why, out);
+        let pending = LoafPending::Compact { view: view.number, before: view.anchor, how: Box::new(how) };
+        self.tell_view(at, Verb::Session(SessionVerb::Compact { instructions: None, wait: true }), pending, out);
     }
 
     /// Nothing is known of the user any more.
-    pub(crate) fn forget_all(&mut self, call: Call, at: usize, out: &mut Out) {
+    pub(crate) fn forget_all(&mut self, call: LoafCall, at: usize, out: &mut Out) {
         self.onboarded = false;
         self.choice.route = crate::models::ANY_ROUTE.into();
         for key in [prefer::MODEL, prefer::THINKING, prefer::ROUTE, prefer::ONBOARDED] {
-            self.want(Verb::Prefer { key, value: "".into() }, LoafPending::Nothing, out);
+            self.want(Verb::Directory(DirectoryVerb::Prefer { key, value: "".into() }), LoafPending::Nothing, out);
         }
-        self.want(Verb::Route { to: None }, LoafPending::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::Route { to: None }), LoafPending::Nothing, out);
         let view = self.views[at].number;
-        self.want(Verb::Forget, LoafPending::Forget { call, view }, out);
+        self.want(Verb::Directory(DirectoryVerb::Forget), LoafPending::Forget { call, view }, out);
     }
 
-    pub(crate) fn forgotten(&mut self, call: Call, view: u64, out: &mut Out) {
+    pub(crate) fn forgotten(&mut self, call: LoafCall, view: u64, out: &mut Out) {
         if let Some(at) = self.view_at(view) {
             let mut pen = self.pen(out);
             let (view, scene) = self.scene(at);
@@ -180,7 +202,7 @@ impl Loaf {
     pub(crate) fn apply_choice(&mut self, out: &mut Out) {
         let Some(slug) = self.choice.model.as_ref().map(|info| info.slug.clone()) else { return };
         for at in 0..self.views.len() {
-            self.tell_view(at, Verb::Set(Change::Model(slug.clone())), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(Change::Model(slug.clone()))), LoafPending::Nothing, out);
             self.apply_thinking(at, out);
         }
     }

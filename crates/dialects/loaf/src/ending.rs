@@ -1,11 +1,11 @@
 //! How a conversation ends: by a request, by the end of input, by a signal.
 
 use serde_json::json;
-use vocab::{QueueVerb, Verb};
+use vocab::{DirectoryVerb, QueueVerb, SessionVerb, Verb};
 use wire::{Close, Out, Parting};
 
 use crate::Loaf;
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::pending::LoafPending;
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) struct End {
 }
 
 impl Loaf {
-    pub(crate) fn shutdown_asked(&mut self, call: &Call, reason: Option<String>, out: &mut Out) {
+    pub(crate) fn shutdown_asked(&mut self, call: &LoafCall, reason: Option<String>, out: &mut Out) {
         self.state_changed(reason.as_deref().unwrap_or("shutdown"), None, out);
         let mut answer = json!({ "accepted": true });
         if let Some(reason) = reason {
@@ -29,7 +29,7 @@ impl Loaf {
         self.wind_down(out);
     }
 
-    pub(crate) fn quit(&mut self, call: &Call, out: &mut Out) {
+    pub(crate) fn quit(&mut self, call: &LoafCall, out: &mut Out) {
         self.state_changed("quit_command", None, out);
         self.pen(out).result(call, json!({ "shutting_down": true }));
         self.wind_down(out);
@@ -41,11 +41,11 @@ impl Loaf {
             return;
         }
         out.ending = true;
-        self.want(Verb::CancelSignIns, LoafPending::Nothing, out);
+        self.want(Verb::Directory(DirectoryVerb::CancelSignIns), LoafPending::Nothing, out);
         for at in 0..self.views.len() {
-            self.tell_view(at, Verb::Queue(QueueVerb::Clear), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Queue(QueueVerb::Clear)), LoafPending::Nothing, out);
             // Whatever it is: a turn may be about to begin that we do not know of yet.
-            self.tell_view(at, Verb::Interrupt { turn: None }, LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Interrupt { turn: None }), LoafPending::Nothing, out);
         }
     }
 

@@ -119,8 +119,5 @@ fn reason(kind: FaultKind) -> &'static str {
 
 /// What went wrong and what can be done about it, in one text.
 pub(crate) fn text(fault: &Fault) -> String {
-    match fault.hints.as_slice() {
-        [] => fault.message.clone(),
-        hints => format!("{} ({})", fault.message, hints.join("; ")),
-    }
+    fault.explained()
 }

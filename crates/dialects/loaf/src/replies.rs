@@ -6,13 +6,13 @@ pub(crate) mod model_chosen;
 
 use crate::tool_names::TOOL_NAMES;
 use serde_json::json;
-use vocab::{Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
+use vocab::{DirectoryVerb, Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
 use wire::Out;
 
 use crate::Loaf;
 use crate::accounts::{self, Then};
 use crate::faults::RpcFault;
-use crate::frames::Call;
+use crate::frames::LoafCall;
 use crate::history::{self};
 use crate::messages::said;
 use crate::methods::Method;
@@ -140,7 +140,11 @@ impl Loaf {
             (LoafPending::Copied { call, view, resume }, Ok(Reply::Forked { session, .. })) => {
                 let which = Which::Id(session.as_str().to_owned());
                 let resume = Resume { opens: session.clone(), ..resume };
-                self.want(Verb::Recall(which), LoafPending::Reread { call, view, resume }, out);
+                self.want(
+                    Verb::Directory(DirectoryVerb::Recall(which)),
+                    LoafPending::Reread { call, view, resume },
+                    out,
+                );
             }
             (LoafPending::Reread { call, view, resume }, Ok(Reply::Recalled(recalled))) => {
                 self.open_chat(call, view, Resume { said: said(&recalled.entries), ..resume }, out);
@@ -245,7 +249,7 @@ impl Loaf {
         }
     }
 
-    pub(crate) fn skills_known(&mut self, call: Option<Call>, out: &mut Out) {
+    pub(crate) fn skills_known(&mut self, call: Option<LoafCall>, out: &mut Out) {
         let Some(call) = call else {
             self.to_learn = self.to_learn.saturating_sub(1);
             return;

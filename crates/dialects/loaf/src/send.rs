@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use vocab::{Change, Delivery, Fault, FaultKind, IdKind, Part, Picture, Reply, Verb};
+use vocab::{Change, Delivery, DirectoryVerb, Fault, FaultKind, IdKind, Part, Picture, Reply, SessionVerb, Verb};
 use wire::Out;
 
 use crate::Loaf;
 use crate::faults::{self, RpcFault};
-use crate::frames::Call;
-use crate::images::{self, Input, Loaded};
+use crate::frames::LoafCall;
+use crate::images::{self, Input, LoadedImage};
 use crate::messages;
 use crate::params::Params;
 use crate::pending::LoafPending;
@@ -17,17 +17,23 @@ use crate::session_view::Queued;
 
 /// A prompt on its way: its pictures are loaded one after the other, then it is offered to the session.
 pub(crate) struct Sending {
-    pub(crate) call: Call,
+    pub(crate) call: LoafCall,
     pub(crate) view: u64,
     turn: Arc<str>,
     text: String,
     inputs: Vec<Input>,
-    loaded: Vec<Loaded>,
+    loaded: Vec<LoadedImage>,
     enqueue: bool,
 }
 
 impl Loaf {
-    pub(crate) fn send(&mut self, call: &Call, at: usize, mut params: Params, out: &mut Out) -> Result<(), RpcFault> {
+    pub(crate) fn send(
+        &mut self,
+        call: &LoafCall,
+        at: usize,
+        mut params: Params,
+        out: &mut Out,
+    ) -> Result<(), RpcFault> {
         let text = params.text_maybe("text")?.unwrap_or_default();
         let enqueue = params.flag_maybe("enqueue")?;
         let inputs = images::read(params.take("images"));
@@ -62,7 +68,11 @@ impl Loaf {
     fn load_next(&mut self, mut sending: Sending, out: &mut Out) {
         while let Some(input) = sending.inputs.get(sending.loaded.len()) {
             if let Some(name) = input.file().cloned() {
-                return self.want(Verb::Picture { name }, LoafPending::Picture(Box::new(sending)), out);
+                return self.want(
+                    Verb::Directory(DirectoryVerb::Picture { name }),
+                    LoafPending::Picture(Box::new(sending)),
+                    out,
+                );
             }
             match input.decode(self.options.clock.now_ms()) {
                 Ok(loaded) => sending.loaded.push(loaded),
@@ -92,11 +102,11 @@ impl Loaf {
             return self.release(at, out);
         }
         if let Some(title) = self.views[at].title.take() {
-            self.tell_view(at, Verb::Set(Change::Title(title)), LoafPending::Nothing, out);
+            self.tell_view(at, Verb::Session(SessionVerb::Set(Change::Title(title))), LoafPending::Nothing, out);
         }
         let text = images::labelled(&sending.text, sending.loaded.len());
         let delivery = if sending.enqueue { Delivery::Enqueue } else { Delivery::RejectIfBusy };
-        let verb = Verb::Prompt { parts: messages::parts(text, &sending.loaded), delivery };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: messages::parts(text, &sending.loaded), delivery });
         self.tell_view(at, verb, LoafPending::Send(Box::new(sending)), out);
     }
 
@@ -149,17 +159,17 @@ impl Loaf {
         self.release(at, out);
     }
 
-    pub(crate) fn steer(&mut self, call: &Call, at: usize, text: &str, out: &mut Out) {
+    pub(crate) fn steer(&mut self, call: &LoafCall, at: usize, text: &str, out: &mut Out) {
         let view = &self.views[at];
         if view.turn.is_none() {
             return self.steered(call, at, false, out);
         }
-        let verb = Verb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Steer };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: vec![Part::text(text)], delivery: Delivery::Steer });
         let why = LoafPending::Steer { call: call.clone(), view: view.number };
         self.tell_view(at, verb, why, out);
     }
 
-    pub(crate) fn steered(&mut self, call: &Call, at: usize, accepted: bool, out: &mut Out) {
+    pub(crate) fn steered(&mut self, call: &LoafCall, at: usize, accepted: bool, out: &mut Out) {
         let session_id = self.views[at].id.clone();
         self.pen(out).result(call, json!({ "session_id": session_id, "accepted": accepted }));
     }
@@ -182,7 +192,7 @@ impl Loaf {
         let mut pen = self.pen(out);
         self.views[at].say_status(&mut pen, true, "interrupting...", false);
         // By its name: a turn that starts meanwhile is not the one that is meant.
-        self.tell_view(at, Verb::Interrupt { turn }, LoafPending::Nothing, out);
+        self.tell_view(at, Verb::Session(SessionVerb::Interrupt { turn }), LoafPending::Nothing, out);
         true
     }
 }

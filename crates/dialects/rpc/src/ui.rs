@@ -1,6 +1,6 @@
 //! Dialogs and notices: what an extension shows or asks, and our own permission questions, as `extension_ui_request`.
 
-use crate::tool_names::TOOL_NAMES;
+use crate::TOOL_NAMES;
 use vocab::visible::headline;
 use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
 use wire::{FrameBuf, question};

@@ -86,9 +86,5 @@ pub(crate) fn origin(origin: Origin) -> &'static str {
 
 /// The message for people, with the hints in parentheses behind it.
 pub(crate) fn message(fault: &Fault) -> String {
-    if fault.hints.is_empty() {
-        fault.message.clone()
-    } else {
-        format!("{} ({})", fault.message, fault.hints.join("; "))
-    }
+    fault.explained()
 }

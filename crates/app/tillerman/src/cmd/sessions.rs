@@ -18,20 +18,19 @@ use super::config::home;
 use super::listing::now_ms;
 use crate::args::{self, SessionsVerb};
 use crate::print::{exactly, say};
-use crate::{setup, wiring};
+use crate::{compose, setup};
 use list::title;
 
 /// As a name of a file: write to stdout.
 const STDOUT: &str = "-";
 
-pub(crate) fn run(args: args::Sessions) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))
+pub(crate) fn run(args: args::SessionsArgs) -> anyhow::Result<u8> {
+    super::block_on(start(args.verb.unwrap_or(SessionsVerb::List(args.list))))?
 }
 
 async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
     let data = home()?.data;
-    let store: Arc<dyn Store> = Arc::new(store::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
+    let store: Arc<dyn Store> = Arc::new(store_sqlite::SqliteStore::new(data.clone()).telling(Arc::new(host::note)));
     match verb {
         SessionsVerb::List(args) => list::list(&*store, &args).await,
         SessionsVerb::Search { words, limit } => search::search(&*store, &words, limit).await,
@@ -52,13 +51,13 @@ async fn start(verb: SessionsVerb) -> anyhow::Result<u8> {
         SessionsVerb::Export { session, file: Some(file), .. } if file == Path::new(STDOUT) => {
             let summary = find(&*store, &session).await?;
             let page = store.read(&summary.id, 0, usize::MAX).await?;
-            exactly(&store::as_markdown(&summary, &page.entries))?;
+            exactly(&export::as_markdown(&summary, &page.entries))?;
             Ok(0)
         }
         SessionsVerb::Export { session, file, .. } => {
             let summary = find(&*store, &session).await?;
             let file = file.map(std::path::absolute).transpose()?;
-            let exported = store::FileArchive::new(store, data).export(&summary.id, file.as_deref()).await?;
+            let exported = export::FileArchive::new(store, data).export(&summary.id, file.as_deref()).await?;
             say(&format!("{}  ({}, {} bytes)\n", exported.path.display(), exported.format, exported.bytes))?;
             Ok(0)
         }
@@ -152,7 +151,7 @@ async fn fork(store: &dyn Store, session: &str, at: Option<u64>) -> anyhow::Resu
         None => prompts.last().ok_or_else(nothing)?.0,
     };
     let basics = args::Basics { model: Some("tour".into()), ..args::Basics::default() };
-    let wired = wiring::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?;
+    let wired = compose::build(setup::prepare(&setup::in_project(&basics)?, Mode::Prompt)?.setup).await?;
     let peer = wired.engine.connect(engine::Slow::Wait);
     let id = summary.id.as_str().to_owned();
     let open = Open { model: Some("tour".into()), ..Open::new(Which::Id(id)) };

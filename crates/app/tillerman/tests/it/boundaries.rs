@@ -76,20 +76,25 @@ fn allowed(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "vocab" | "skills" | "safefile" => &[],
         "wire" | "engine" | "net" | "process" | "tour" | "images" => &["vocab"],
-        "providers" => &["vocab", "net"],
+        "providers" => &["vocab", "net", "safefile"],
         "builtin-tools" => &["vocab", "net", "process"],
+        "config" => &["vocab", "safefile", "providers"],
+        "catalogue" => &["vocab", "net", "providers", "accounts", "tour", "config"],
         "store" => &["vocab", "safefile"],
+        "store-sqlite" | "export" => &["vocab", "store", "safefile"],
         "accounts" => &["vocab", "safefile", "net"],
         "mcp" => &["vocab", "wire", "net", "process"],
         "host" => &["vocab", "wire", "engine"],
         "extensions" => &["vocab", "wire", "engine", "process", "skills"],
-        "session-files" => &["vocab", "wire", "dialect-rpc"],
+        "session-files" => &["vocab", "safefile", "wire", "pi-format"],
         "acp-client" => &["vocab", "wire", "process"],
         // A screen draws what the terminal dialect says, and takes stdin and stdout through the host.
         "console" => &["host", "dialect-terminal"],
         // Another agent at the same screen, drawn with the same parts.
         "acp-terminal" => &["vocab", "wire", "host", "dialect-terminal", "console", "acp-client"],
         "gateway" => &["vocab", "wire", "engine", "host", "dialect-gateway"],
+        "pi-format" => &["vocab", "wire"],
+        "dialect-rpc" => &["vocab", "wire", "pi-format"],
         name if name.starts_with("dialect-") => &["vocab", "wire"],
         _ => return None,
     })

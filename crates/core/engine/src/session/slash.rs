@@ -10,7 +10,6 @@ use vocab::{
 use super::toolset::spec_bytes;
 use super::{Session, guarded, later};
 use crate::beyond;
-use crate::bill::Bill;
 use crate::commands::{self, SlashResult, failed, from_fault, usage};
 use crate::outbox::Outbox;
 use crate::session::model_view;
@@ -199,13 +198,13 @@ impl Session {
     }
 
     fn cost(&mut self, entries: &[Arc<Entry>]) -> SlashOutcome {
-        let bill = Bill::of(entries);
-        let spent = bill.total();
+        let totals = vocab::Totals::of(entries);
+        let spent = totals.usage();
         let provider = &self.shared.ports.provider;
-        let cost = bill.cost(|slug| provider.resolve(slug).ok()?.prices);
+        let cost = totals.cost(|slug| provider.resolve(slug).ok()?.prices);
         // Before anything was used, nothing is known to have no price.
         let dollars = cost.filter(|_| self.settings.asked().prices.is_some() || spent.context() > 0);
-        let (input_tokens, output_tokens, turns) = (spent.prompt(), spent.output, bill.turns);
+        let (input_tokens, output_tokens, turns) = (spent.prompt(), spent.output, totals.turns());
         SlashOutcome::Cost { input_tokens, output_tokens, turns, dollars }
     }
 

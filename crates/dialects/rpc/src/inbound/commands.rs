@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use vocab::{
-    AskId, Change, Delivery, Drain, Image, Part, QueueVerb, SteerPoint, TodoPhase, TodoStatus, TodoTask, Verb, Which,
+    AskId, Change, Delivery, DirectoryVerb, Drain, Image, Part, QueueVerb, SessionVerb, SteerPoint, TodoPhase,
+    TodoStatus, TodoTask, Verb, Which,
 };
 use wire::Out;
 
 use crate::frames::Writer;
-use crate::inbound::{Answer, Call, Command, Phase, Text};
+use crate::inbound::{Command, HostAnswer, PhaseMember, RpcCall, Text};
 use crate::models::LEVELS;
-use crate::pending::{Named, ReadFor, RpcPending, Then};
+use crate::pending::{Handoff, NamedModel, ReadFor, RpcPending, Then};
 use crate::{Rpc, frames, host_tools, ui};
 
 /// The one version of the framing that we speak.
@@ -21,7 +22,7 @@ const SUBSCRIPTIONS: [&str; 3] = ["off", "progress", "events"];
 
 impl Rpc {
     /// A command: now, or when the host is on its new session. What stops something never waits.
-    pub(crate) fn command(&mut self, call: Call, command: Command, out: &mut Out) {
+    pub(crate) fn command(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         let urgent = matches!(command, Command::Abort | Command::AbortRetry | Command::AbortBash);
         if self.moving && !urgent {
             return self.held.push_back((call, command));
@@ -37,12 +38,14 @@ impl Rpc {
         }
     }
 
-    fn act(&mut self, call: Call, command: Command, out: &mut Out) {
+    fn act(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::Prompt(text) => self.prompt(call, text, out),
             Command::Steer(text) => self.queue(call, text, Delivery::Steer, out),
             Command::FollowUp(text) => self.queue(call, text, Delivery::FollowUp, out),
-            Command::Abort => self.send(Verb::Interrupt { turn: None }, RpcPending::Abort(call), out),
+            Command::Abort => {
+                self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Abort(call), out)
+            }
             Command::AbortAndPrompt(text) => self.stop_then(Then::Prompt(call, text), out),
             Command::NewSession { parent } => self.move_then(Then::New(call, parent), out),
             Command::SwitchSession { path } => self.move_then(Then::Switch(call, path), out),
@@ -50,18 +53,24 @@ impl Rpc {
             Command::Branch { entry } => self.move_then(Then::Branch(call, entry), out),
             Command::Clone => self.move_then(Then::Clone(call), out),
             Command::Handoff { instructions } => {
-                self.handoff = Some(instructions.map(Into::into));
+                self.handoff = Some(Handoff { instructions: instructions.map(Into::into) });
                 self.move_then(Then::Clone(call), out);
             }
             Command::Compact { instructions } => self.stop_then(Then::Compact(call, instructions), out),
-            Command::AbortRetry => self.plain(call, Verb::AbortRetry, out),
-            Command::AbortBash => self.plain(call, Verb::AbortShell, out),
+            Command::AbortRetry => self.plain(call, Verb::Session(SessionVerb::AbortRetry), out),
+            Command::AbortBash => self.plain(call, Verb::Session(SessionVerb::AbortShell), out),
             Command::Bash { command, aside } => {
-                self.send(Verb::Shell { command: command.into(), aside }, RpcPending::Shell(call), out);
+                self.send(
+                    Verb::Session(SessionVerb::Shell { command: command.into(), aside }),
+                    RpcPending::Shell(call),
+                    out,
+                );
             }
-            Command::ClearQueue => self.send(Verb::Queue(QueueVerb::Clear), RpcPending::Cleared(call), out),
-            Command::GetState => self.send(Verb::Inspect, RpcPending::State(call), out),
-            Command::GetCommands => self.send(Verb::Inspect, RpcPending::Commands(call), out),
+            Command::ClearQueue => {
+                self.send(Verb::Session(SessionVerb::Queue(QueueVerb::Clear)), RpcPending::Cleared(call), out)
+            }
+            Command::GetState => self.send(Verb::Session(SessionVerb::Inspect), RpcPending::State(call), out),
+            Command::GetCommands => self.send(Verb::Session(SessionVerb::Inspect), RpcPending::Commands(call), out),
             Command::GetMessages => self.read(call, ReadFor::Messages, out),
             Command::GetMessagesPage { cursor, limit } => self.read(call, ReadFor::Page { cursor, limit }, out),
             Command::GetSessionStats => self.read(call, ReadFor::Stats, out),
@@ -71,36 +80,42 @@ impl Rpc {
             Command::GetTree => self.read(call, ReadFor::Tree, out),
             Command::ExportHtml { path } => {
                 let file = path.map_or_else(|| self.export_name(), PathBuf::from);
-                self.send(Verb::Export { file: Some(file) }, RpcPending::Exported(call), out);
+                self.send(Verb::Session(SessionVerb::Export { file: Some(file) }), RpcPending::Exported(call), out);
             }
-            Command::GetAvailableModels => self.send(Verb::Models, RpcPending::Models(call), out),
+            Command::GetAvailableModels => {
+                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::Models(call), out)
+            }
             Command::CycleModel => {
                 self.moving = true;
-                self.send(Verb::Models, RpcPending::CycleModel(call), out);
+                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::CycleModel(call), out);
             }
-            Command::SetModel { provider, model } => self.set_model(call, Named { provider, id: model }, out),
+            Command::SetModel { provider, model } => self.set_model(call, NamedModel { provider, id: model }, out),
             other => self.set(call, other, out),
         }
     }
 
     /// Switches and lists: one change, one word back.
-    fn set(&mut self, call: Call, command: Command, out: &mut Out) {
+    fn set(&mut self, call: RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::SetLocale { locale } => {
                 self.set_locale(Some(locale), RpcPending::Plain(call), out);
             }
             Command::SetTodos { phases } => {
                 let change = Change::Todos(phases.into_iter().enumerate().map(phase).collect());
-                self.send(Verb::Set(change), RpcPending::Todos(call), out);
+                self.send(Verb::Session(SessionVerb::Set(change)), RpcPending::Todos(call), out);
             }
             Command::SetHostTools { tools } => match host_tools::register(tools) {
                 Ok(registered) => {
                     let tools = registered.offered.clone();
-                    self.send(Verb::OfferTools { tools }, RpcPending::HostTools(call, registered), out);
+                    self.send(
+                        Verb::Session(SessionVerb::OfferTools { tools }),
+                        RpcPending::HostTools(call, registered),
+                        out,
+                    );
                 }
                 Err(error) => self.fail(&call, &error, out),
             },
-            Command::SetThinkingLevel { level } => match self.known.clamp(&level) {
+            Command::SetThinkingLevel { level } => match self.view.known.clamp(&level) {
                 Some(level) => self.set_level(level, RpcPending::Plain(call), out),
                 None => self.respond(&call, None, out),
             },
@@ -109,13 +124,13 @@ impl Rpc {
                 if let Some(drain) = drain(&mode) {
                     self.options.lane.steer_drain = drain;
                 }
-                self.plain(call, Verb::Set(Change::Lane(self.options.lane)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
             }
             Command::SetFollowUpMode { mode } => {
                 if let Some(drain) = drain(&mode) {
                     self.options.lane.follow_up_drain = drain;
                 }
-                self.plain(call, Verb::Set(Change::Lane(self.options.lane)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
             }
             Command::SetInterruptMode { mode } => {
                 match mode.as_str() {
@@ -123,30 +138,30 @@ impl Rpc {
                     "wait" => self.options.lane.steer_point = SteerPoint::Wait,
                     _ => {}
                 }
-                self.plain(call, Verb::Set(Change::Lane(self.options.lane)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Lane(self.options.lane))), out);
             }
             Command::SetAutoCompaction { enabled } => {
                 self.options.compaction.auto = enabled;
-                self.plain(call, Verb::Set(Change::Compaction(self.options.compaction)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Compaction(self.options.compaction))), out);
             }
             Command::SetAutoRetry { enabled } => {
                 self.options.retry.retries_max = if enabled { self.retries_max } else { 0 };
-                self.plain(call, Verb::Set(Change::Retry(self.options.retry)), out);
+                self.plain(call, Verb::Session(SessionVerb::Set(Change::Retry(self.options.retry))), out);
             }
             Command::SetSessionName { name } => match name.trim() {
                 "" => self.refuse(&call, "Session name cannot be empty", out),
-                name => self.plain(call, Verb::Set(Change::Title(name.into())), out),
+                name => self.plain(call, Verb::Session(SessionVerb::Set(Change::Title(name.into()))), out),
             },
             other => self.answer_ourselves(&call, other, out),
         }
     }
 
     /// What needs no engine.
-    fn answer_ourselves(&mut self, call: &Call, command: Command, out: &mut Out) {
+    fn answer_ourselves(&mut self, call: &RpcCall, command: Command, out: &mut Out) {
         match command {
             Command::GetIntegrations => self.integrations(call, out),
             Command::GetThinkingLevels => {
-                let levels = self.known.levels();
+                let levels = self.view.known.levels();
                 self.respond(
                     call,
                     Some(&|out| {
@@ -200,7 +215,7 @@ impl Rpc {
     }
 
     /// A sub-agent is seen as its call and the call's updates, whatever the level.
-    fn subscribe(&self, call: &Call, level: &str, out: &mut Out) {
+    fn subscribe(&self, call: &RpcCall, level: &str, out: &mut Out) {
         if !SUBSCRIPTIONS.contains(&level) {
             return self.refuse(call, &format!("Invalid subagent subscription level: {level}"), out);
         }
@@ -212,7 +227,7 @@ impl Rpc {
         self.respond(call, Some(&data), out);
     }
 
-    fn filter_events(&mut self, call: &Call, events: Option<&[String]>, out: &mut Out) {
+    fn filter_events(&mut self, call: &RpcCall, events: Option<&[String]>, out: &mut Out) {
         if events.is_some_and(|events| events.iter().any(String::is_empty)) {
             return self.refuse(call, "events must be null or an array of non-empty event type strings", out);
         }
@@ -228,73 +243,73 @@ impl Rpc {
 
     /// A model that was met is taken at its name. Of another one the list decides whether it is there; what comes behind
     /// waits meanwhile, so that the next prompt goes to it.
-    fn set_model(&mut self, call: Call, named: Named, out: &mut Out) {
-        match self.known.slug_of(&named.provider, &named.id) {
+    fn set_model(&mut self, call: RpcCall, named: NamedModel, out: &mut Out) {
+        match self.view.known.slug_of(&named.provider, &named.id) {
             Some(slug) => {
                 let why = RpcPending::SetModel { call, name: named.shown(), scoped: None };
-                self.send(Verb::Set(Change::Model(slug)), why, out);
+                self.send(Verb::Session(SessionVerb::Set(Change::Model(slug))), why, out);
             }
             None => {
                 self.moving = true;
-                self.send(Verb::Models, RpcPending::FindModel(call, named), out);
+                self.send(Verb::Directory(DirectoryVerb::Models), RpcPending::FindModel(call, named), out);
             }
         }
     }
 
-    fn plain(&mut self, call: Call, verb: Verb, out: &mut Out) {
+    fn plain(&mut self, call: RpcCall, verb: Verb, out: &mut Out) {
         self.send(verb, RpcPending::Plain(call), out);
     }
 
-    fn read(&mut self, call: Call, what: ReadFor, out: &mut Out) {
-        self.send(Verb::Read { after: 0 }, RpcPending::Read(call, what), out);
+    fn read(&mut self, call: RpcCall, what: ReadFor, out: &mut Out) {
+        self.send(Verb::Session(SessionVerb::Read { after: 0 }), RpcPending::Read(call, what), out);
     }
 
     // ---- messages -----------------------------------------------------------------------------------------------
 
-    pub(crate) fn prompt(&mut self, call: Call, text: Text, out: &mut Out) {
+    pub(crate) fn prompt(&mut self, call: RpcCall, text: Text, out: &mut Out) {
         if text.locale.is_some() {
             self.set_locale(text.locale.clone(), RpcPending::Nothing, out);
         }
         if let Some((name, args)) = slash(&text.message) {
-            let verb = Verb::Command { name: name.into(), args: args.into() };
+            let verb = Verb::Session(SessionVerb::Command { name: name.into(), args: args.into() });
             return self.send(verb, RpcPending::Slash(call, text), out);
         }
         self.deliver(call, text, Delivery::RejectIfBusy, out);
     }
 
-    fn queue(&mut self, call: Call, text: Text, delivery: Delivery, out: &mut Out) {
+    fn queue(&mut self, call: RpcCall, text: Text, delivery: Delivery, out: &mut Out) {
         if slash(&text.message).is_some() {
-            return self.send(Verb::Inspect, RpcPending::QueueSlash(call, text, delivery), out);
+            return self.send(Verb::Session(SessionVerb::Inspect), RpcPending::QueueSlash(call, text, delivery), out);
         }
         self.deliver(call, text, delivery, out);
     }
 
-    pub(crate) fn deliver(&mut self, call: Call, mut text: Text, delivery: Delivery, out: &mut Out) {
+    pub(crate) fn deliver(&mut self, call: RpcCall, mut text: Text, delivery: Delivery, out: &mut Out) {
         if let Some((name, args)) = slash(&text.message)
             && let Some(template) = self.options.templates.iter().find(|template| *template.name == *name)
         {
             text.message = template.expand(args);
         }
-        let verb = Verb::Prompt { parts: parts(&text), delivery };
+        let verb = Verb::Session(SessionVerb::Prompt { parts: parts(&text), delivery });
         self.send(verb, RpcPending::Prompt(call, text), out);
     }
 
     fn set_locale(&mut self, locale: Option<String>, why: RpcPending, out: &mut Out) {
         self.locale = locale.map(|locale| locale.trim().into()).filter(|locale: &Arc<str>| !locale.is_empty());
-        self.send(Verb::Set(Change::Locale(self.locale.clone())), why, out);
+        self.send(Verb::Session(SessionVerb::Set(Change::Locale(self.locale.clone()))), why, out);
     }
 
     fn set_level(&mut self, level: &'static str, why: RpcPending, out: &mut Out) {
         let level = (level != LEVELS[0]).then(|| level.into());
-        self.send(Verb::Set(Change::Thinking(level)), why, out);
+        self.send(Verb::Session(SessionVerb::Set(Change::Thinking(level))), why, out);
     }
 
-    fn cycle_level(&mut self, call: Call, out: &mut Out) {
-        let levels = self.known.levels();
+    fn cycle_level(&mut self, call: RpcCall, out: &mut Out) {
+        let levels = self.view.known.levels();
         if levels.len() < 2 {
             return self.respond(&call, Some(&|out| out.extend(b"null")), out);
         }
-        let at = levels.iter().position(|level| *level == self.known.level());
+        let at = levels.iter().position(|level| *level == self.view.known.level());
         let next = levels[at.map_or(0, |at| (at + 1) % levels.len())];
         self.set_level(next, RpcPending::Level(call, next), out);
     }
@@ -302,7 +317,7 @@ impl Rpc {
     /// Stops what runs, then goes on.
     pub(crate) fn stop_then(&mut self, then: Then, out: &mut Out) {
         self.thens.push_back(then);
-        self.send(Verb::Interrupt { turn: None }, RpcPending::Stop, out);
+        self.send(Verb::Session(SessionVerb::Interrupt { turn: None }), RpcPending::Stop, out);
     }
 
     fn move_then(&mut self, then: Then, out: &mut Out) {
@@ -311,8 +326,8 @@ impl Rpc {
     }
 
     /// The newest session of that directory, or a new one there.
-    fn open_session(&mut self, call: Call, dir: &str, out: &mut Out) {
-        if self.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
+    fn open_session(&mut self, call: RpcCall, dir: &str, out: &mut Out) {
+        if self.view.known.state.as_ref().is_none_or(|state| state.file.is_none()) {
             return self.refuse(&call, "open_session requires session persistence (omit --no-session)", out);
         }
         if dir.trim().is_empty() {
@@ -322,10 +337,10 @@ impl Rpc {
         self.move_then(Then::Switch(call, format!("{}/", dir.trim_end_matches('/'))), out);
     }
 
-    pub(crate) fn go_to(&mut self, which: Which, call: Call, text: Option<String>, out: &mut Out) {
+    pub(crate) fn go_to(&mut self, which: Which, call: RpcCall, text: Option<String>, out: &mut Out) {
         // A new conversation keeps what was chosen for the old one; a saved one has its own, unless the command line says.
         let model = match which {
-            Which::New => self.known.model().map(|model| model.slug.clone()),
+            Which::New => self.view.known.model().map(|model| model.slug.clone()),
             _ => self.options.model.clone(),
         };
         self.open(which, model, RpcPending::Open(Some((call, text))), out);
@@ -333,52 +348,56 @@ impl Rpc {
 
     // ---- answers of the host ------------------------------------------------------------------------------------
 
-    pub(crate) fn answer(&mut self, answer: Answer, out: &mut Out) {
+    pub(crate) fn answer(&mut self, answer: HostAnswer, out: &mut Out) {
         match answer {
-            Answer::Ui { id, answer } => {
-                let Some(at) = self.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
+            HostAnswer::Ui { id, answer } => {
+                let Some(at) = self.view.dialogs.iter().position(|(ask, _)| ask.as_str() == id) else { return };
                 // Gone at once: only the first answer counts.
-                let (ask, dialog) = self.dialogs.remove(at);
-                self.send(Verb::Answer { ask, answer: ui::answer(dialog, answer) }, RpcPending::Nothing, out);
+                let (ask, dialog) = self.view.dialogs.remove(at);
+                self.send(
+                    Verb::Session(SessionVerb::Answer { ask, answer: ui::answer(dialog, answer) }),
+                    RpcPending::Nothing,
+                    out,
+                );
             }
-            Answer::ToolUpdate { id, content } => {
+            HostAnswer::ToolUpdate { id, content } => {
                 if let Some(ask) = self.host_call(&id) {
                     let parts = host_tools::parts(content);
-                    self.send(Verb::Progress { ask, parts }, RpcPending::Nothing, out);
+                    self.send(Verb::Session(SessionVerb::Progress { ask, parts }), RpcPending::Nothing, out);
                 }
             }
-            Answer::ToolResult { id, content, details, is_error } => {
+            HostAnswer::ToolResult { id, content, details, is_error } => {
                 let Some(ask) = self.host_call(&id) else { return };
-                self.host_calls.retain(|open| *open != ask);
+                self.view.host_calls.retain(|open| *open != ask);
                 let answer = if is_error {
                     let parts = vec![Part::text(host_tools::error_text(content))];
                     vocab::Answer::Result { parts, is_error, details: None }
                 } else {
                     vocab::Answer::Result { parts: host_tools::parts(content), is_error, details }
                 };
-                self.send(Verb::Answer { ask, answer }, RpcPending::Nothing, out);
+                self.send(Verb::Session(SessionVerb::Answer { ask, answer }), RpcPending::Nothing, out);
             }
         }
     }
 
     fn host_call(&self, id: &str) -> Option<AskId> {
-        self.host_calls.iter().find(|ask| ask.as_str() == id).cloned()
+        self.view.host_calls.iter().find(|ask| ask.as_str() == id).cloned()
     }
 
     // ---- what is said about the session -------------------------------------------------------------------------
 
     fn export_name(&self) -> PathBuf {
-        let file = self.known.state.as_ref().and_then(|state| state.file.clone());
+        let file = self.view.known.state.as_ref().and_then(|state| state.file.clone());
         let base = file.as_ref().and_then(|file| file.file_stem()).map(|base| base.to_string_lossy().into_owned());
-        let id = || self.session.as_ref().map(|id| id.as_str().replace(['/', '\\'], "_")).unwrap_or_default();
+        let id = || self.view.session.as_ref().map(|id| id.as_str().replace(['/', '\\'], "_")).unwrap_or_default();
         format!("tillerman-session-{}.html", base.unwrap_or_else(id)).into()
     }
 
-    fn integrations(&self, call: &Call, out: &mut Out) {
-        let provider = self.known.model().map(|model| model.provider.clone());
+    fn integrations(&self, call: &RpcCall, out: &mut Out) {
+        let provider = self.view.known.model().map(|model| model.provider.clone());
         let state = match provider.as_deref() {
             None | Some("tour") => "no_provider",
-            Some(_) if self.auth_failed => "auth_error",
+            Some(_) if self.view.auth_failed => "auth_error",
             Some(_) => "connected",
         };
         self.respond(
@@ -402,8 +421,8 @@ impl Rpc {
         );
     }
 
-    pub(crate) fn todos(&self, call: &Call, out: &mut Out) {
-        let todos = &self.known.todos;
+    pub(crate) fn todos(&self, call: &RpcCall, out: &mut Out) {
+        let todos = &self.view.known.todos;
         self.respond(
             call,
             Some(&|out| {
@@ -440,7 +459,7 @@ fn drain(mode: &str) -> Option<Drain> {
     }
 }
 
-fn phase((at, phase): (usize, Phase)) -> TodoPhase {
+fn phase((at, phase): (usize, PhaseMember)) -> TodoPhase {
     let id = phase.id.unwrap_or_else(|| format!("phase-{}", at + 1));
     let tasks = phase.tasks.into_iter().enumerate().map(|(at, task)| TodoTask {
         id: task.id.unwrap_or_else(|| format!("task-{}", at + 1)).into(),

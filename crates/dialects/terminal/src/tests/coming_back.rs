@@ -55,6 +55,7 @@ fn who_comes_back_sees_what_was_said_last_and_who_leaves_is_told_how_to_come_bac
             lines
             {prompt?}
             </exit>
+            bye
             resume with: tillerman repl --resume 123456
             -> Read { after: 0 }
             -> /exit 
@@ -95,6 +96,11 @@ fn what_others_call_differently_is_understood() {
         let nobodys = Err(Fault::new(FaultKind::UnknownCommand, "unknown"));
         let steps = vec![opened(), Typed(typed), StoryStep::Told(Event::Reply { tag: Tag(2), result: nobodys })];
         let seen = play(repl_options(), inline(false, true), steps);
-        assert!(seen.wanted.iter().any(|verb| matches!(verb, Verb::Slash { name, .. } if name == ours)), "{ours}");
+        assert!(
+            seen.wanted
+                .iter()
+                .any(|verb| matches!(verb, Verb::Session(SessionVerb::Slash { name, .. }) if name == ours)),
+            "{ours}"
+        );
     }
 }

@@ -73,7 +73,7 @@ impl Branch {
     /// after messages that the model has seen since.
     pub(crate) fn read(entries: &[Arc<Entry>]) -> Branch {
         let mut branch = Branch::default();
-        let path = active_path(entries);
+        let path = vocab::active_path(entries);
         let mut results: HashMap<(TurnId, CallId), &CallResult> = HashMap::new();
         for entry in &path {
             if let Body::Call(CallEntry::Ended { turn, result }) = &entry.body {
@@ -197,7 +197,7 @@ pub(crate) fn lost_result(call: &Call) -> CallResult {
 
 /// The edits of calls on the active branch whose entry comes after `after`, oldest first.
 pub(crate) fn edits_after(entries: &[Arc<Entry>], after: u64) -> Vec<FileEdit> {
-    let path = active_path(entries);
+    let path = vocab::active_path(entries);
     let edits = path.iter().filter(|entry| entry.seq > after).filter_map(|entry| match &entry.body {
         Body::Call(CallEntry::Ended { result, .. }) => Some(result.edits.clone()),
         _ => None,
@@ -205,17 +205,7 @@ pub(crate) fn edits_after(entries: &[Arc<Entry>], after: u64) -> Vec<FileEdit> {
     edits.flatten().collect()
 }
 
-/// Entries from the root to the newest one, along the parents.
+/// The active branch, shared: see [`vocab::active_path`].
 pub(crate) fn active_path(entries: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
-    let mut path = Vec::new();
-    let mut at = entries.last().map_or(0, |entry| entry.seq);
-    while at > 0 {
-        // `seq` is gap-free from 1, so it is its own index.
-        let Some(entry) = entries.get(at as usize - 1) else { break };
-        debug_assert_eq!(entry.seq, at);
-        path.push(entry.clone());
-        at = entry.parent;
-    }
-    path.reverse();
-    path
+    vocab::active_path(entries).into_iter().cloned().collect()
 }
