@@ -1,10 +1,10 @@
 //! What to do about an error (section 10.10): the first row that matches wins. Pure: text in, a sentence out.
 
+use acp_types::AuthMethod;
 use serde_json::Value;
 
 use crate::adapters;
 use crate::error::Exit;
-use crate::wire::AuthMethod;
 
 /// The ways to sign in, and which was tried.
 #[derive(Clone, Default)]

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acp_client::{
-    Channel, Client, Error, LoginShell, Offers, Opened, Options, ProcessChannel, Reopened, ShellProbe, Ssh, SshChannel,
-    Tap, Vars, Workshop,
+    AcpClient, Channel, ClientError, ConnectOptions, LoginShell, Offers, ProcessChannel, Reopened, ReopenedSession,
+    ShellProbe, Ssh, SshChannel, Tap, Vars, Workshop,
 };
 use anyhow::Context;
 
@@ -102,10 +102,10 @@ enum Opening {
 async fn open(
     args: &args::Drive,
     cwd: &Path,
-    client: &Client,
+    client: &AcpClient,
     talk: &mut Talk,
     inputs: &mut Inputs,
-) -> Result<Opening, Error> {
+) -> Result<Opening, ClientError> {
     let starting = match args.command.first() {
         Some(name) => format!("starting {}", headline(&name.to_string_lossy())),
         None => "starting our own agent".to_owned(),
@@ -120,7 +120,7 @@ async fn open(
     }
     let opening = async {
         match &args.resume {
-            None => Ok(Some(Opened { how: Reopened::New, info: client.new_session(cwd).await? })),
+            None => Ok(Some(ReopenedSession { how: Reopened::New, info: client.new_session(cwd).await? })),
             // A person wants to see what was said; a script wants to go on.
             Some(id) => client.reopen_only(id, cwd, args.prompt.is_none()).await,
         }
@@ -196,13 +196,13 @@ fn channel(args: &args::Drive, cwd: &Path) -> anyhow::Result<Arc<dyn Channel>> {
     Ok(Arc::new(SshChannel::new(ssh, process)?))
 }
 
-fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<Options> {
+fn options(args: &args::Drive, cwd: &Path) -> anyhow::Result<ConnectOptions> {
     let tap = args.record.as_deref().map(Recorder::create).transpose()?;
     let offers =
         Offers { read_files: args.files, write_files: args.files, terminals: args.terminals, elicitation: false };
     let workshop = (args.files || args.terminals).then(|| workshop(cwd)).transpose()?;
-    let defaults = Options::default();
-    Ok(Options {
+    let defaults = ConnectOptions::default();
+    Ok(ConnectOptions {
         keepalive: defaults.keepalive.filter(|_| !args.no_ping),
         offers,
         workshop,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp_client::{Event, Options, Problem, Ssh, SshChannel, connect};
+use acp_client::{ClientEvent, ClientProblem, ConnectOptions, Ssh, SshChannel, connect};
 
 use crate::process::{AGENT, channel, say};
 
@@ -114,7 +114,7 @@ async fn an_agent_behind_ssh_is_driven_past_a_banner() {
     let python = std::env::split_paths(&path).map(|dir| dir.join("python3")).find(|file| file.is_file());
     let python = python.unwrap().display().to_string();
     let channel = server.channel(flags, &[&python, "agent.py", "it's quoted; $HOME"]);
-    let (client, mut events) = connect(Arc::new(channel), Options::default());
+    let (client, mut events) = connect(Arc::new(channel), ConnectOptions::default());
     let agent = client.initialize().await.unwrap();
     assert_eq!(agent.name(), "fake 1");
     client.new_session(server.dir.path()).await.unwrap();
@@ -139,12 +139,12 @@ async fn what_ssh_complains_about_becomes_a_hint() {
         (server.flags(&user, true), "no-such-agent", "`no-such-agent` is not on the PATH"),
     ] {
         server.flags(&user, wanted != "host's key");
-        let (client, mut events) = connect(Arc::new(server.channel(flags, &[command])), Options::default());
+        let (client, mut events) = connect(Arc::new(server.channel(flags, &[command])), ConnectOptions::default());
         let error = client.initialize().await.unwrap_err();
-        assert!(matches!(error.problem, Problem::ProcessTerminated(_)), "{error:?}");
+        assert!(matches!(error.problem, ClientProblem::ProcessTerminated(_)), "{error:?}");
         assert!(error.hint.as_deref().is_some_and(|hint| hint.contains(wanted)), "{wanted}: {error:?}");
         while let Some(event) = events.next().await {
-            assert!(matches!(event, Event::ConnectionLost(_) | Event::Note(_)), "{event:?}");
+            assert!(matches!(event, ClientEvent::ConnectionLost(_) | ClientEvent::Note(_)), "{event:?}");
         }
     }
 }

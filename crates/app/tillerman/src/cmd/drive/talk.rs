@@ -3,10 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use acp_client::{
-    Block, Client, CommandEntry, Elicited, Error, Event, Events, PermissionAsk, PermissionOption, StopReason, Turn,
-    Update,
-};
+use acp_client::{AcpClient, ClientError, ClientEvent, Elicited, Events, PermissionAsk};
+use acp_types::{AvailableCommand, ContentBlock, PermissionOption, PromptResponse, SessionUpdate, StopReason};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -33,7 +31,7 @@ pub(super) enum Answers {
 
 /// The session is open; from here on it is talked to.
 pub(super) struct Talk {
-    pub(super) client: Client,
+    pub(super) client: AcpClient,
     /// What it calls itself.
     pub(super) agent: String,
     pub(super) session: String,
@@ -46,9 +44,9 @@ pub(super) struct Talk {
     /// A sign of life is shown while something is waited for.
     signs: bool,
     /// `None` until the agent says which it has.
-    commands: Option<Vec<CommandEntry>>,
+    commands: Option<Vec<AvailableCommand>>,
     /// What was told of a session before the answer that opens it was dealt with.
-    early: Vec<Event>,
+    early: Vec<ClientEvent>,
     /// The first of them is shown.
     asks: VecDeque<PermissionAsk>,
     busy: bool,
@@ -67,7 +65,7 @@ pub(super) struct Talk {
 
 /// What is needed to begin.
 pub(super) struct Start {
-    pub(super) client: Client,
+    pub(super) client: AcpClient,
     pub(super) view: Box<dyn View>,
     pub(super) output: Output<host::Output>,
     pub(super) answers: Answers,
@@ -208,7 +206,7 @@ impl Talk {
         self.view.prompted();
         let (client, session) = (self.client.clone(), self.session.clone());
         // Its end comes as an event.
-        tokio::spawn(async move { client.prompt(&session, vec![Block::text(text)]).await });
+        tokio::spawn(async move { client.prompt(&session, vec![ContentBlock::text(text)]).await });
     }
 
     /// The session is open and was shown; now what was told of it meanwhile.
@@ -220,14 +218,14 @@ impl Talk {
 
     // ---- what the agent says ------------------------------------------------------------------------------------
 
-    async fn event(&mut self, event: Event) {
+    async fn event(&mut self, event: ClientEvent) {
         match event {
-            Event::Permission(ask) => self.asked(ask).await,
-            Event::Elicitation(ask) => {
+            ClientEvent::Permission(ask) => self.asked(ask).await,
+            ClientEvent::Elicitation(ask) => {
                 self.show(|view, shown| view.form(&ask, shown)).await;
                 self.client.elicited(ask.ask, Elicited::Decline).await;
             }
-            Event::AskClosed { ask } => {
+            ClientEvent::AskClosed { ask } => {
                 let first = self.asks.front().is_some_and(|it| it.ask == ask);
                 self.asks.retain(|it| it.ask != ask);
                 if first && !self.cancelling {
@@ -235,16 +233,16 @@ impl Talk {
                     self.show_question().await;
                 }
             }
-            Event::TurnEnded { turn, .. } => self.turn_ended(&turn).await,
-            Event::Update { ref update, .. } if self.session.is_empty() && !update.is_history() => {
+            ClientEvent::TurnEnded { turn, .. } => self.turn_ended(&turn).await,
+            ClientEvent::Update { ref update, .. } if self.session.is_empty() && !update.is_history() => {
                 if self.early.len() < EARLY_MAX {
                     self.early.push(event);
                 }
             }
             event => {
-                if let Event::Update { update, session } = &event {
+                if let ClientEvent::Update { update, session } = &event {
                     self.choices.follow(update);
-                    if let Update::AvailableCommandsUpdate { available_commands, .. } = update {
+                    if let SessionUpdate::AvailableCommandsUpdate { available_commands, .. } = update {
                         self.commands = Some(available_commands.clone());
                     }
                     // Another session of the same agent is not this conversation, and a script asked for an answer, not for
@@ -255,14 +253,14 @@ impl Talk {
                     }
                 }
                 self.show(|view, shown| view.event(&event, shown)).await;
-                if matches!(event, Event::ConnectionLost(_)) {
+                if matches!(event, ClientEvent::ConnectionLost(_)) {
                     self.leave.get_or_insert(FAILED);
                 }
             }
         }
     }
 
-    async fn turn_ended(&mut self, turn: &Result<Turn, Error>) {
+    async fn turn_ended(&mut self, turn: &Result<PromptResponse, ClientError>) {
         let code = exit_code(turn, self.denied, self.cancelling);
         self.show(|view, shown| view.turn_ended(turn, code, shown)).await;
         self.busy = false;
@@ -443,8 +441,8 @@ impl Talk {
 /// Said where somebody gives a reason with an allow.
 const NO_ROOM: &str = "nothing is answered yet: words can go with a no only, as the next prompt. Answer again";
 
-fn exit_code(turn: &Result<Turn, Error>, denied: bool, cancelled: bool) -> u8 {
-    match turn.as_ref().map(|turn| &turn.stop) {
+fn exit_code(turn: &Result<PromptResponse, ClientError>, denied: bool, cancelled: bool) -> u8 {
+    match turn.as_ref().map(|turn| &turn.stop_reason) {
         Err(_) => FAILED,
         Ok(StopReason::Cancelled) if cancelled => INTERRUPTED,
         // Some agents call it so when a permission was denied; nobody stopped anything.

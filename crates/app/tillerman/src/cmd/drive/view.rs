@@ -5,7 +5,8 @@ mod json;
 mod people;
 mod question;
 
-use acp_client::{Elicitation, Error, Event, PermissionAsk, PermissionOption, Turn};
+use acp_client::{ClientError, ClientEvent, Elicitation, PermissionAsk};
+use acp_types::{PermissionOption, PromptResponse};
 
 pub(super) use json::JsonLines;
 pub(super) use people::People;
@@ -28,7 +29,7 @@ pub(super) struct Beginning<'a> {
 pub(super) trait View: Send {
     fn begun(&mut self, beginning: &Beginning<'_>, shown: &mut Shown);
     /// Everything that needs no answer.
-    fn event(&mut self, event: &Event, shown: &mut Shown);
+    fn event(&mut self, event: &ClientEvent, shown: &mut Shown);
     /// What was typed is on its way.
     fn prompted(&mut self) {}
     /// Calls of the agent's that have not ended, in words.
@@ -51,8 +52,8 @@ pub(super) trait View: Send {
     /// Answered without anybody being asked.
     fn decided(&mut self, ask: &PermissionAsk, option: Option<&PermissionOption>, shown: &mut Shown);
     fn form(&mut self, ask: &Elicitation, shown: &mut Shown);
-    fn turn_ended(&mut self, turn: &Result<Turn, Error>, exit_code: u8, shown: &mut Shown);
-    fn error(&mut self, error: &Error, shown: &mut Shown);
+    fn turn_ended(&mut self, turn: &Result<PromptResponse, ClientError>, exit_code: u8, shown: &mut Shown);
+    fn error(&mut self, error: &ClientError, shown: &mut Shown);
     fn notice(&mut self, text: &str, shown: &mut Shown);
     fn list(&mut self, lines: &[String], shown: &mut Shown);
 }
