@@ -216,6 +216,15 @@ pub struct ClientCapabilities {
     pub meta: Option<Other>,
 }
 
+impl ClientCapabilities {
+    pub fn shows_forms(&self) -> bool {
+        self.elicitation.as_ref().is_some_and(|can| can.form.is_some())
+    }
+    pub fn shows_addresses(&self) -> bool {
+        self.elicitation.as_ref().is_some_and(|can| can.url.is_some())
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FileSystemCapabilities {

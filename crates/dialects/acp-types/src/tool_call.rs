@@ -147,3 +147,9 @@ pub struct ToolCallLocation {
     #[serde(flatten)]
     pub other: Other,
 }
+
+impl ToolCallLocation {
+    pub fn new(path: String, line: Option<u64>) -> Self {
+        Self { path, line, other: Other::new() }
+    }
+}

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_acp::{Acp, Options, SlashInfo};
+use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use host::FrameLog;
 use vocab::names::Family;
 use vocab::{Fault, FaultKind, Gate, IdKind, Ids, Mode};
@@ -68,12 +68,12 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     let wired = wiring::build(setup).await?;
     wired.warnings(asked).for_each(|note| host::note(note));
     let beside = beside::start(&wired, extensions, Some(beside::skill_places(&wired, &home, &config))).await;
-    let dialect = Acp::new(Options {
+    let dialect = Acp::new(AcpOptions {
         mode: Some(wired.settings.mode),
         model: by_flag.then(|| wired.settings.model.clone()),
         commands: commands(),
         strict: args.strict,
-        ..Options::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
+        ..AcpOptions::new(env!("CARGO_PKG_VERSION"), Arc::new(FullIds))
     });
     let no_pipe = |error| Fault::new(FaultKind::Internal, format!("cannot use stdin and stdout: {error}"));
     let (input, output) = host::take().map_err(no_pipe)?;

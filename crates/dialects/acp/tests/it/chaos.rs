@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialect_acp::{Acp, Options};
+use dialect_acp::{Acp, AcpOptions};
 use serde_json::{Value, json};
 use store::MemoryStore;
 use testkit::fakes::CountedIds;
@@ -63,10 +63,10 @@ impl Play {
             mode: vocab::Mode::Prompt,
             ..StageOptions::default()
         });
-        let options = Options::new("0.1.0", Arc::new(CountedIds::default()));
+        let options = AcpOptions::new("0.1.0", Arc::new(CountedIds::default()));
         let commands = ["status", "compact", "rename"];
         let slash = |name: &str| dialect_acp::SlashInfo { name: name.into(), description: name.into(), hint: None };
-        let options = Options { commands: commands.map(slash).to_vec(), ..options };
+        let options = AcpOptions { commands: commands.map(slash).to_vec(), ..options };
         let pipe = Pipe::new(&stage.engine, Box::new(Acp::new(options)), host::Options::default());
         let watch = Watch::new(dice.below(2) == 0, sound);
         Self { stage, pipe, watch, sessions: vec!["nope".to_owned()], ids: 0, terminals: 0 }

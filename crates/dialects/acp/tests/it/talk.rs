@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dialect_acp::{Acp, Options, SlashInfo};
+use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use expect_test::Expect;
 use serde_json::{Value, json};
 use testkit::fakes::CountedIds;
@@ -41,7 +41,8 @@ impl Talk {
     /// Just started: the list of models is on its way.
     pub(crate) fn unlisted() -> Self {
         let compact = SlashInfo { name: "compact".into(), description: "Summarise.".into(), hint: None };
-        let options = Options { commands: vec![compact], ..Options::new("0.1.0", Arc::new(CountedIds::default())) };
+        let options =
+            AcpOptions { commands: vec![compact], ..AcpOptions::new("0.1.0", Arc::new(CountedIds::default())) };
         let (acp, out, log) = (Acp::new(options), Out::new(), String::new());
         let mut talk = Self { acp, out, log, open: Vec::new(), notes: Vec::new(), seq: 0, ids: 0 };
         talk.acp.greet(&mut talk.out);

@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use acp_types::{Cost, Other, SessionUpdate};
 use vocab::{CallId, IdKind, Ids, ItemId, Opened, Prices, SessionId, State, TurnEnd, TurnId, Usage};
 use wire::OpenCalls;
 
 use crate::config::Chosen;
-use crate::frames::{self, Chunks, Pen};
+use crate::frames::{self, AGENT_MESSAGE, AGENT_THOUGHT, AcpWriter, Chunks};
 
-pub(crate) struct Seat {
+pub(crate) struct SessionView {
     pub(crate) session: SessionId,
     pub(crate) cwd: PathBuf,
     pub(crate) chosen: Chosen,
     pub(crate) state: State,
     /// What the client was told that it is called.
     pub(crate) title: Option<String>,
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<RunningTurn>,
     pub(crate) open_calls: OpenCalls,
     /// Prompts of this client by the turns they became.
     pub(crate) prompts: Vec<(TurnId, frames::CallId)>,
@@ -24,7 +24,7 @@ pub(crate) struct Seat {
     pub(crate) waiting: Vec<(ItemId, frames::CallId)>,
     /// Items whose prompts were told as lost: they do not run when the session is found again.
     pub(crate) lost: Vec<ItemId>,
-    /// What this session has cost since it was opened here; `None` once something had a price that nobody knows.
+    /// What this session has cost since it was opened here; `None` once something had a price that is not known.
     pub(crate) cost: Option<f64>,
     /// A turn that has ended and is not answered yet.
     pub(crate) over: Option<TurnEnd>,
@@ -41,7 +41,7 @@ pub(crate) struct Closing {
     pub(crate) delete: bool,
 }
 
-pub(crate) struct Turn {
+pub(crate) struct RunningTurn {
     pub(crate) id: TurnId,
     text: Option<Chunks>,
     thought: Option<Chunks>,
@@ -49,7 +49,7 @@ pub(crate) struct Turn {
     charged: Usage,
 }
 
-impl Turn {
+impl RunningTurn {
     pub(crate) fn new(id: TurnId) -> Self {
         Self { id, text: None, thought: None, charged: Usage::default() }
     }
@@ -66,7 +66,7 @@ pub(crate) fn call_id(turn: &TurnId, call: &CallId) -> String {
     format!("{turn}-{call}")
 }
 
-impl Seat {
+impl SessionView {
     pub(crate) fn new(opened: &Opened) -> Self {
         let state = opened.state.clone();
         Self {
@@ -74,8 +74,8 @@ impl Seat {
             cwd: state.workspace.clone(),
             chosen: Chosen::of(&state),
             title: None,
-            // One that somebody else has begun is watched to its end.
-            turn: state.turn.clone().map(Turn::new),
+            // One that another client has begun is watched to its end.
+            turn: state.turn.clone().map(RunningTurn::new),
             open_calls: OpenCalls::default(),
             prompts: Vec::new(),
             waiting: Vec::new(),
@@ -97,26 +97,28 @@ impl Seat {
         self.turn.as_ref().is_some_and(|running| running.id == *turn) || self.prompts.iter().any(|(id, _)| id == turn)
     }
 
-    pub(crate) fn said(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {
+    pub(crate) fn said(&mut self, pen: &mut AcpWriter<'_>, ids: &dyn Ids, delta: &str) {
         let Some(turn) = &mut self.turn else { return };
         let session = &self.session;
-        let chunks =
-            turn.text.get_or_insert_with(|| Chunks::new(session, "agent_message_chunk", &ids.mint(IdKind::Session)));
+        let chunks = turn.text.get_or_insert_with(|| Chunks::new(session, AGENT_MESSAGE, &ids.mint(IdKind::Session)));
         chunks.write(pen, delta);
     }
 
-    pub(crate) fn thought(&mut self, pen: &mut Pen<'_>, ids: &dyn Ids, delta: &str) {
+    pub(crate) fn thought(&mut self, pen: &mut AcpWriter<'_>, ids: &dyn Ids, delta: &str) {
         let Some(turn) = &mut self.turn else { return };
         let session = &self.session;
         let chunks =
-            turn.thought.get_or_insert_with(|| Chunks::new(session, "agent_thought_chunk", &ids.mint(IdKind::Session)));
+            turn.thought.get_or_insert_with(|| Chunks::new(session, AGENT_THOUGHT, &ids.mint(IdKind::Session)));
         chunks.write(pen, delta);
     }
 
     /// Tells what it is called from now on.
-    pub(crate) fn named(&mut self, pen: &mut Pen<'_>, title: String, at_ms: i64) {
-        let updated = vocab::iso8601(at_ms);
-        let update = json!({ "sessionUpdate": "session_info_update", "title": title, "updatedAt": updated });
+    pub(crate) fn named(&mut self, pen: &mut AcpWriter<'_>, title: String, at_ms: i64) {
+        let update = SessionUpdate::SessionInfoUpdate {
+            title: Some(title.clone()),
+            updated_at: Some(vocab::iso8601(at_ms)),
+            other: Other::new(),
+        };
         pen.update(&self.session, update);
         self.title = Some(title);
     }
@@ -146,15 +148,13 @@ impl Seat {
     }
 
     /// How full the context is.
-    pub(crate) fn usage_update(&self) -> Value {
-        let mut update = json!({
-            "sessionUpdate": "usage_update",
-            "used": self.state.context_tokens,
-            "size": self.state.context_window,
-        });
-        if let Some(cost) = self.cost.filter(|_| self.chosen.model.prices.is_some()) {
-            update["cost"] = json!({ "amount": cost, "currency": "USD" });
+    pub(crate) fn usage_update(&self) -> SessionUpdate {
+        let cost = self.cost.filter(|_| self.chosen.model.prices.is_some());
+        SessionUpdate::UsageUpdate {
+            used: self.state.context_tokens,
+            size: self.state.context_window,
+            cost: cost.map(|amount| Cost { amount, currency: "USD".into() }),
+            other: Other::new(),
         }
-        update
     }
 }
