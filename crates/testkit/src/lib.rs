@@ -15,3 +15,8 @@ pub mod stage;
 pub mod stories;
 
 pub use stage::{Stage, StageOptions};
+
+/// The answer of a slash command as people read it.
+pub fn slash_text(reply: &vocab::SlashReply) -> String {
+    wire::slash::text(reply, &vocab::names::CANONICAL)
+}

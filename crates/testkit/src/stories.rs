@@ -41,7 +41,7 @@ use crate::fakes::Renamed;
 use crate::stage::{Stage, StageOptions};
 pub use log::{read_log, shown_log};
 pub use recorder::Recorder;
-pub use tellers::{EngineTeller, open_as_serve};
+pub use tellers::EngineTeller;
 
 /// One thing a controller does.
 #[derive(Clone, PartialEq, Debug)]

@@ -23,9 +23,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use vocab::{
-    Answer, Ask, AskEntry, AskId, AskKind, AssistantMessage, Block, Body, CallEntry, Change, Command, Data, Delivery,
-    Entry, Event, Fault, FaultKind, Mode, Open, Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd,
-    TurnEntry, TurnId, Verb,
+    Answer, Ask, AskEntry, AskId, AskKind, AssistantMessage, Block, Body, CallEntry, Change, Command, Delivery, Entry,
+    Event, Fault, FaultKind, Mode, Open, Part, Reply, Required, SessionId, Stop, Tag, Target, Told, TurnEnd, TurnEntry,
+    TurnId, Verb,
 };
 use wire::{Dialect, Line, OpenCalls, Out, Parting};
 
@@ -419,13 +419,13 @@ impl<F: Face> Terminal<F> {
         match result {
             Ok(Reply::Slash(reply)) => {
                 self.face.slash(reply, &mut out.frames);
-                if reply.exit {
+                if reply.is_exit() {
                     return self.close(OK, out);
                 }
-                if reply.data.get("error") == Some(&Data::from(slash::UNKNOWN_COMMAND)) {
+                if reply.failed_with(vocab::SlashCode::UnknownCommand) {
                     self.face.notice(&slash::instead_of(&reply.command), &mut out.frames);
                 }
-                if let Some(session) = &reply.moved_to {
+                if let Some(session) = reply.moved_to() {
                     self.moved(session, out);
                 }
                 self.idle(OK, out);

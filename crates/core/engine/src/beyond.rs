@@ -4,13 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use vocab::visible::headline;
-use vocab::{Body, Call, CallEnd, CallEntry, CallId, Entry, FileEdit, ShellEntry, Snapshot, TurnId};
+use vocab::{
+    Body, Call, CallEnd, CallEntry, CallId, Entry, FileEdit, ShellEntry, Snapshot, TurnId, UndoneEnd, UndoneFile,
+};
 
 use crate::history::active_path;
-
-/// Commands that are named; of more, only the number is.
-const NAMED_MAX: usize = 10;
 
 /// Commands on the active branch behind `after` that may have changed files, oldest first. `changes` says what a call that
 /// failed or was stopped would have changed: it may have, before that.
@@ -39,38 +37,21 @@ pub(crate) fn commands_after(
     commands
 }
 
-/// The commands as lines behind a sentence, or nothing.
-pub(crate) fn told(commands: &[Arc<str>], sentence: &str) -> String {
-    let count = match commands.len() {
-        0 => return String::new(),
-        1 => "1 command".to_owned(),
-        count => format!("{count} commands"),
-    };
-    let lines: String = commands.iter().take(NAMED_MAX).map(|it| format!("\n  $ {}", headline(it))).collect();
-    let more = match commands.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!("\n  and {more} more"),
-    };
-    format!("{count} ran{sentence}:{lines}{more}")
-}
-
-/// What an undo did to the files that these edits changed, a line each.
-pub(crate) fn undone(edits: &[FileEdit], restored: &[Arc<str>]) -> String {
-    let mut seen: Vec<&Arc<str>> = Vec::new();
-    let mut lines = String::new();
+/// What an undo did to the files that these edits changed, each once.
+pub(crate) fn undone(edits: &[FileEdit], restored: &[Arc<str>]) -> Vec<UndoneFile> {
+    let mut files: Vec<UndoneFile> = Vec::new();
     for edit in edits {
-        if seen.contains(&&edit.path) {
+        if files.iter().any(|file| file.path == edit.path) {
             continue;
         }
-        seen.push(&edit.path);
         // The first edit of a file knows how it was before all of them.
-        let line = match (restored.contains(&edit.path), &edit.before) {
-            (true, Snapshot::Absent) => format!("\n  removed {}", edit.path),
-            (true, _) => format!("\n  restored {}", edit.path),
-            (false, Snapshot::NotKept) => format!("\n  left {}: it is too large, or no text", edit.path),
-            (false, _) => format!("\n  left {} as it is: it was changed since", edit.path),
+        let end = match (restored.contains(&edit.path), &edit.before) {
+            (true, Snapshot::Absent) => UndoneEnd::Removed,
+            (true, _) => UndoneEnd::Restored,
+            (false, Snapshot::NotKept) => UndoneEnd::NotKept,
+            (false, _) => UndoneEnd::ChangedSince,
         };
-        lines.push_str(&line);
+        files.push(UndoneFile { path: edit.path.clone(), end });
     }
-    lines
+    files
 }

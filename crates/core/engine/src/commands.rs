@@ -1,6 +1,9 @@
 //! The one table of slash commands: the terminal, every wire and `/help` read it.
 
-use vocab::{Data, Fault, FaultKind, SlashReply, map};
+use vocab::{Fault, FaultKind, SlashCode, SlashFault, SlashOutcome, SlashReply, SlashRow};
+
+/// What a slash command comes to.
+pub(crate) type SlashResult = Result<SlashOutcome, SlashFault>;
 
 /// Who carries a command out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,54 +59,42 @@ pub(crate) fn find(name: &str) -> Option<&'static SlashCommand> {
     COMMANDS.iter().find(|command| command.name == name || command.aliases.contains(&name))
 }
 
-/// A success: `data` gets `ok: true` in front.
-pub(crate) fn ok(command: &str, text: impl Into<String>, data: Data) -> SlashReply {
-    let mut pairs = vec![("ok", Data::Bool(true))];
-    if let Data::Map(more) = data {
-        pairs.extend(more);
-    }
-    reply(command, text, Data::Map(pairs))
+/// An answer to the command of this name.
+pub(crate) fn reply(command: &str, result: SlashResult) -> SlashReply {
+    SlashReply { command: command.to_owned(), result }
 }
 
-/// A failure is a result too.
-pub(crate) fn failed(command: &str, code: &'static str, message: impl Into<String>) -> SlashReply {
-    let message = message.into();
-    reply(command, message.clone(), map! { "ok" => false, "error" => code, "message" => message })
+pub(crate) fn failed(code: SlashCode, message: impl Into<String>) -> SlashFault {
+    SlashFault { code, message: message.into() }
 }
 
-pub(crate) fn from_fault(command: &str, fault: &Fault) -> SlashReply {
+pub(crate) fn from_fault(fault: Fault) -> SlashFault {
     let code = match fault.kind {
-        FaultKind::TurnInProgress => "turn_in_progress",
-        FaultKind::UnknownModel => "unknown_model",
-        FaultKind::NotFound | FaultKind::UnknownSession => "not_found",
-        FaultKind::NothingToDo => "nothing_to_do",
-        FaultKind::SessionBusy => "session_busy",
-        FaultKind::Cancelled => "cancelled",
-        _ => "failed",
+        FaultKind::TurnInProgress => SlashCode::TurnInProgress,
+        FaultKind::UnknownModel => SlashCode::UnknownModel,
+        FaultKind::NotFound | FaultKind::UnknownSession => SlashCode::NotFound,
+        FaultKind::NothingToDo => SlashCode::NothingToDo,
+        FaultKind::SessionBusy => SlashCode::SessionBusy,
+        FaultKind::Cancelled => SlashCode::Cancelled,
+        _ => SlashCode::Failed,
     };
     let hints = if fault.hints.is_empty() { String::new() } else { format!(" ({})", fault.hints.join("; ")) };
-    failed(command, code, format!("{}{hints}", fault.message))
+    failed(code, format!("{}{hints}", fault.message))
 }
 
-pub(crate) fn usage(command: &SlashCommand) -> SlashReply {
-    failed(command.name, "usage", format!("usage: /{} {}", command.name, command.args))
+pub(crate) fn usage(command: &SlashCommand) -> SlashFault {
+    failed(SlashCode::Usage, format!("usage: /{} {}", command.name, command.args))
 }
 
-pub(crate) fn unknown(name: &str) -> SlashReply {
-    let text = format!("unknown command: /{name}");
-    let message = format!("{text}; /help lists what there is");
-    reply(name, text, map! { "ok" => false, "error" => "unknown_command", "message" => message })
+pub(crate) fn unknown(name: &str) -> SlashFault {
+    failed(SlashCode::UnknownCommand, format!("unknown command: /{name}"))
 }
 
-pub(crate) fn reply(command: &str, text: impl Into<String>, data: Data) -> SlashReply {
-    SlashReply { command: command.to_owned(), text: text.into(), data, moved_to: None, exit: false }
+pub(crate) fn busy() -> SlashFault {
+    failed(SlashCode::TurnInProgress, "a turn is running; interrupt it first")
 }
 
-pub(crate) fn help() -> SlashReply {
-    let names: Vec<String> = COMMANDS.iter().map(|it| format!("/{} {}", it.name, it.args)).collect();
-    let width = names.iter().map(String::len).max().unwrap_or(0);
-    let lines: Vec<String> =
-        COMMANDS.iter().zip(&names).map(|(it, name)| format!("{name:width$}  {}", it.summary)).collect();
-    let rows = COMMANDS.iter().map(|it| map! { "name" => it.name, "args" => it.args, "summary" => it.summary });
-    ok("help", lines.join("\n"), map! { "commands" => rows.collect::<Vec<Data>>() })
+/// The table as help shows it.
+pub(crate) fn rows() -> Vec<SlashRow> {
+    COMMANDS.iter().map(|it| SlashRow { name: it.name, args: it.args, summary: it.summary }).collect()
 }

@@ -4,7 +4,7 @@
 use vocab::{
     Answer, AskEntry, Body, BranchEntry, CallEntry, Delta, EditorEvent, EditorRequest, EditorRequestKind, Entry, Event,
     ExtensionEvent, HookCall, HookKind, Item, ModelEntry, NoteEntry, Notice, Part, QueueEntry, QueueEvent, Reply,
-    Saved, SettingEntry, ShellEntry, Snapshot, State, ToolSpec, Verb,
+    Saved, SettingEntry, ShellEntry, SlashOutcome, SlashReply, Snapshot, State, ToolSpec, Verb,
 };
 
 /// What an event costs besides its text.
@@ -52,6 +52,19 @@ pub(crate) fn event(event: &Event) -> usize {
     EVENT_BYTES + text
 }
 
+fn slash(reply: &SlashReply) -> usize {
+    match &reply.result {
+        Ok(SlashOutcome::Diff { files, commands }) => {
+            let patches: usize = files.iter().map(|file| file.patch.len() + ROW_BYTES).sum();
+            patches + commands.iter().map(|command| command.len()).sum::<usize>()
+        }
+        Ok(SlashOutcome::Sessions(list)) => list.iter().map(saved).sum(),
+        Ok(SlashOutcome::Model { models, .. }) => models.iter().map(|slug| slug.len()).sum(),
+        Ok(_) => ROW_BYTES,
+        Err(fault) => fault.message.len(),
+    }
+}
+
 fn reply(reply: &Reply) -> usize {
     match reply {
         Reply::Entries(them) => entries(them),
@@ -61,7 +74,7 @@ fn reply(reply: &Reply) -> usize {
             state(&it.state) + it.spec.system.len() + tools(&it.spec.tools) + items(&it.waiting) + commands
         }
         Reply::Opened(it) => state(&it.state),
-        Reply::Slash(it) => it.text.len() + ROW_BYTES,
+        Reply::Slash(it) => slash(it) + ROW_BYTES,
         Reply::Queue(waiting) => items(waiting),
         Reply::Compacted(it) => it.summary.len(),
         Reply::Forked { text, .. } => text.len(),

@@ -135,7 +135,7 @@ impl Shared {
         }
         settings.thinking = open.thinking.clone().or(settings.thinking);
         settings.gate = open.gate.unwrap_or(settings.gate);
-        settings.family = open.family.unwrap_or(settings.family);
+        settings.tool_names = open.tool_names.unwrap_or(settings.tool_names);
         settings
     }
 
@@ -159,7 +159,7 @@ impl Shared {
             serial: opening.serial,
             workspace: settings.workspace.clone(),
             gate: settings.gate,
-            family: settings.family,
+            tool_names: settings.tool_names,
             mail,
             is_child: inherited.is_some(),
             gone,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot, watch};
-use vocab::names::Family;
+use vocab::names::ToolNames;
 use vocab::{Fault, FaultKind, Gate, SessionId, State};
 
 use crate::session::Mail;
@@ -20,7 +20,7 @@ pub(crate) struct Handle {
     pub(crate) serial: u64,
     pub(crate) workspace: PathBuf,
     pub(crate) gate: Gate,
-    pub(crate) family: Family,
+    pub(crate) tool_names: ToolNames,
     pub(crate) mail: mpsc::Sender<Mail>,
     /// Works for a call of another session.
     pub(crate) is_child: bool,
@@ -209,7 +209,7 @@ mod tests {
             serial: opening.serial,
             workspace: PathBuf::new(),
             gate: Gate::Ladder,
-            family: Family::Canonical,
+            tool_names: vocab::names::CANONICAL,
             mail,
             is_child: false,
             gone,

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::names::Family;
+use crate::names::ToolNames;
 use crate::{
     Account, Answer, AskId, AskKind, CompactionPolicy, EditorOffer, EditorReply, Gate, HookVerdict, ItemId, Json, Key,
     LanePolicy, McpServer, Mode, Notice, Part, PeerId, Query, Required, RetryPolicy, Secret, SessionId, SignInMode,
@@ -191,7 +191,7 @@ pub struct Open {
     /// See [`crate::thinking`].
     pub thinking: Option<Arc<str>>,
     pub gate: Option<Gate>,
-    pub family: Option<Family>,
+    pub tool_names: Option<ToolNames>,
     /// What the log calls this controller: a word that means something to who reads it later.
     pub controller: Option<Arc<str>>,
     /// What a new session is said to come from, in its opener's words.
@@ -213,7 +213,7 @@ impl Open {
             mode: None,
             thinking: None,
             gate: None,
-            family: None,
+            tool_names: None,
             controller: None,
             parent: None,
             answers: true,

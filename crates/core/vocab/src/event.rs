@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, Data, EditorRequest,
-    Entry, Exported, Fault, HookCall, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part,
-    Picture, Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, Tag, TodoPhase,
-    ToolSpec, TurnEnd, TurnId,
+    Account, Accounts, Answer, CallId, CallSpec, CommandInfo, CompactReason, CompactionPolicy, EditorRequest, Entry,
+    Exported, Fault, HookCall, Item, ItemEnd, ItemId, KeySet, LanePolicy, Limits, Mode, ModelInfo, Notice, Part,
+    Picture, Recalled, RetryPolicy, SavedPage, SessionId, Shell, SignInStep, SignedIn, Skills, SlashReply, Tag,
+    TodoPhase, ToolSpec, TurnEnd, TurnId,
 };
 
 /// An event and the session it belongs to.
@@ -266,16 +266,4 @@ pub enum Sealed {
     Alone,
     /// One of its own, whose words are in the seal.
     Redacted,
-}
-
-/// The outcome of a slash command. Failures are outcomes too: `data.ok` is false.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SlashReply {
-    /// The name without its slash, lower case.
-    pub command: String,
-    pub text: String,
-    pub data: Data,
-    /// The peer is on this other session now.
-    pub moved_to: Option<SessionId>,
-    pub exit: bool,
 }

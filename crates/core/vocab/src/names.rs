@@ -1,72 +1,75 @@
-//! One table of tool names. The first column is ours; each family shows its own spelling, and every spelling of
-//! every family resolves, so that a model or a controller trained on one family is understood by all.
+//! Names of tools. Inside, a tool has one name, the canonical one; each dialect brings a table of how its controllers and
+//! models spell them, and every spelling that is known is understood everywhere.
 
 use crate::Required;
 
-/// Whose spelling a model and a controller see.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Family {
-    Canonical,
-    Serve,
-    Rpc,
-    Loaf,
-    Gateway,
+/// How one dialect spells the tools. The table is the dialect's own.
+#[derive(Clone, Copy)]
+pub struct ToolNames {
+    /// Canonical name, and what stands for it; tools that are not listed keep their name.
+    pub rows: &'static [(&'static str, &'static str)],
+    /// Tools that its controllers are told to need at least this much; they decide themselves.
+    pub told_at_least: &'static [(&'static str, Required)],
 }
 
-/// canonical, serve, rpc, loaf, gateway.
-const TABLE: &[[&str; 5]] = &[
-    ["read_file", "read_file", "read", "read_file", "file.read"],
-    ["write_file", "write_file", "write", "write_file", "file.write"],
-    ["edit_file", "edit_file", "edit", "edit_file", "file.edit"],
-    ["apply_patch", "apply_patch", "apply_patch", "apply_patch", "file.patch"],
-    ["glob", "glob_search", "find", "glob", "file.glob"],
-    ["grep", "grep_search", "grep", "grep_files", "file.grep"],
-    ["list_dir", "list_dir", "ls", "list_dir", "file.list"],
-    ["bash", "bash", "bash", "bash", "shell.exec"],
-    ["bash_list", "BashList", "bash_list", "list_background_bash", "shell.list"],
-    ["bash_read", "BashRead", "bash_read", "read_background_bash", "shell.read"],
-    ["bash_write", "BashWrite", "bash_write", "write_background_bash", "shell.write"],
-    ["bash_resize", "BashResize", "bash_resize", "resize_background_bash", "shell.resize"],
-    ["bash_stop", "BashStop", "bash_stop", "stop_background_bash", "shell.stop"],
-    ["todo", "TodoWrite", "todo_write", "todo", "todo.write"],
-    ["web_fetch", "WebFetch", "web_fetch", "web_fetch", "web.fetch"],
-    ["web_search", "WebSearch", "web_search", "search_web", "web.search"],
-    ["subagent", "Agent", "subagent", "subagent", "subagent.spawn"],
+/// Canonical names everywhere.
+pub const CANONICAL: ToolNames = ToolNames { rows: &[], told_at_least: &[] };
+
+impl ToolNames {
+    /// How this dialect spells a canonical name. Names outside the table (MCP, host tools) keep their spelling.
+    pub fn show<'a>(&self, canonical: &'a str) -> &'a str
+    where
+        'static: 'a,
+    {
+        self.rows.iter().find(|(name, _)| *name == canonical).map_or(canonical, |(_, shown)| shown)
+    }
+
+    /// The rung that this dialect's controllers are told for a call.
+    pub fn told(&self, canonical: &str, required: Required) -> Required {
+        let least = self.told_at_least.iter().find(|(name, _)| *name == canonical);
+        least.map_or(required, |(_, least)| required.max(*least))
+    }
+}
+
+impl PartialEq for ToolNames {
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.told_at_least == other.told_at_least
+    }
+}
+
+impl std::fmt::Debug for ToolNames {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(to, "ToolNames({} rows)", self.rows.len())
+    }
+}
+
+/// Every spelling that a model or a controller may use; the first of a row is the canonical one.
+const SPELLINGS: &[&[&str]] = &[
+    &["read_file", "read", "file.read"],
+    &["write_file", "write", "file.write"],
+    &["edit_file", "edit", "file.edit"],
+    &["apply_patch", "file.patch"],
+    &["glob", "glob_search", "find", "file.glob"],
+    &["grep", "grep_search", "grep_files", "file.grep"],
+    &["list_dir", "ls", "file.list"],
+    &["bash", "shell.exec"],
+    &["bash_list", "BashList", "list_background_bash", "shell.list"],
+    &["bash_read", "BashRead", "read_background_bash", "shell.read"],
+    &["bash_write", "BashWrite", "write_background_bash", "shell.write"],
+    &["bash_resize", "BashResize", "resize_background_bash", "shell.resize"],
+    &["bash_stop", "BashStop", "stop_background_bash", "shell.stop"],
+    &["todo", "TodoWrite", "todo_write", "todo.write"],
+    &["web_fetch", "WebFetch", "web.fetch"],
+    &["web_search", "WebSearch", "search_web", "web.search"],
+    &["subagent", "Agent", "subagent.spawn"],
 ];
 
-impl Family {
-    fn column(self) -> usize {
-        match self {
-            Family::Canonical => 0,
-            Family::Serve => 1,
-            Family::Rpc => 2,
-            Family::Loaf => 3,
-            Family::Gateway => 4,
-        }
-    }
-
-    /// How this family spells a canonical name. Names outside the table (MCP, host tools) keep their spelling.
-    pub fn show(self, canonical: &str) -> &str {
-        TABLE.iter().find(|row| row[0] == canonical).map_or(canonical, |row| row[self.column()])
-    }
-
-    /// The rung that this family's controllers are told for a call. They decide themselves, and theirs counts the list of
-    /// tasks as a write; here it asks for nothing.
-    pub fn told(self, canonical: &str, required: Required) -> Required {
-        match (self, canonical) {
-            (Family::Serve, "todo") => required.max(Required::WorkspaceWrite),
-            _ => required,
-        }
-    }
-}
-
-/// The canonical name behind any family's spelling. Model APIs forbid dots, so `file_read` is `file.read`.
-/// Canonical names win over another family's use of the same word.
+/// The canonical name behind any spelling. Model APIs forbid dots, so `file_read` is `file.read`. Canonical names win over
+/// another use of the same word.
 pub fn canonical(name: &str) -> Option<&'static str> {
-    let exact = |row: &&[&'static str; 5]| row[0] == name;
-    let alias =
-        |row: &&[&'static str; 5]| row[1..].iter().any(|alias| *alias == name || alias.replace('.', "_") == name);
-    TABLE.iter().find(exact).or_else(|| TABLE.iter().find(alias)).map(|row| row[0])
+    let exact = |row: &&&[&'static str]| row[0] == name;
+    let alias = |row: &&&[&'static str]| row[1..].iter().any(|it| *it == name || it.replace('.', "_") == name);
+    SPELLINGS.iter().find(exact).or_else(|| SPELLINGS.iter().find(alias)).map(|row| row[0])
 }
 
 #[cfg(test)]
@@ -75,8 +78,8 @@ mod tests {
 
     #[test]
     fn every_spelling_resolves_to_its_row() {
-        for row in TABLE {
-            for name in row {
+        for row in SPELLINGS {
+            for name in *row {
                 assert_eq!(canonical(name), Some(row[0]), "{name}");
                 assert_eq!(canonical(&name.replace('.', "_")), Some(row[0]), "{name}");
             }
@@ -85,9 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn a_family_shows_its_own_word() {
-        assert_eq!(Family::Serve.show("glob"), "glob_search");
-        assert_eq!(Family::Rpc.show("read_file"), "read");
-        assert_eq!(Family::Loaf.show("mcp__x__y"), "mcp__x__y");
+    fn a_table_shows_its_own_words_and_leaves_the_others() {
+        let least = &[("todo", Required::WorkspaceWrite)];
+        let names = ToolNames { rows: &[("glob", "find")], told_at_least: least };
+        assert_eq!((names.show("glob"), names.show("mcp__x__y")), ("find", "mcp__x__y"));
+        assert_eq!(names.told("todo", Required::ReadOnly), Required::WorkspaceWrite);
+        assert_eq!(names.told("todo", Required::DangerFullAccess), Required::DangerFullAccess);
+        assert_eq!(names.told("glob", Required::ReadOnly), Required::ReadOnly);
     }
 }

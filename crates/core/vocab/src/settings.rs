@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::names::Family;
+use crate::names::{self, ToolNames};
 
 /// The permission ladder, and the two modes that stand beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -227,7 +227,7 @@ pub struct Settings {
     pub mode: Mode,
     pub gate: Gate,
     /// Whose tool names the model sees.
-    pub family: Family,
+    pub tool_names: ToolNames,
     pub max_iterations: u32,
     pub max_tokens: Option<u64>,
     pub thinking: Option<Arc<str>>,
@@ -263,7 +263,7 @@ impl Settings {
             model: model.into(),
             mode: Mode::Prompt,
             gate: Gate::Ladder,
-            family: Family::Canonical,
+            tool_names: names::CANONICAL,
             max_iterations: 20,
             max_tokens: None,
             thinking: None,

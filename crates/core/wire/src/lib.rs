@@ -7,6 +7,7 @@ mod json;
 pub mod jsonrpc;
 mod lines;
 pub mod question;
+pub mod slash;
 
 pub use calls::{OpenCalls, UNTOLD};
 pub use frames::{FrameBuf, escape_into, escape_plain_into};

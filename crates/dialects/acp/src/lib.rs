@@ -34,7 +34,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use acp_types::ClientCapabilities;
-use vocab::names::Family;
+use vocab::names;
 use vocab::{Command, Event, Gate, Ids, Mode, ModelInfo, Open, SessionId, Tag, Target, Told, Verb, Which};
 use wire::jsonrpc::{self, Frame, RpcError, Version};
 use wire::{Dialect, Line, Out, Parting};
@@ -186,7 +186,7 @@ impl Acp {
         Open {
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
-            family: Some(Family::Canonical),
+            tool_names: Some(names::CANONICAL),
             controller: Some("acp".into()),
             ..Open::new(which)
         }

@@ -4,7 +4,8 @@ use acp_types::{
     ContentBlock, MessageChunk, Other, PromptResponse, SessionUpdate, SetConfigOptionResponse, StopReason,
 };
 use vocab::{
-    Data, Fault, FaultKind, ModelInfo, Open, Opened, QueueVerb, Reply, SessionId, Tag, Target, TurnEnd, Verb, Which,
+    Fault, FaultKind, ModelInfo, Open, Opened, QueueVerb, Reply, SessionId, SlashCode, Tag, Target, TurnEnd, Verb,
+    Which,
 };
 use wire::Out;
 
@@ -285,9 +286,10 @@ fn session_deleted(call: &CallId, result: &EngineResult, out: &mut Out) {
 /// A slash command is a turn without a model: what it says is a message.
 fn slash_done(call: &CallId, session: &SessionId, result: &EngineResult, out: &mut Out) {
     let Ok(Reply::Slash(reply)) = result else { return refuse(call, Some(session.as_str()), result, out) };
-    let cancelled = reply.data.get("error") == Some(&Data::from("cancelled"));
+    let cancelled = reply.failed_with(SlashCode::Cancelled);
+    let text = wire::slash::text(reply, &vocab::names::CANONICAL);
     let stop_reason = if cancelled { StopReason::Cancelled } else { StopReason::EndTurn };
-    let chunk = MessageChunk { content: ContentBlock::text(&*reply.text), message_id: None, other: Other::new() };
+    let chunk = MessageChunk { content: ContentBlock::text(text), message_id: None, other: Other::new() };
     let mut pen = pen(out);
     pen.update(session, SessionUpdate::AgentMessageChunk(chunk));
     pen.result(call, PromptResponse { stop_reason, usage: None });

@@ -1,9 +1,10 @@
 //! Tool calls as this wire tells them: each is started and completed, and a round ends with all of its records.
 
+use crate::tool_names::TOOL_NAMES;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use vocab::names::{self, Family};
+use vocab::names;
 use vocab::{Call, CallEnd, CallId, CallInput, CallResult};
 
 /// The calls of one model reply.
@@ -109,7 +110,7 @@ impl Round {
 
 /// Our spelling of a tool that we have; the model's of one that we have not.
 fn shown(name: &str) -> &str {
-    names::canonical(name).map_or(name, |canonical| Family::Loaf.show(canonical))
+    names::canonical(name).map_or(name, |canonical| TOOL_NAMES.show(canonical))
 }
 
 fn input(input: &CallInput) -> Box<RawValue> {

@@ -33,14 +33,16 @@ mod schema;
 mod seat;
 mod send;
 mod thought;
+mod tool_names;
 mod turn;
 mod why;
+
+pub use tool_names::TOOL_NAMES;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::names::Family;
 use vocab::{
     Accounts, Clock, Command, Event, Gate, IdKind, Ids, Mode, ModelInfo, Open, SessionId, Skills, Tag, Target, Told,
     Verb, Which,
@@ -204,7 +206,7 @@ impl Loaf {
             workspace: self.options.workspace.clone(),
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
-            family: Some(Family::Loaf),
+            tool_names: Some(TOOL_NAMES),
             controller: Some("loaf".into()),
             // There is no question on this wire.
             answers: false,

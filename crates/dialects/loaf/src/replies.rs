@@ -1,7 +1,7 @@
 //! What the engine's answers mean: each belongs to one thing that was wanted, and each request ends in one response.
 
+use crate::tool_names::TOOL_NAMES;
 use serde_json::json;
-use vocab::names::Family;
 use vocab::{Fault, FaultKind, Limits, Reply, Tag, Target, ToolSpec, Verb, Which};
 use wire::Out;
 
@@ -205,7 +205,7 @@ fn something_else() -> Fault {
 
 /// Sorted by the names that models of this family know.
 fn shown_tools(tools: &[ToolSpec]) -> serde_json::Value {
-    let name = |tool: &ToolSpec| Family::Loaf.show(&tool.name).to_owned();
+    let name = |tool: &ToolSpec| TOOL_NAMES.show(&tool.name).to_owned();
     let mut tools: Vec<(String, &ToolSpec)> = tools.iter().map(|tool| (name(tool), tool)).collect();
     tools.sort_by(|one, other| one.0.cmp(&other.0));
     let one = |(name, tool): &(String, &ToolSpec)| {

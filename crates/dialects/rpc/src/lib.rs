@@ -22,14 +22,16 @@ mod run;
 mod schema;
 mod stream;
 mod templates;
+mod tool_names;
 pub mod transcript;
 mod ui;
+
+pub use tool_names::TOOL_NAMES;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::names::Family;
 use vocab::{
     AskId, Command, CompactionPolicy, Event, Fault, Gate, LanePolicy, Mode, Open, RetryPolicy, SessionId, Tag, Target,
     Told, Verb, Which,
@@ -256,7 +258,7 @@ impl Rpc {
             model,
             mode: self.options.mode,
             gate: Some(Gate::Ladder),
-            family: Some(Family::Rpc),
+            tool_names: Some(TOOL_NAMES),
             controller: Some("rpc".into()),
             parent: self.parent.take(),
             ..Open::new(which)

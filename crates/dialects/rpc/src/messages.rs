@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::tool_names::TOOL_NAMES;
 use serde_json::value::RawValue;
-use vocab::names::{self, Family};
+use vocab::names;
 use vocab::{
     AssistantMessage, Block, CallEnd, CallResult, Fault, Finish, Json, MessageEnd, ModelFault, Part, Prices, Shell,
     Usage,
@@ -76,7 +77,7 @@ impl Cost {
 
 /// How this family spells a tool, whoever spelled it before.
 pub fn tool_name(name: &str) -> &str {
-    Family::Rpc.show(names::canonical(name).unwrap_or(name))
+    TOOL_NAMES.show(names::canonical(name).unwrap_or(name))
 }
 
 // ---- whole messages -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 //! Dialogs and notices: what an extension shows or asks, and our own permission questions, as `extension_ui_request`.
 
-use vocab::names::Family;
+use crate::tool_names::TOOL_NAMES;
 use vocab::visible::headline;
 use vocab::{Answer, AskKind, Notice, NoticeLevel, PermissionAsk, Scope};
 use wire::{FrameBuf, question};
@@ -23,7 +23,7 @@ pub(crate) enum Dialog {
 pub(crate) fn ask(frames: &mut FrameBuf, id: &str, kind: &AskKind, timeout_ms: Option<u64>) -> Option<Dialog> {
     let dialog = match kind {
         AskKind::Permission(permission) => {
-            let tool = Family::Rpc.show(&permission.tool);
+            let tool = TOOL_NAMES.show(&permission.tool);
             request(frames, id, "confirm", |w| {
                 w.text("title", &format!("Allow {tool}?")).text("message", &asked(permission));
             });

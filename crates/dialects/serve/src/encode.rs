@@ -3,14 +3,15 @@
 
 use std::borrow::Cow;
 
+use crate::tool_names::TOOL_NAMES;
 use serde_json::value::RawValue;
-use vocab::names::Family;
 use vocab::{
-    AskEntry, AskKind, Body, BranchEntry, CallEntry, CallResult, Data, Delta, Event, Fault, FaultKind, Json,
-    ModelEntry, NoteEntry, Opened, Origin, Part, SettingEntry, Stop, TurnEnd, TurnEntry, TurnId,
+    AskEntry, AskKind, Body, BranchEntry, CallEntry, CallResult, Delta, Event, Fault, FaultKind, Json, ModelEntry,
+    NoteEntry, Opened, Origin, Part, SettingEntry, Stop, TurnEnd, TurnEntry, TurnId,
 };
 use wire::{FrameBuf, escape_into};
 
+use crate::data::Data;
 use crate::faults;
 use crate::frames::{
     Details, Error, Frame, Framed, PermissionRequest, Ready, Session, SlashResult, ToolResult, ToolStart, Tree,
@@ -81,7 +82,7 @@ impl Pen<'_> {
             session_id: opened.session.as_str(),
             model: &state.model,
             mode: state.mode.as_str(),
-            tools: opened.tools.iter().map(|tool| Family::Serve.show(tool)).collect(),
+            tools: opened.tools.iter().map(|tool| TOOL_NAMES.show(tool)).collect(),
             context_window: state.context_window,
             max_tokens: state.max_tokens,
             gadgets: state.gadgets.iter().map(|gadget| &**gadget).collect(),
@@ -108,7 +109,7 @@ impl Pen<'_> {
             iterations: end.iterations,
             input_tokens: end.usage.prompt(),
             output_tokens: end.usage.output,
-            mutations: end.mutations.iter().map(|(tool, target)| (Family::Serve.show(tool), &**target)).collect(),
+            mutations: end.mutations.iter().map(|(tool, target)| (TOOL_NAMES.show(tool), &**target)).collect(),
         });
     }
 
@@ -163,14 +164,14 @@ fn body(body: &Body, pen: &mut Pen<'_>) {
             pen.write(&ToolStart {
                 turn_id: turn.as_str(),
                 tool_id: call.id.as_str(),
-                name: Family::Serve.show(tool),
+                name: TOOL_NAMES.show(tool),
                 input: as_raw(&one_line_object(&input)),
             });
         }
         Body::Ask(AskEntry::Opened(ask)) => match &ask.kind {
             AskKind::Permission(permission) => pen.write(&PermissionRequest {
                 request_id: ask.id.as_str(),
-                tool: Family::Serve.show(&permission.tool),
+                tool: TOOL_NAMES.show(&permission.tool),
                 active_mode: permission.active.as_str(),
                 required_mode: permission.required.as_str(),
                 details: Details {

@@ -1,10 +1,10 @@
 //! What is said on this wire, in the order of the message table: inbound messages as they mean to us, outbound
 //! messages as serde writes them. Member order is the wire's.
 
+use crate::data::Data;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use vocab::Data;
 
 /// One inbound message, checked against the table.
 #[derive(Clone, PartialEq, Eq, Debug)]

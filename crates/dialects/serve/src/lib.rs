@@ -4,6 +4,7 @@
 //!
 //! `docs/dialects/serve.md` is the page for authors of controllers.
 
+mod data;
 mod decode;
 mod encode;
 mod faults;
@@ -12,12 +13,15 @@ mod messages;
 mod replies;
 mod schema;
 mod seat;
+mod slash;
+mod tool_names;
+
+pub use tool_names::TOOL_NAMES;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use vocab::names::Family;
 use vocab::{
     Answer, Ask, AskEntry, AskId, AskKind, Body, Command, Delivery, Event, ExtensionEvent, FaultKind, Gate, Mode,
     NoteEntry, Notice, Open, Part, Scope, SessionId, State, Tag, Told, Verb, Which,
@@ -143,7 +147,7 @@ impl Serve {
             model: model.or_else(|| self.options.model.clone()),
             mode: self.options.mode,
             gate: Some(Gate::Proxy),
-            family: Some(Family::Serve),
+            tool_names: Some(TOOL_NAMES),
             controller: Some("serve".into()),
             ..Open::new(which)
         };

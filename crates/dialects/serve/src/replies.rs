@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use vocab::{Fault, FaultKind, Opened, Reply, SessionId, SlashReply, State, Stop, Tag, TurnEnd, Usage, map};
+use vocab::{Fault, FaultKind, Opened, Reply, SessionId, SlashReply, State, Stop, Tag, TurnEnd, Usage};
 use wire::Out;
 
 use crate::frames::{Closed, Error};
+use crate::slash;
+use crate::tool_names::TOOL_NAMES;
 use crate::{STRAYS_MAX, Serve, faults};
 
 /// A command on its way.
@@ -115,19 +117,20 @@ impl Serve {
         };
         // Failures are results, too: one `slash_result` per command, whatever happens.
         let message = faults::message(fault);
-        let data = map! { "ok" => false, "error" => faults::code(fault.kind), "message" => &*message };
+        let data = slash::failed(faults::code(fault.kind), &message);
         self.seat_pen(at, out).slash_result(name, &message, &data, false, false);
         self.release(at, out);
     }
 
     fn slash_done(&mut self, at: usize, reply: &SlashReply, out: &mut Out) {
-        if let Some(session) = &reply.moved_to {
+        if let Some(session) = reply.moved_to() {
             self.seats[at].session = Some(session.clone());
             self.adopt_stray(at, session, out);
         }
-        let moved = reply.moved_to.is_some();
-        self.seat_pen(at, out).slash_result(&reply.command, &reply.text, &reply.data, moved, reply.exit);
-        if reply.exit {
+        let (moved, exit) = (reply.moved_to().is_some(), reply.is_exit());
+        let (text, data) = (wire::slash::text(reply, &TOOL_NAMES), slash::data(reply));
+        self.seat_pen(at, out).slash_result(&reply.command, &text, &data, moved, exit);
+        if exit {
             self.end_seat(at, out);
             if !self.options.multi {
                 out.ending = true;

@@ -1,18 +1,12 @@
 //! Tells stories without any dialect: commands in, events out.
 
-use vocab::names::Family;
 use vocab::{
-    Answer, AskEnd, AskEntry, AskId, Body, Change, Data, Delivery, Event, Gate, Later, Open, Opened, Part, QueueEvent,
-    QueueVerb, Reply, Scope, SessionId, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb, Which,
+    Answer, AskEnd, AskEntry, AskId, Body, Change, Delivery, Event, Later, Open, Opened, Part, QueueEvent, QueueVerb,
+    Reply, Scope, SessionId, Tag, TodoPhase, TodoStatus, TodoTask, Told, Verb,
 };
 
 use super::{Step, Teller};
 use crate::stage::{Actor, Stage};
-
-/// How `serve` opens a session, so that both leave the same log.
-pub fn open_as_serve(which: Which) -> Open {
-    Open { gate: Some(Gate::Proxy), family: Some(Family::Serve), ..Open::new(which) }
-}
 
 /// A peer that speaks the engine's own words.
 pub struct EngineTeller {
@@ -29,10 +23,6 @@ pub struct EngineTeller {
 }
 
 impl EngineTeller {
-    pub async fn new(stage: &Stage) -> Self {
-        Self::open(stage, open_as_serve(Which::New)).await
-    }
-
     pub async fn open(stage: &Stage, open: Open) -> Self {
         let mut actor = stage.actor();
         let opened = actor.open(open).await.expect("the session can be opened");
@@ -95,10 +85,10 @@ impl EngineTeller {
             Event::Queue(QueueEvent::Waiting(items)) => self.items = items.iter().map(|item| item.id.clone()).collect(),
             Event::Reply { result: Err(fault), .. } => refused.push(snake(&format!("{:?}", fault.kind))),
             Event::Reply { result: Ok(Reply::Slash(reply)), .. } => {
-                if let Some(Data::Text(code)) = reply.data.get("error") {
-                    refused.push(code.to_string());
+                if let Err(fault) = &reply.result {
+                    refused.push(snake(&format!("{:?}", fault.code)));
                 }
-                if let Some(moved) = &reply.moved_to {
+                if let Some(moved) = reply.moved_to() {
                     self.opened.session = moved.clone();
                 }
             }

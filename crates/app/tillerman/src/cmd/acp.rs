@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dialect_acp::{Acp, AcpOptions, SlashInfo};
 use host::FrameLog;
-use vocab::names::Family;
+use vocab::names;
 use vocab::{Fault, FaultKind, Gate, IdKind, Ids, Mode};
 
 use crate::args;
@@ -56,7 +56,7 @@ async fn start(args: &args::Acp) -> Result<u8, Fault> {
     }
     let Prepared { mut setup, config, home, extensions, .. } = setup::prepare(&args.basics, Mode::Prompt)?;
     setup.settings.gate = Gate::Ladder;
-    setup.settings.family = Family::Canonical;
+    setup.settings.tool_names = names::CANONICAL;
     setup.briefing.skills = true;
     config.warnings.iter().for_each(|warning| host::note(warning));
     let frame_log =

@@ -234,7 +234,7 @@ impl Face for JsonLines {
     }
 
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {
-        line!(out, "command", "name": reply.command, "text": reply.text);
+        line!(out, "command", "name": reply.command, "text": wire::slash::text(reply, &vocab::names::CANONICAL));
     }
 
     fn fault(&mut self, fault: &Fault, out: &mut FrameBuf) {

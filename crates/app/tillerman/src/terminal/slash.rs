@@ -10,8 +10,6 @@ pub(super) fn calls_for_a_skill(rest: &str) -> bool {
 
 /// How others call what we have under another name.
 const OTHER_NAMES: [(&str, &str); 3] = [("q", "exit"), ("new", "clear"), ("reset", "clear")];
-/// The code of a reply to a command that nobody knows.
-pub(super) const UNKNOWN_COMMAND: &str = "unknown_command";
 
 /// What somebody may have meant.
 pub(super) fn instead_of(name: &str) -> String {

@@ -12,8 +12,8 @@ use expect_test::{Expect, expect};
 use vocab::{
     Ask, AskEnd, AskEntry, AskId, AskKind, AssistantMessage, Block, Body, Call, CallEnd, CallEntry, CallId, CallInput,
     CallResult, Delta, Entry, Event, Fact, Fault, FaultKind, FileEdit, Finish, Json, MessageEnd, Mode, ModelEntry,
-    NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, Snapshot, State, Stop, Tag,
-    Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
+    NoteEntry, Open, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashOutcome, SlashReply, Snapshot,
+    State, Stop, Tag, Told, TurnEnd, TurnEntry, TurnId, Usage, Verb, Which,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -828,14 +828,9 @@ fn the_end_of_a_turn_that_died_with_another_process_is_not_the_end_of_the_prompt
 
 #[test]
 fn a_repl_asks_for_lines_and_goes_on_after_each() {
-    let help = SlashReply {
-        command: "status".into(),
-        text: "all well".into(),
-        data: vocab::Data::Null,
-        moved_to: None,
-        exit: false,
-    };
-    let bye = SlashReply { command: "exit".into(), text: "bye".into(), exit: true, ..help.clone() };
+    let titled = Ok(SlashOutcome::Renamed { title: "all well".into() });
+    let help = SlashReply { command: "status".into(), result: titled };
+    let bye = SlashReply { command: "exit".into(), result: Ok(SlashOutcome::Exit) };
     let slash = |tag: u64, reply: SlashReply| {
         Step::Told(Event::Reply { tag: Tag(tag), result: Ok(Reply::Slash(Box::new(reply))) })
     };

@@ -181,17 +181,17 @@ fn shown(value: u64, name: &str) -> String {
 
 #[test]
 fn the_page_names_every_limit_of_rpc() {
-    check_limits("rpc.md", "dialect-rpc", 10);
+    check_limits("rpc.md", "rpc", 10);
 }
 
 #[test]
 fn the_page_names_every_limit_of_loaf() {
-    check_limits("loaf.md", "dialect-loaf", 10);
+    check_limits("loaf.md", "loaf", 10);
 }
 
 #[test]
 fn the_page_names_every_limit_of_acp() {
-    check_limits("acp.md", "dialect-acp", 4);
+    check_limits("acp.md", "acp", 4);
     let command = repository().join("crates/app/tillerman/src/cmd/acp.rs");
     let command = std::fs::read_to_string(command).expect("the command");
     assert!(command.contains("const LINE_BYTES_MAX: usize = 48 * 1024 * 1024;"), "the page says 48 MiB");
@@ -200,7 +200,8 @@ fn the_page_names_every_limit_of_acp() {
 fn check_limits(page: &str, dialect: &str, least: usize) {
     let page = std::fs::read_to_string(repository().join("docs/dialects").join(page)).expect("the page");
     let mut limits = 0;
-    for file in std::fs::read_dir(repository().join("crates").join(dialect).join("src")).expect("the sources") {
+    for file in std::fs::read_dir(repository().join("crates/dialects").join(dialect).join("src")).expect("the sources")
+    {
         let path = file.expect("an entry").path();
         let Ok(source) = std::fs::read_to_string(&path) else { continue };
         // Limits of a whole file stand at its left edge.

@@ -7,7 +7,6 @@ use dialect_loaf::{Loaf, Options};
 use testkit::fakes::{CountedIds, TickingClock};
 use testkit::golden::{Opening, Scene};
 use testkit::neighbourhood::Neighbourhood;
-use vocab::names::Family;
 use vocab::{Drain, Gate, IdKind, LateSteer, Mode, ModelInfo, Overflow, Settings};
 use wire::Dialect;
 
@@ -27,7 +26,7 @@ const COUNTS: &[&str] = &[
 /// As `cmd/loaf/settle.rs` has it; its own tests hold the numbers.
 pub(crate) fn settle(settings: &mut Settings) {
     settings.gate = Gate::Ladder;
-    settings.family = Family::Loaf;
+    settings.tool_names = dialect_loaf::TOOL_NAMES;
     settings.max_iterations = u32::MAX;
     settings.lane.cap = 256;
     settings.lane.overflow = Overflow::DropNew;

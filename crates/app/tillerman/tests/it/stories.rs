@@ -22,7 +22,7 @@ use crate::loaf_stage;
 use acp_teller::{AcpTeller, engine_as_acp};
 use loaf_teller::{LoafTeller, engine_as_loaf};
 use rpc_teller::{RpcTeller, open_as_rpc};
-use serve_teller::ServeTeller;
+use serve_teller::{ServeTeller, open_as_serve};
 
 fn files() -> Vec<(PathBuf, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/stories");
@@ -38,7 +38,7 @@ fn every_story_ends_as_written() {
     let files = files();
     assert!(files.len() >= 30, "only {} stories were found", files.len());
     for (file, story) in files {
-        let told = paused(play(&story, async |stage| EngineTeller::new(stage).await));
+        let told = paused(play(&story, async |stage| EngineTeller::open(stage, open_as_serve(Which::New)).await));
         expect_test::expect_file![file].assert_eq(&told.expect("the engine has words for everything"));
     }
 }

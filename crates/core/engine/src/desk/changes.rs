@@ -6,12 +6,12 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::sync::oneshot;
 use vocab::{
-    Body, Data, Event, Fault, FaultKind, IdKind, Open, Opened, Query, Reply, SessionId, SlashReply, State, Summary,
-    Tag, Target, Told, Which, iso8601, map,
+    Body, Event, Fault, FaultKind, IdKind, Open, Opened, Query, Reply, Saved, SessionId, SlashFault, SlashOutcome,
+    SlashReply, State, Tag, Target, Told, Which,
 };
 
 use super::Done;
-use crate::commands;
+use crate::commands::{self, SlashResult, from_fault};
 use crate::history;
 use crate::outbox::Outbox;
 use crate::registry::Handle;
@@ -162,87 +162,57 @@ impl Visit {
         args: String,
     ) -> Done {
         let moves = commands::find(&name).filter(|command| matches!(command.name, "clear" | "resume"));
-        let reply = match moves {
-            Some(command) if command.name == "resume" && args.trim().is_empty() => commands::usage(command),
+        let answer = match moves {
+            Some(command) if command.name == "resume" && args.trim().is_empty() => Err(commands::usage(command)),
             Some(command) => {
                 let which = if command.name == "clear" { Which::New } else { Which::parse(args.trim()) };
-                match self.swap(command.name, from, which).await {
-                    Ok((from, entered, reply)) => {
-                        let reply = SlashReply { command: name, ..reply };
+                match self.swap(from, which).await {
+                    Ok((from, entered, outcome)) => {
+                        let reply = commands::reply(&name, Ok(outcome));
                         let Entered { handle, aside, opened, shown } = entered;
                         let (to, state) = (handle, opened.state);
                         return Done::Moved(Box::new(Moved { target, tag, from, to, aside, state, reply, shown }));
                     }
-                    Err(reply) => *reply,
+                    Err(fault) => Err(fault),
                 }
             }
             None => self.answer(&name, from).await,
         };
-        let result = Ok(Reply::Slash(Box::new(SlashReply { command: name, ..reply })));
-        Done::Answer { target, tag, result }
+        Done::Answer { target, tag, result: Ok(Reply::Slash(Box::new(commands::reply(&name, answer)))) }
     }
 
     /// Those that only answer.
-    async fn answer(&self, name: &str, from: Result<Handle, Fault>) -> SlashReply {
+    async fn answer(&self, name: &str, from: Result<Handle, Fault>) -> SlashResult {
         match commands::find(name).map(|command| command.name) {
-            Some("help") => self.help(),
-            Some("version") => {
-                let version = self.shared.version.clone();
-                let text = format!("tillerman {version}");
-                commands::ok("version", text, map! { "version" => version, "protocol" => 1i64 })
+            Some("help") => {
+                let (commands, extensions) = (commands::rows(), self.shared.extensions.commands());
+                Ok(SlashOutcome::Help { commands, extensions })
             }
-            Some("exit") => SlashReply { exit: true, ..commands::reply("exit", "bye", Data::Null) },
+            Some("version") => Ok(SlashOutcome::Version { version: self.shared.version.clone() }),
+            Some("exit") => Ok(SlashOutcome::Exit),
             Some("sessions") => self.sessions(from.ok()).await,
-            _ => commands::unknown(name),
+            _ => Err(commands::unknown(name)),
         }
     }
 
-    /// The built-in ones are data; what extensions bring is for people to read.
-    fn help(&self) -> SlashReply {
-        let mut reply = commands::help();
-        for command in self.shared.extensions.commands() {
-            let about = command.description.as_deref().unwrap_or(&command.source);
-            reply.text.push_str(&format!("\n/{} - {about}", command.name));
-        }
-        reply
-    }
-
-    async fn sessions(&self, on: Option<Handle>) -> SlashReply {
+    async fn sessions(&self, on: Option<Handle>) -> SlashResult {
         let workspace = on.map(|handle| handle.workspace);
         let query = Query { workspace, non_empty: true, limit: Some(LISTED_MAX), ..Query::default() };
-        match self.shared.ports.store.list(query).await {
-            Ok(list) => {
-                let text = if list.is_empty() {
-                    "no saved sessions here".to_owned()
-                } else {
-                    list.iter().map(session_line).collect::<Vec<_>>().join("\n")
-                };
-                let rows = list.iter().map(|it| {
-                    map! {
-                        "id" => it.id.as_str(),
-                        "title" => title_of(it),
-                        "updated_at" => iso8601(it.updated_ms),
-                        "messages" => it.messages,
-                        "path" => self.shared.ports.archive.path_of(&it.id).display().to_string(),
-                    }
-                });
-                commands::ok("sessions", text, map! { "sessions" => rows.collect::<Vec<Data>>() })
-            }
-            Err(fault) => commands::from_fault("sessions", &fault),
-        }
+        let list = self.shared.ports.store.list(query).await.map_err(from_fault)?;
+        let place = |id: &SessionId| self.shared.ports.archive.path_of(id);
+        let saved = list.into_iter().map(|summary| Saved { place: place(&summary.id), summary });
+        Ok(SlashOutcome::Sessions(saved.collect()))
     }
 
     /// Comes in to another session; what its peer was told about it is the command's answer.
     async fn swap(
         &self,
-        name: &'static str,
         from: Result<Handle, Fault>,
         which: Which,
-    ) -> Result<(SessionId, Entered, SlashReply), Box<SlashReply>> {
-        let failed = |fault: Fault| Box::new(commands::from_fault(name, &fault));
-        let from = from.map_err(failed)?;
+    ) -> Result<(SessionId, Entered, SlashOutcome), SlashFault> {
+        let from = from.map_err(from_fault)?;
         if is_busy(&from).await {
-            return Err(Box::new(commands::failed(name, "turn_in_progress", "a turn is running; interrupt it first")));
+            return Err(commands::busy());
         }
         let is_new = which == Which::New;
         let mut open = Open::new(which);
@@ -255,24 +225,20 @@ impl Visit {
             open.thinking = state.as_ref().and_then(|state| state.thinking.clone());
         }
         open.gate = Some(from.gate);
-        open.family = Some(from.family);
+        open.tool_names = Some(from.tool_names);
         open.controller = self.controller.clone();
         open.answers = self.answers;
-        let entered = self.enter_aside(&from.id, open).await.map_err(failed)?;
+        let entered = self.enter_aside(&from.id, open).await.map_err(from_fault)?;
         let opened = &entered.opened;
-        let (text, data) = if is_new {
-            let data = map! { "session_id" => opened.session.as_str(), "previous_session_id" => from.id.as_str() };
-            (format!("new session {}", opened.session), data)
-        } else {
-            let data = map! {
-                "session_id" => opened.session.as_str(),
-                "messages" => opened.state.messages,
-                "model" => opened.state.model.clone(),
-            };
-            (format!("resumed {} ({} messages)", opened.session, opened.state.messages), data)
+        let session = opened.session.clone();
+        let outcome = match is_new {
+            true => SlashOutcome::Cleared { session, previous: from.id.clone() },
+            false => {
+                let (messages, model) = (opened.state.messages, opened.state.model.clone());
+                SlashOutcome::Resumed { session, messages, model }
+            }
         };
-        let reply = SlashReply { moved_to: Some(opened.session.clone()), ..commands::ok(name, text, data) };
-        Ok((from.id, entered, reply))
+        Ok((from.id, entered, outcome))
     }
 
     /// The session's own word about itself goes to a private box, so that the peer gets one answer: the command's.
@@ -308,12 +274,4 @@ fn user_text(path: &[Arc<vocab::Entry>], seq: u64) -> Option<String> {
         Body::User { parts, .. } => Some(vocab::parts_text(parts)),
         _ => None,
     })
-}
-
-fn title_of(summary: &Summary) -> String {
-    summary.title.clone().or_else(|| summary.preview.clone()).map(|text| text.to_string()).unwrap_or_default()
-}
-
-fn session_line(summary: &Summary) -> String {
-    format!("{}  {}  {:>4}  {}", summary.id, iso8601(summary.updated_ms), summary.messages, title_of(summary))
 }

@@ -202,7 +202,10 @@ impl Session {
     fn compaction_answered(&mut self, outbox: Arc<Outbox>, tag: Tag, slash: bool, result: Result<Compaction, Fault>) {
         self.tell_state();
         let result = match (slash, result) {
-            (true, result) => Ok(Reply::Slash(Box::new(super::slash::compacted(result, &self.state())))),
+            (true, result) => {
+                let result = super::slash::compacted(result, &self.state());
+                Ok(Reply::Slash(Box::new(crate::commands::reply("compact", result))))
+            }
             (false, result) => result.map(|compaction| Reply::Compacted(Box::new(compaction))),
         };
         self.ledger.reply(outbox, Event::Reply { tag, result });

@@ -143,7 +143,7 @@ impl Session {
             let spec = tool.spec();
             // Model APIs take no dots in names; every spelling resolves when the call comes back.
             ToolSpec {
-                name: self.settings.family.show(&spec.name).replace('.', "_").into(),
+                name: self.settings.tool_names.show(&spec.name).replace('.', "_").into(),
                 description: spec.description.clone(),
                 schema: spec.schema.on_one_line(),
             }
@@ -202,7 +202,7 @@ impl Session {
         };
         let active = self.settings.mode;
         let required = match self.settings.gate {
-            Gate::Proxy => self.settings.family.told(&name, plan.required),
+            Gate::Proxy => self.settings.tool_names.told(&name, plan.required),
             Gate::Ladder | Gate::Alone => plan.required,
         };
         let nobody = self.nobody_answers();

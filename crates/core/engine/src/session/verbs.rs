@@ -9,6 +9,7 @@ use vocab::{
 
 use super::jobs::Finish;
 use super::{Mail, Session, Work};
+use crate::commands;
 use crate::images;
 use crate::outbox::Outbox;
 
@@ -104,7 +105,8 @@ impl Session {
                 Ok(Reply::Done)
             }
             Verb::Slash { name, args } => match self.slash(&outbox, tag, &name, &args).await {
-                Some(reply) => Ok(Reply::Slash(Box::new(reply))),
+                // The name is echoed as it was given: `/permissions` is answered as `permissions`.
+                Some(result) => Ok(Reply::Slash(Box::new(commands::reply(&name, result)))),
                 None => return,
             },
             Verb::Queue(verb) => self.queue(verb).await,

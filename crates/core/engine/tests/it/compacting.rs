@@ -1,6 +1,7 @@
 //! Compactions that wait for a turn, and those that another provider's model begins with.
 
 use std::sync::Arc;
+use testkit::slash_text;
 
 use testkit::Stage;
 use testkit::fakes::Renamed;
@@ -175,9 +176,9 @@ async fn a_short_conversation_is_compacted_whole_when_somebody_asks() {
     actor.prompt("more").await;
     settled(&mut actor).await;
     let Ok(Reply::Slash(undone)) = ask_for(&mut actor, slash("undo", "5")).await else { panic!("no undo") };
-    assert!(undone.text.starts_with("took back 2 message(s)"), "{}", undone.text);
+    assert!(slash_text(&undone).starts_with("took back 2 message(s)"), "{}", slash_text(&undone));
     let Ok(Reply::Slash(context)) = ask_for(&mut actor, slash("status", "")).await else { panic!("no status") };
-    assert!(context.text.contains("messages  1"), "{}", context.text);
+    assert!(slash_text(&context).contains("messages  1"), "{}", slash_text(&context));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use testkit::slash_text;
 
 use store::MemoryStore;
 use testkit::Stage;
@@ -267,7 +268,7 @@ async fn an_undo_is_written_before_a_file_is_touched() {
     assert_eq!(witness.begun(Instant::now()), [], "what is not undone in the log is not undone on the disk");
     let start = Instant::now();
     let Ok(Reply::Slash(undone)) = ask_for(&mut actor, slash("undo", "")).await else { panic!("no undo") };
-    assert!(undone.text.contains("removed file"), "{}", undone.text);
+    assert!(slash_text(&undone).contains("removed file"), "{}", slash_text(&undone));
     assert_eq!(witness.begun(start), [("restore".to_owned(), 3)]);
     let log = log(&stage).await;
     assert!(log.ends_with("moved to 1\nrestored file\n"), "{log}");

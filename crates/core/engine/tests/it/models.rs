@@ -331,9 +331,9 @@ async fn an_undo_takes_back_messages_and_files() {
     expect![[r#"
         took back 3 message(s)
           removed file
-        Map([("ok", Bool(true)), ("removed_messages", Int(3)), ("restored_files", List([Text("file")]))])
+        Ok(Undone(Undone { messages: 3, files: [UndoneFile { path: "file", end: Removed }], commands: [] }))
     "#]]
-    .assert_eq(&format!("{}\n{:?}\n", reply.text, reply.data));
+    .assert_eq(&format!("{}\n{:?}\n", testkit::slash_text(&reply), reply.result));
     actor.forget();
     actor.prompt("fourth").await;
     actor.turn_end().await;

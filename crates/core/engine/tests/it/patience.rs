@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::slash_text;
 
 use store::MemoryStore;
 use testkit::Stage;
@@ -142,7 +143,7 @@ async fn a_list_of_models_that_does_not_come_holds_up_nothing() {
     assert_eq!(start.elapsed().as_secs(), 1, "and an interrupt works at once");
     // A peer's own commands keep their order.
     let Ok(Reply::Slash(status)) = actor.reply(behind).await else { panic!("no status") };
-    assert!(status.text.contains("model     m2"), "{}", status.text);
+    assert!(slash_text(&status).contains("model     m2"), "{}", slash_text(&status));
     assert_eq!(start.elapsed().as_secs(), 30);
     let tags: Vec<Tag> = actor
         .told

@@ -208,7 +208,7 @@ async fn who_is_moved_to_a_session_with_an_open_question_sees_it() {
     let ask = one.ask().await;
     let mut two = stage.open().await;
     let Reply::Slash(moved) = ask_for(&mut two, slash("resume", "s1")).await.unwrap() else { panic!() };
-    assert_eq!(moved.moved_to, Some("s1".into()));
+    assert_eq!(moved.moved_to(), Some(&"s1".into()));
     assert_eq!(two.ask().await.id, ask.id);
     ask_for(&mut two, Verb::Answer { ask: ask.id, answer: Answer::Allow(Scope::Once) }).await.unwrap();
     assert_eq!(two.turn_end().await.stop, Stop::EndTurn);

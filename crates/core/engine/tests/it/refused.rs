@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::slash_text;
 
 use store::MemoryStore;
 use testkit::Stage;
@@ -133,7 +134,7 @@ async fn of_two_changes_only_the_refused_one_is_taken_back() {
     actor.reply(second).await.unwrap_err();
     assert!(stance(&mut actor).await.starts_with("ReadOnly"), "{}", stance(&mut actor).await);
     let Ok(Reply::Slash(status)) = ask_for(&mut actor, slash("status", "")).await else { panic!("no status") };
-    assert!(status.text.contains("read-only"), "{}", status.text);
+    assert!(slash_text(&status).contains("read-only"), "{}", slash_text(&status));
 }
 
 #[tokio::test(start_paused = true)]

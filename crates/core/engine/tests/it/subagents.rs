@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use testkit::slash_text;
 
 use expect_test::expect;
 use store::MemoryStore;
@@ -395,7 +396,7 @@ async fn an_interrupt_ends_the_child_first_and_what_it_cost_is_counted() {
     let Reply::Slash(undone) = ask_for(&mut actor, slash("undo", "")).await.unwrap() else {
         panic!("no reply to /undo")
     };
-    assert!(undone.text.contains("file"), "{}", undone.text);
+    assert!(slash_text(&undone).contains("file"), "{}", slash_text(&undone));
     actor.prompt("again").await;
     assert_eq!(actor.turn_end().await.stop, Stop::EndTurn);
 }

@@ -1,6 +1,7 @@
 //! Whatever happens to model calls, what they used adds up: in turns, in the store, in `/cost`, and in the next process.
 
 use std::sync::Arc;
+use testkit::slash_text;
 
 use testkit::sim::Dice;
 use testkit::stage::Actor;
@@ -89,7 +90,7 @@ fn play(dice: &mut Dice, mad: bool) -> (Usage, Play) {
 
 async fn cost(actor: &mut Actor) -> (SlashReply, Option<String>) {
     let Reply::Slash(reply) = ask_for(actor, slash("cost", "")).await.unwrap() else { panic!("no reply to /cost") };
-    let dollars = reply.text.split_once("about $").map(|(_, dollars)| dollars.to_owned());
+    let dollars = slash_text(&reply).split_once("about $").map(|(_, dollars)| dollars.to_owned());
     (*reply, dollars)
 }
 
@@ -143,9 +144,8 @@ async fn check(seed: u64, mad: bool) -> bool {
     let mut actor = again.actor();
     actor.open(Open::new(Which::Id("s1".into()))).await.unwrap();
     for (told, shown) in [(told, shown), cost(&mut actor).await] {
-        let number = |name: &str| told.data.get(name).cloned();
-        assert_eq!(number("input_tokens"), Some(Data::Int(total.prompt() as i64)), "seed {seed}");
-        assert_eq!(number("output_tokens"), Some(Data::Int(total.output as i64)), "seed {seed}");
+        let Ok(SlashOutcome::Cost { input_tokens, output_tokens, .. }) = told.result else { panic!("seed {seed}") };
+        assert_eq!((input_tokens, output_tokens), (total.prompt(), total.output), "seed {seed}");
         // Sums of fractions may differ in what is rounded away.
         let shown: Option<f64> = shown.map(|text| text.parse().expect("a number"));
         assert_eq!(shown.is_some(), dollars.is_some(), "seed {seed}: {callees:?}");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use expect_test::expect;
 use serde_json::json;
 use vocab::{
-    Body, BranchEntry, CompactReason, Compaction, Data, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry, Reply,
-    SettingEntry, SlashReply, Stop, TurnEnd, TurnEntry, Usage, Verb,
+    Body, BranchEntry, CompactReason, CompactedTo, Compaction, Delta, Event, Fault, FaultKind, ItemEnd, QueueEntry,
+    Reply, SettingEntry, SlashCode, SlashFault, SlashOutcome, SlashReply, Stop, TurnEnd, TurnEntry, Usage, Verb,
 };
 use wire::Parting;
 
@@ -77,19 +77,29 @@ fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
     "#]]);
 }
 
-fn compacted(data: Data) -> Result<Reply, Fault> {
-    let reply = SlashReply { command: "compact".into(), text: "so it is".into(), data, moved_to: None, exit: false };
-    Ok(Reply::Slash(Box::new(reply)))
+fn compacted(failed: Option<SlashCode>) -> Result<Reply, Fault> {
+    let done = CompactedTo {
+        nothing: Some("so it is".into()),
+        messages_before: 1,
+        messages_after: 1,
+        tokens_before: 1,
+        tokens_after: 1,
+    };
+    let result = match failed {
+        Some(code) => Err(SlashFault { code, message: "so it is".into() }),
+        None => Ok(SlashOutcome::Compacted(done)),
+    };
+    Ok(Reply::Slash(Box::new(SlashReply { command: "compact".into(), result })))
 }
 
 #[test]
 fn a_command_that_is_cancelled_is_answered_so() {
     let is_slash = |verb: &Verb| matches!(verb, Verb::Slash { .. });
-    let cancelled = || compacted(vocab::map! { "ok" => false, "error" => "cancelled" });
+    let cancelled = || compacted(Some(SlashCode::Cancelled));
     let mut talk = Talk::with(json!({}));
     talk.prompt("/compact").notify("session/cancel", json!({ "sessionId": "c1" })).reply_to(is_slash, cancelled());
     talk.prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 })).reply_to(is_slash, cancelled());
-    talk.prompt("/compact").reply_to(is_slash, compacted(vocab::map! { "ok" => true }));
+    talk.prompt("/compact").reply_to(is_slash, compacted(None));
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Slash { name: "compact", args: "" }
@@ -111,7 +121,7 @@ fn a_command_that_is_cancelled_is_answered_so() {
     // The turn that runs beside it is not what was cancelled.
     let mut talk = Talk::with(json!({}));
     talk.begin("t1").prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 }));
-    talk.reply_to(is_slash, compacted(vocab::map! { "ok" => false, "error" => "turn_in_progress" }));
+    talk.reply_to(is_slash, compacted(Some(SlashCode::TurnInProgress)));
     talk.check(expect![[r#"
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use testkit::fakes::{CountedIds, Filled, TickingClock};
 use testkit::pipe::Pipe;
 use testkit::{Stage, StageOptions};
-use vocab::names::Family;
 use vocab::{Drain, IdKind, LateSteer, Mode, ModelInfo, Overflow, Provider, Settings, Toolbox};
 
 use crate::show::show;
@@ -52,7 +51,7 @@ impl Default for Cast {
 
 /// As the command settles them.
 fn settle(settings: &mut Settings) {
-    settings.family = Family::Loaf;
+    settings.tool_names = dialect_loaf::TOOL_NAMES;
     settings.max_iterations = u32::MAX;
     settings.lane.cap = 256;
     settings.lane.overflow = Overflow::DropNew;

@@ -270,8 +270,7 @@ const REQUESTS: &[(&str, &str)] = &[
 
 /// Replies that mean something to somebody else, and failures.
 fn nonsense() -> Vec<Result<Reply, Fault>> {
-    let slash =
-        SlashReply { command: "x".into(), text: "x".into(), data: vocab::Data::Null, moved_to: None, exit: false };
+    let slash = SlashReply { command: "x".into(), result: Ok(vocab::SlashOutcome::Exit) };
     vec![
         Ok(Reply::Slash(Box::new(slash))),
         fault(FaultKind::Internal),

@@ -7,8 +7,8 @@ use vocab::{AskEntry, Body, Event, Fault, FaultKind, Reply, Stop, Tag};
 use wire::Parting;
 
 use crate::talk::{
-    Talk, busy, call_ended, call_started, ended, logged, opened, permission, slash, slash_reply, started, state, text,
-    turn_reply,
+    Talk, busy, call_ended, call_started, cleared, ended, logged, opened, permission, renamed, slash, slash_reply,
+    started, state, text, turn_reply,
 };
 use testkit::odd::Dice;
 
@@ -38,7 +38,7 @@ fn line(dice: &mut Dice, multi: bool) -> String {
 }
 
 fn reply(dice: &mut Dice) -> Result<Reply, Fault> {
-    let mut done = slash("clear", vocab::map! { "ok" => true });
+    let done = slash("rename", renamed("x"));
     match dice.below(8) {
         0 => Ok(Reply::Done),
         1 => Ok(opened(dice.pick::<&str>(SESSIONS))),
@@ -46,13 +46,10 @@ fn reply(dice: &mut Dice) -> Result<Reply, Fault> {
         3 => busy(),
         4 => Err(Fault::new(FaultKind::Internal, "no")),
         5 => Ok(Reply::Interrupted { was_running: false }),
-        6 => {
-            done.moved_to = Some((*dice.pick(SESSIONS)).into());
-            slash_reply(done)
-        }
+        6 => slash_reply(cleared(dice.pick::<&str>(SESSIONS))),
         _ => {
-            done.exit = dice.below(3) == 0;
-            slash_reply(done)
+            let exit = slash("exit", vocab::SlashOutcome::Exit);
+            slash_reply(if dice.below(3) == 0 { exit } else { done })
         }
     }
 }

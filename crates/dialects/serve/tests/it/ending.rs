@@ -1,10 +1,13 @@
 //! How a conversation ends: nothing is lost, nothing hangs.
 
 use expect_test::expect;
-use vocab::{Data, Fault, FaultKind, Stop};
+use vocab::{Fault, FaultKind, Stop};
 use wire::Parting;
 
-use crate::talk::{Talk, busy, ended, opened, options, permission, slash, slash_reply, started, text, turn_reply};
+use crate::talk::{
+    Talk, busy, ended, opened, options, permission, renamed, slash, slash_failed, slash_reply, started, text,
+    turn_reply,
+};
 
 fn in_turn() -> Talk {
     let mut talk = Talk::open();
@@ -112,13 +115,13 @@ fn a_refused_prompt_is_told_before_the_end() {
 fn a_slash_result_is_told_before_the_end() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"slash","command":"status"}"#).part(Parting::Eof);
-    talk.note("not yet").reply(2, slash_reply(slash("status", Data::Null)));
+    talk.note("not yet").reply(2, slash_reply(slash("status", renamed("x"))));
     talk.check(expect![[r#"
         > {"type":"slash","command":"status"}
         ! 2 Current Slash { name: "status", args: "" }
         -- Eof
         # not yet
-        < {"type":"slash_result","command":"status","text":"status done","data":null,"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"status","text":"title: x","data":{"ok":true,"title":"x"},"clear_session":false,"exit":false}
         -- close, exit 0
     "#]]);
 }
@@ -149,8 +152,7 @@ fn exit_is_a_result_and_then_a_shutdown() {
     talk.log_entry(permission("r1", "t1"));
     talk.hear(r#"{"type":"slash","command":"exit"}"#);
     talk.note("nothing overtakes an exit").hear(r#"{"type":"prompt","text":"b"}"#);
-    let mut exit = slash("exit", Data::Null);
-    exit.exit = true;
+    let exit = slash("exit", vocab::SlashOutcome::Exit);
     talk.reply(3, slash_reply(exit)).log_entry(ended("t1", Stop::EndTurn));
     talk.check(expect![[r#"
         < {"type":"permission_request","request_id":"r1","tool":"glob_search","active_mode":"prompt","required_mode":"read-only","details":{"tool_input":{"pattern":"**/*.py"},"reason":null}}
@@ -158,7 +160,7 @@ fn exit_is_a_result_and_then_a_shutdown() {
         ! 3 Current Slash { name: "exit", args: "" }
         # nothing overtakes an exit
         > {"type":"prompt","text":"b"}
-        < {"type":"slash_result","command":"exit","text":"exit done","data":null,"clear_session":false,"exit":true}
+        < {"type":"slash_result","command":"exit","text":"bye","data":null,"clear_session":false,"exit":true}
         < {"type":"error","code":"shutting_down","message":"the session is closing","origin":"local"}
         ! 4 Current Answer { ask: "r1", answer: Deny(Some("controller disconnected before responding")) }
         -- ending
@@ -171,12 +173,12 @@ fn exit_is_a_result_and_then_a_shutdown() {
 fn an_exit_that_was_refused_is_forgotten() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"slash","command":"quit","args":"now"}"#).hear(r#"{"type":"prompt","text":"b"}"#);
-    talk.reply(2, slash_reply(slash("quit", vocab::map! { "ok" => false, "error" => "usage", "message" => "m" })));
+    talk.reply(2, slash_reply(slash_failed("quit", vocab::SlashCode::Usage)));
     talk.check(expect![[r#"
         > {"type":"slash","command":"quit","args":"now"}
         ! 2 Current Slash { name: "quit", args: "now" }
         > {"type":"prompt","text":"b"}
-        < {"type":"slash_result","command":"quit","text":"quit done","data":{"ok":false,"error":"usage","message":"m"},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"quit","text":"m","data":{"ok":false,"error":"usage","message":"m"},"clear_session":false,"exit":false}
         ! 3 Current Prompt { parts: [Text("b")], delivery: RejectIfBusy }
     "#]]);
 }

@@ -1,9 +1,9 @@
 //! Every inbound message, and every way to get one wrong.
 
 use expect_test::expect;
-use vocab::{Fault, FaultKind, map};
+use vocab::{Fault, FaultKind};
 
-use crate::talk::{Talk, busy, opened, options, slash, slash_reply, started, turn_reply};
+use crate::talk::{Talk, busy, opened, options, renamed, slash, slash_reply, started, turn_reply};
 
 #[test]
 fn a_session_is_opened_unasked_and_ready_is_the_first_line() {
@@ -12,7 +12,7 @@ fn a_session_is_opened_unasked_and_ready_is_the_first_line() {
     talk.reply(1, Ok(opened("s1")));
     assert!(wire::Dialect::listening(&talk.serve));
     talk.check(expect![[r#"
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
     "#]]);
 }
@@ -22,7 +22,7 @@ fn each_message_becomes_one_command() {
     let mut talk = Talk::open();
     talk.hear(r#"{"type":"prompt","text":"list the python files"}"#).reply(2, turn_reply("t1"));
     talk.log_entry(started("t1"));
-    talk.hear(r#"{"type":"slash","command":"status"}"#).reply(3, slash_reply(slash("status", map! { "ok" => true })));
+    talk.hear(r#"{"type":"slash","command":"status"}"#).reply(3, slash_reply(slash("status", renamed("x"))));
     talk.hear(r#"{"type":"slash","command":"/MODEL","args":"mock/beta"}"#);
     talk.hear(r#" {"args":"","command":"//x","type":"slash"} "#);
     talk.hear(r#"{"type":"interrupt"}"#);
@@ -33,7 +33,7 @@ fn each_message_becomes_one_command() {
         < {"type":"turn_started","turn_id":"t1"}
         > {"type":"slash","command":"status"}
         ! 3 Current Slash { name: "status", args: "" }
-        < {"type":"slash_result","command":"status","text":"status done","data":{"ok":true},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"status","text":"title: x","data":{"ok":true,"title":"x"},"clear_session":false,"exit":false}
         > {"type":"slash","command":"/MODEL","args":"mock/beta"}
         ! 4 Current Slash { name: "model", args: "mock/beta" }
         >  {"args":"","command":"//x","type":"slash"} 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use vocab::{Event, Fault, FaultKind, Stop, map};
+use vocab::{Event, Fault, FaultKind, Stop};
 use wire::Parting;
 
 use crate::talk::{
-    Talk, busy, call_ended, call_started, ended, opened, permission, slash, slash_reply, started, state, text,
+    Talk, busy, call_ended, call_started, cleared, ended, opened, permission, slash, slash_reply, started, state, text,
     turn_reply,
 };
 
@@ -33,17 +33,17 @@ fn the_process_says_ready_and_then_each_session_does() {
     talk.check(expect![[r#"
         < {"type":"ready","session":null,"protocol":2,"version":"0.1.0"}
         > {"type":"open","session":"a"}
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         > {"type":"open","session":"b","workspace":"/p","model":"mock/beta","resume":"latest"}
-        ! 2 Current Open(Open { which: Latest, workspace: Some("/p"), model: Some("mock/beta"), mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 2 Current Open(Open { which: Latest, workspace: Some("/p"), model: Some("mock/beta"), mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         > {"type":"open","session":"c","workspace":null,"model":null,"resume":"0198"}
-        ! 3 Current Open(Open { which: Id("0198"), workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 3 Current Open(Open { which: Id("0198"), workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         < {"type":"ready","session":"b","protocol":2,"version":"0.1.0","session_id":"s2","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"ready","session":"a","protocol":2,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"error","session":"c","code":"session_not_found","message":"no session 0198","origin":"local"}
         # the label is free again
         > {"type":"open","session":"c"}
-        ! 4 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 4 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
     "#]]);
 }
 
@@ -168,7 +168,7 @@ fn close_denies_what_is_open_lets_the_turn_finish_and_frees_the_label() {
         ! 6 Session("s2") Leave
         # late events of a closed session are not told
         > {"type":"open","session":"a"}
-        ! 7 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 7 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
     "#]]);
 }
 
@@ -183,13 +183,12 @@ fn what_is_sent_before_ready_or_behind_a_slash_command_waits_in_order() {
     let mut moved = state("s9");
     moved.model = "mock/beta".into();
     talk.tell(Event::State(Arc::new(moved)));
-    let mut cleared = slash("clear", map! { "ok" => true, "session_id" => "s9" });
-    cleared.moved_to = Some("s9".into());
+    let cleared = cleared("s9");
     talk.reply(2, slash_reply(cleared)).reply(4, turn_reply("t1")).log_entry(started("t1"));
     talk.check(expect![[r#"
         < {"type":"ready","session":null,"protocol":2,"version":"0.1.0"}
         > {"type":"open","session":"a"}
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         > {"type":"slash","session":"a","command":"clear"}
         > {"type":"prompt","session":"a","text":"x"}
         < {"type":"ready","session":"a","protocol":2,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
@@ -199,7 +198,7 @@ fn what_is_sent_before_ready_or_behind_a_slash_command_waits_in_order() {
         ! 3 Session("s1") Interrupt { turn: None }
         # the state of the new session comes before anybody knows whose it is
         < {"type":"state_changed","session":"a","model":"mock/beta"}
-        < {"type":"slash_result","session":"a","command":"clear","text":"clear done","data":{"ok":true,"session_id":"s9"},"clear_session":true,"exit":false}
+        < {"type":"slash_result","session":"a","command":"clear","text":"new session s9","data":{"ok":true,"session_id":"s9","previous_session_id":"s1"},"clear_session":true,"exit":false}
         ! 4 Session("s9") Prompt { parts: [Text("x")], delivery: RejectIfBusy }
         < {"type":"turn_started","session":"a","turn_id":"t1"}
     "#]]);
@@ -236,7 +235,7 @@ fn one_session_has_one_label() {
     talk.hear(r#"{"type":"open","session":"c","resume":"s1"}"#).reply(3, Ok(opened("s1")));
     talk.check(expect![[r#"
         > {"type":"open","session":"c","resume":"s1"}
-        ! 3 Current Open(Open { which: Id("s1"), workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 3 Current Open(Open { which: Id("s1"), workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         < {"type":"error","session":"c","code":"session_busy","message":"session s1 is open as \"a\"","origin":"local"}
     "#]]);
 }
@@ -268,7 +267,7 @@ fn shutdown_and_eof_close_every_session() {
     piped.log_entry(started("t1")).log_entry(ended("t1", Stop::EndTurn));
     piped.check(expect![[r#"
         > {"type":"open","session":"a"}
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         > {"type":"prompt","session":"a","text":"x"}
         -- Eof
         < {"type":"ready","session":"a","protocol":2,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
@@ -285,14 +284,13 @@ fn shutdown_and_eof_close_every_session() {
 fn exit_closes_its_own_session_only() {
     let mut talk = two();
     talk.hear(r#"{"type":"slash","session":"a","command":"exit"}"#);
-    let mut exit = slash("exit", vocab::Data::Null);
-    exit.exit = true;
+    let exit = slash("exit", vocab::SlashOutcome::Exit);
     talk.reply(3, slash_reply(exit));
     assert!(!talk.out.close);
     talk.check(expect![[r#"
         > {"type":"slash","session":"a","command":"exit"}
         ! 3 Session("s1") Slash { name: "exit", args: "" }
-        < {"type":"slash_result","session":"a","command":"exit","text":"exit done","data":null,"clear_session":false,"exit":true}
+        < {"type":"slash_result","session":"a","command":"exit","text":"bye","data":null,"clear_session":false,"exit":true}
         < {"type":"closed","session":"a"}
         ! 4 Session("s1") Leave
     "#]]);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use vocab::{
-    Ask, AskEntry, AskKind, Body, CallEntry, CallInput, CompactReason, CompactionEvent, Data, Delta, Event, Fault,
-    FaultKind, Image, Json, Mode, ModelEntry, Part, QueueEvent, Required, RetryEvent, SettingEntry, Stop, TurnEnd,
-    TurnEntry, Usage, map,
+    Ask, AskEntry, AskKind, Body, CallEntry, CallInput, CompactReason, CompactionEvent, ContextUse, Delta, Event,
+    Fault, FaultKind, Image, Json, Mode, ModelEntry, Part, QueueEvent, Required, RetryEvent, SettingEntry, SlashCode,
+    SlashOutcome, Stop, TurnEnd, TurnEntry, Usage,
 };
 
 use crate::talk::{
-    Talk, call_ended, call_started, ended, logged, opened_with, options, permission, permission_ask, result, slash,
-    slash_reply, started, state, text, turn_reply,
+    Talk, call_ended, call_started, cleared, ended, logged, opened_with, options, permission, permission_ask, result,
+    slash, slash_failed, slash_reply, started, state, text, turn_reply,
 };
 
 #[test]
@@ -283,16 +283,22 @@ fn slash_results_carry_their_data_in_order() {
     let mut swapped = state("s1");
     swapped.model = "mock/beta".into();
     talk.tell(Event::State(Arc::new(swapped)));
-    let data =
-        map! { "ok" => true, "model" => "mock/beta", "previous" => "mock/alpha", "models" => Data::texts(["a", "b"]) };
-    talk.reply(2, slash_reply(slash("model", data)));
-    let mut cleared = slash("clear", map! { "ok" => true, "session_id" => "s2", "previous_session_id" => "s1" });
-    cleared.moved_to = Some("s2".into());
-    talk.reply(3, slash_reply(cleared));
-    talk.reply(4, slash_reply(slash("nope", map! { "ok" => false, "error" => "unknown_command", "message" => "m" })));
-    let odd =
-        map! { "f" => 0.5, "inf" => f64::INFINITY, "n" => -3i64, "none" => None::<bool>, "l" => vec![Data::Null] };
-    talk.reply(5, slash_reply(slash("odd", odd)));
+    let (model, previous) = ("mock/beta".into(), Some("mock/alpha".into()));
+    let models = vec!["a".into(), "b".into()];
+    talk.reply(2, slash_reply(slash("model", SlashOutcome::Model { model, previous, models })));
+    talk.reply(3, slash_reply(cleared("s2")));
+    talk.reply(4, slash_reply(slash_failed("nope", SlashCode::UnknownCommand)));
+    let odd = ContextUse {
+        window: u64::MAX,
+        used: 1,
+        percent: f64::INFINITY,
+        max_tokens: 0,
+        messages: 0,
+        system: 1,
+        tools: 0,
+        history: 0,
+    };
+    talk.reply(5, slash_reply(slash("odd", SlashOutcome::Context(odd))));
     talk.check(expect![[r#"
         > {"type":"slash","command":"model"}
         ! 2 Current Slash { name: "model", args: "" }
@@ -303,10 +309,10 @@ fn slash_results_carry_their_data_in_order() {
         > {"type":"slash","command":"odd"}
         ! 5 Current Slash { name: "odd", args: "" }
         < {"type":"state_changed","model":"mock/beta"}
-        < {"type":"slash_result","command":"model","text":"model done","data":{"ok":true,"model":"mock/beta","previous":"mock/alpha","models":["a","b"]},"clear_session":false,"exit":false}
-        < {"type":"slash_result","command":"clear","text":"clear done","data":{"ok":true,"session_id":"s2","previous_session_id":"s1"},"clear_session":true,"exit":false}
-        < {"type":"slash_result","command":"nope","text":"nope done","data":{"ok":false,"error":"unknown_command","message":"m"},"clear_session":false,"exit":false}
-        < {"type":"slash_result","command":"odd","text":"odd done","data":{"f":0.5,"inf":null,"n":-3,"none":null,"l":[null]},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"model","text":"model: mock/alpha -> mock/beta","data":{"ok":true,"model":"mock/beta","previous":"mock/alpha","models":["a","b"]},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"clear","text":"new session s2","data":{"ok":true,"session_id":"s2","previous_session_id":"s1"},"clear_session":true,"exit":false}
+        < {"type":"slash_result","command":"nope","text":"m","data":{"ok":false,"error":"unknown_command","message":"m; /help lists what there is"},"clear_session":false,"exit":false}
+        < {"type":"slash_result","command":"odd","text":"context: 1 of 18446744073709551615 tokens (inf %)\nsystem about 1, tools 0, history 0","data":{"ok":true,"context_window":9223372036854775807,"used_tokens":1,"context_pct":null,"max_tokens":0,"messages":0,"breakdown":{"system":1,"tools":0,"history":0}},"clear_session":false,"exit":false}
     "#]]);
 }
 
@@ -349,7 +355,7 @@ fn joining_in_mid_turn_says_its_start_first() {
     running.turn = Some("t7".into());
     talk.reply(1, Ok(opened_with(running))).log_entry(ended("t7", Stop::EndTurn));
     talk.check(expect![[r#"
-        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), family: Some(Serve), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
+        ! 1 Current Open(Open { which: New, workspace: None, model: None, mode: Some(Prompt), thinking: None, gate: Some(Proxy), tool_names: Some(ToolNames(11 rows)), controller: Some("serve"), parent: None, answers: true, servers: [], after: None })
         < {"type":"ready","protocol":1,"version":"0.1.0","session_id":"s1","model":"mock/alpha","mode":"prompt","tools":["read_file","glob_search","mcp__x__y"],"context_window":128000,"max_tokens":16384,"gadgets":["docs"]}
         < {"type":"turn_started","turn_id":"t7"}
         < {"type":"turn_complete","turn_id":"t7","stop_reason":"end_turn","iterations":0,"input_tokens":10,"output_tokens":2,"mutations":[]}

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use testkit::odd::strings;
 use vocab::{
-    Answer, Ask, AskEntry, AskKind, Body, CallEntry, Data, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd,
-    TurnEntry, Verb, map,
+    Answer, Ask, AskEntry, AskKind, Body, CallEntry, Event, Fault, FaultKind, Json, Reply, Stop, TurnEnd, TurnEntry,
+    Verb,
 };
 use wire::{Dialect, Line, Out};
 
 use crate::talk::{
-    Talk, call_started, ended, logged, opened_with, options, permission, permission_ask, result, slash, slash_reply,
-    started, state, text,
+    Talk, call_started, ended, logged, opened_with, options, permission, permission_ask, renamed, result, slash,
+    slash_reply, started, state, text,
 };
 
 #[test]
@@ -70,12 +70,11 @@ fn what_is_said_reads_back_equal() {
         first.gadgets.push(arc.clone());
         one(&mut talk, Event::State(Arc::new(first)), "gadgets", json!([s, s]));
         talk.hear(r#"{"type":"slash","command":"x"}"#);
-        let mut done = slash(s, map! { "ok" => true, "t" => s, "l" => Data::texts([s]) });
-        done.text = s.into();
+        let done = slash(s, renamed(s));
         let (_, frames) = talk.told(Event::Reply { tag: vocab::Tag(2), result: slash_reply(done) });
         let said = &frames[0];
-        assert_eq!((&said["command"], &said["text"]), (&json!(s), &json!(s)));
-        assert_eq!(said["data"], json!({ "ok": true, "t": s, "l": [s] }));
+        assert_eq!((&said["command"], &said["text"]), (&json!(s), &json!(format!("title: {s}"))));
+        assert_eq!(said["data"], json!({ "ok": true, "title": s }));
     }
 }
 

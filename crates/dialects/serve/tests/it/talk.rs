@@ -8,8 +8,8 @@ use expect_test::Expect;
 use serde_json::Value;
 use vocab::{
     Ask, AskEntry, AskKind, Body, Call, CallEnd, CallEntry, CallInput, CallResult, Delta, Entry, Event, Fault,
-    FaultKind, Json, Mode, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashReply, State, Stop, Tag, Told,
-    TurnEnd, TurnEntry, Usage,
+    FaultKind, Json, Mode, Opened, Part, PermissionAsk, Reply, Required, SessionId, SlashCode, SlashFault,
+    SlashOutcome, SlashReply, State, Stop, Tag, Told, TurnEnd, TurnEntry, Usage,
 };
 use wire::{Dialect, Line, Out, Parting};
 
@@ -268,8 +268,20 @@ pub(crate) fn permission_ask() -> PermissionAsk {
     }
 }
 
-pub(crate) fn slash(command: &str, data: vocab::Data) -> SlashReply {
-    SlashReply { command: command.into(), text: format!("{command} done"), data, moved_to: None, exit: false }
+pub(crate) fn slash(command: &str, outcome: SlashOutcome) -> SlashReply {
+    SlashReply { command: command.into(), result: Ok(outcome) }
+}
+
+pub(crate) fn slash_failed(command: &str, code: SlashCode) -> SlashReply {
+    SlashReply { command: command.into(), result: Err(SlashFault { code, message: "m".into() }) }
+}
+
+pub(crate) fn renamed(title: &str) -> SlashOutcome {
+    SlashOutcome::Renamed { title: title.into() }
+}
+
+pub(crate) fn cleared(session: &str) -> SlashReply {
+    slash("clear", SlashOutcome::Cleared { session: session.into(), previous: "s1".into() })
 }
 
 pub(crate) fn slash_reply(reply: SlashReply) -> Result<Reply, Fault> {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::support::names;
 use vocab::CallEnd;
-use vocab::names::Family;
 use vocab::{Message, ModelEvent, Part, Provider};
 
 use crate::support::{Heard, Talk};
@@ -32,7 +32,7 @@ async fn every_prompt_in_the_tours_manual_is_understood() {
     let prompts: Vec<&str> = fences(&page, "prompts").into_iter().flat_map(str::lines).collect();
     assert!(prompts.len() > 30, "found only {}", prompts.len());
     for prompt in prompts {
-        let mut talk = Talk::in_family(Family::Canonical);
+        let mut talk = Talk::spelling(names::CANONICAL);
         talk.push(&Message::User(vec![Part::text(prompt)]));
         let mut stream = talk.stream();
         let mut events = Vec::new();
@@ -57,7 +57,7 @@ fn every_conversation_in_the_tours_manual_goes_as_shown() {
     let talks = fences(&page, "talk");
     assert!(talks.len() >= 3);
     for shown in talks {
-        let mut talk = Talk::in_family(Family::Canonical);
+        let mut talk = Talk::spelling(names::CANONICAL);
         let mut lines: Vec<String> = Vec::new();
         for line in shown.lines() {
             let (mark, rest) = line.split_at(1);
@@ -116,7 +116,7 @@ async fn every_script_in_the_manual_plays() {
     assert_eq!(scripts.len(), 3);
     for text in scripts {
         let script = tour::Script::parse(text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
-        let mut talk = Talk::with(script.chat(&script.resolve(script.slug()).unwrap()).unwrap(), Family::Serve);
+        let mut talk = Talk::with(script.chat(&script.resolve(script.slug()).unwrap()).unwrap(), names::SERVE);
         let replies = text.split("\n\n").flat_map(|block| block.split("\nreply\n")).count();
         for number in 0..=replies {
             let mut stream = talk.stream();

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use vocab::names::Family;
+use crate::support::names;
 use vocab::{CallEnd, Finish, Image, Message, Part};
 
 use crate::support::{Talk, hear, tool_spec};
 
 /// The call a prompt leads to, as `name {arguments}`.
 fn called(prompt: &str) -> String {
-    let heard = Talk::in_family(Family::Canonical).prompt(prompt);
+    let heard = Talk::spelling(names::CANONICAL).prompt(prompt);
     match heard.calls().as_slice() {
         [(_, name, input)] => {
             assert!(!heard.text().is_empty(), "{prompt}: says what it does");
@@ -66,13 +66,13 @@ fn sentences_lead_to_calls() {
 #[test]
 fn tools_are_called_by_the_offered_spelling() {
     for (family, name) in [
-        (Family::Canonical, "glob"),
-        (Family::Serve, "glob_search"),
-        (Family::Rpc, "find"),
-        (Family::Loaf, "glob"),
-        (Family::Gateway, "file.glob"),
+        (names::CANONICAL, "glob"),
+        (names::SERVE, "glob_search"),
+        (names::RPC, "find"),
+        (names::LOAF, "glob"),
+        (names::DOTTED, "file.glob"),
     ] {
-        assert_eq!(Talk::in_family(family).prompt("list the rust files").calls()[0].1, name);
+        assert_eq!(Talk::spelling(family).prompt("list the rust files").calls()[0].1, name);
     }
     let mut talk = Talk::new();
     talk.spec.tools = Arc::new([tool_spec("file_glob", "{}")]);

@@ -1,8 +1,8 @@
 //! Whatever is written, the tour answers and ends once.
 
+use crate::support::names;
 use proptest::prelude::*;
 use vocab::CallEnd;
-use vocab::names::Family;
 
 use crate::support::{Heard, Talk};
 
@@ -83,8 +83,8 @@ proptest! {
 
     #[test]
     fn arbitrary_text_is_answered_once(prompt in any::<String>(), family in 0..5usize) {
-        let family = [Family::Canonical, Family::Serve, Family::Rpc, Family::Loaf, Family::Gateway][family];
-        ends_once(&Talk::in_family(family).prompt(&prompt), &prompt);
+        let family = [names::CANONICAL, names::SERVE, names::RPC, names::LOAF, names::DOTTED][family];
+        ends_once(&Talk::spelling(family).prompt(&prompt), &prompt);
     }
 
     #[test]

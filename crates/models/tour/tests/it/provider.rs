@@ -4,8 +4,8 @@ use expect_test::expect;
 use tour::{Options, Tour};
 use vocab::{FaultKind, Message, Part, Provider};
 
+use crate::support::names;
 use crate::support::{Talk, hear, spec};
-use vocab::names::Family;
 
 #[test]
 fn there_is_a_tour_and_a_small_one() {
@@ -31,7 +31,7 @@ async fn models_can_be_named_by_whoever_tests() {
     assert_eq!(models.iter().map(|model| &*model.slug).collect::<Vec<_>>(), ["mock/alpha"]);
     let mut chat = tour.chat(&models[0]).unwrap();
     chat.push(&Message::User(vec![Part::text("say hi")]));
-    assert_eq!(hear(chat.call(&spec(Family::Canonical))).text(), "hi");
+    assert_eq!(hear(chat.call(&spec(names::CANONICAL))).text(), "hi");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Recorded turns.
 
+use crate::support::names;
 use expect_test::{Expect, expect};
 use tour::Script;
-use vocab::names::Family;
 use vocab::{FaultKind, Finish, Provider};
 
 use crate::grammar::shown;
@@ -24,7 +24,7 @@ usage 420 14
 fn talk(text: &str) -> Talk {
     let script = Script::parse(text).unwrap();
     let model = script.resolve(script.slug()).unwrap();
-    Talk::with(script.chat(&model).unwrap(), Family::Serve)
+    Talk::with(script.chat(&model).unwrap(), names::SERVE)
 }
 
 #[test]
@@ -92,11 +92,11 @@ fn a_script_that_is_over_says_so_and_how_long_it_was() {
 fn compaction_does_not_rewind_it_and_a_new_chat_does() {
     let script = Script::parse("say a\n\nsay b").unwrap();
     let model = script.resolve(script.slug()).unwrap();
-    let mut talk = Talk::with(script.chat(&model).unwrap(), Family::Serve);
+    let mut talk = Talk::with(script.chat(&model).unwrap(), names::SERVE);
     assert_eq!(talk.prompt("x").text(), "a");
     talk.clear();
     assert_eq!(talk.prompt("x").text(), "b");
-    let mut talk = Talk::with(script.chat(&model).unwrap(), Family::Serve);
+    let mut talk = Talk::with(script.chat(&model).unwrap(), names::SERVE);
     assert_eq!(talk.prompt("x").text(), "a");
 }
 
@@ -111,7 +111,7 @@ fn a_file_is_its_own_model() {
     let fault = script.resolve("tour").unwrap_err();
     assert_eq!(fault.kind, FaultKind::UnknownModel);
     assert!(fault.message.contains(&slug));
-    let mut talk = Talk::with(script.chat(&script.resolve(&slug).unwrap()).unwrap(), Family::Serve);
+    let mut talk = Talk::with(script.chat(&script.resolve(&slug).unwrap()).unwrap(), names::SERVE);
     assert_eq!(talk.prompt("x").text(), "hi");
     assert_eq!(talk.prompt("x").text(), "ho");
     assert!(talk.prompt("x").fault().unwrap().fault.message.contains("demo.script has 2 replies"));

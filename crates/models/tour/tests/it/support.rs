@@ -7,7 +7,7 @@ use tour::{Options, Tour};
 use vocab::{
     AssistantMessage, Block, Call, CallEnd, CallInput, CallResult, CallSpec, Chat, Finish, Json, Message, MessageEnd,
     ModelEvent, ModelFault, ModelStream, Part, Provider, ToolSpec, Usage,
-    names::{self, Family},
+    names::{self as spellings, ToolNames},
 };
 
 /// More events than any test needs; a stream that goes on longer is broken.
@@ -102,17 +102,17 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn new() -> Self {
-        Self::in_family(Family::Serve)
+        Self::spelling(names::SERVE)
     }
 
-    pub(crate) fn in_family(family: Family) -> Self {
+    pub(crate) fn spelling(tool_names: ToolNames) -> Self {
         let tour = Tour::new(Options::default());
         let model = tour.resolve("tour").unwrap();
-        Self::with(tour.chat(&model).unwrap(), family)
+        Self::with(tour.chat(&model).unwrap(), tool_names)
     }
 
-    pub(crate) fn with(chat: Box<dyn Chat>, family: Family) -> Self {
-        Self { chat, spec: spec(family), open: Vec::new() }
+    pub(crate) fn with(chat: Box<dyn Chat>, tool_names: ToolNames) -> Self {
+        Self { chat, spec: spec(tool_names), open: Vec::new() }
     }
 
     pub(crate) fn prompt(&mut self, text: &str) -> Heard {
@@ -177,7 +177,7 @@ pub(crate) fn message(heard: &Heard, finish: Finish) -> AssistantMessage {
 pub(crate) fn result(id: &str, name: &str, text: &str, end: CallEnd, is_error: bool) -> CallResult {
     CallResult {
         call: id.into(),
-        tool: names::canonical(name).unwrap_or(name).into(),
+        tool: spellings::canonical(name).unwrap_or(name).into(),
         end,
         parts: vec![Part::text(text)],
         is_error,
@@ -189,12 +189,35 @@ pub(crate) fn result(id: &str, name: &str, text: &str, end: CallEnd, is_error: b
 }
 
 /// The file and shell tools as a family spells them.
-pub(crate) fn spec(family: Family) -> CallSpec {
+pub(crate) fn spec(tool_names: ToolNames) -> CallSpec {
     let tools = ["read_file", "write_file", "edit_file", "glob", "grep", "list_dir", "bash"];
-    let tools = tools.map(|tool| tool_spec(family.show(tool), "{}"));
+    let tools = tools.map(|tool| tool_spec(tool_names.show(tool), "{}"));
     CallSpec { system: "".into(), tools: Arc::new(tools), max_tokens: 4096, thinking: None }
 }
 
 pub(crate) fn tool_spec(name: &str, schema: &str) -> ToolSpec {
     ToolSpec { name: name.into(), description: "".into(), schema: Json::trusted(schema) }
+}
+
+/// Spellings that a model may be shown.
+pub(crate) mod names {
+    pub(crate) use dialect_loaf::TOOL_NAMES as LOAF;
+    pub(crate) use dialect_rpc::TOOL_NAMES as RPC;
+    pub(crate) use dialect_serve::TOOL_NAMES as SERVE;
+    pub(crate) use vocab::names::CANONICAL;
+    use vocab::names::ToolNames;
+
+    /// With dots, which model APIs forbid.
+    pub(crate) const DOTTED: ToolNames = ToolNames {
+        rows: &[
+            ("read_file", "file.read"),
+            ("write_file", "file.write"),
+            ("edit_file", "file.edit"),
+            ("glob", "file.glob"),
+            ("grep", "file.grep"),
+            ("list_dir", "file.list"),
+            ("bash", "shell.exec"),
+        ],
+        told_at_least: &[],
+    };
 }

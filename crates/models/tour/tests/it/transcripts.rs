@@ -1,6 +1,6 @@
 //! The prompts that the golden conversations of the dialects rely on, delta by delta.
 
-use vocab::names::Family;
+use crate::support::names;
 use vocab::{CallEnd, FaultKind, Finish};
 
 use crate::support::Talk;
@@ -55,7 +55,7 @@ fn serve_seed_example_in_plain_words() {
 
 #[test]
 fn loaf_tool_turn() {
-    let mut talk = Talk::in_family(Family::Loaf);
+    let mut talk = Talk::spelling(names::LOAF);
     let heard = talk.prompt(r#"think 2 words say 2 words call read_file {"file_path":"/w/a.txt"} then say 2 words"#);
     assert_eq!((heard.thoughts(), heard.texts()), (vec!["t1 ", "t2"], vec!["w1 ", "w2"]));
     let input = r#"{"file_path":"/w/a.txt"}"#;
@@ -65,7 +65,7 @@ fn loaf_tool_turn() {
 
 #[test]
 fn gateway_tool_round_ends_with_done() {
-    let mut talk = Talk::in_family(Family::Gateway);
+    let mut talk = Talk::spelling(names::DOTTED);
     let heard = talk.prompt(r#"call shell.exec {"command":"echo hi"}"#);
     assert_eq!(heard.calls()[0].1, "shell.exec");
     assert_eq!(talk.result("hi\n").text(), "done");

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use builtin_tools::web_search::{self, SearchKey};
-use vocab::names::Family;
 use vocab::{Later, Secret, Toolbox};
 
 /// One that is lost between the offer and the call.
@@ -31,7 +30,8 @@ fn the_page_about_tools_is_complete() {
     });
     for tool in toolbox.open(&"s".into(), dir.path()).unwrap() {
         let name = &*tool.spec().name;
-        let [serve, rpc, loaf] = [Family::Serve, Family::Rpc, Family::Loaf].map(|family| family.show(name));
+        let [serve, rpc, loaf] = [dialect_serve::TOOL_NAMES, dialect_rpc::TOOL_NAMES, dialect_loaf::TOOL_NAMES]
+            .map(|names| names.show(name));
         let row = format!("| `{name}` | `{serve}` | `{rpc}` | `{loaf}` | ");
         assert!(page.contains(&row), "the table lacks {row}");
         if !name.starts_with("bash") {

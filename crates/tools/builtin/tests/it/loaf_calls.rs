@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use builtin_tools::{Builtin, Options};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use vocab::names::{Family, canonical};
+use vocab::names::{CANONICAL, ToolNames, canonical};
 use vocab::{CallContext, Json, Outcome, Required, Tool, Toolbox, parts_text};
 
-const FAMILIES: [Family; 5] = [Family::Canonical, Family::Serve, Family::Rpc, Family::Loaf, Family::Gateway];
+const ALL_NAMES: [ToolNames; 4] =
+    [CANONICAL, dialect_serve::TOOL_NAMES, dialect_rpc::TOOL_NAMES, dialect_loaf::TOOL_NAMES];
 
 struct Loaf {
     dir: TempDir,
@@ -161,7 +162,7 @@ async fn a_full_terminal_takes_keys_and_a_size() {
 #[tokio::test]
 async fn the_background_family_is_reachable_in_every_spelling() {
     let loaf = Loaf::new();
-    for family in FAMILIES {
+    for family in ALL_NAMES {
         // With dots where a host can have them, without where a model API forbids them.
         for spelt in [str::to_owned, |name: &str| name.replace('.', "_")] {
             let name = |canonical: &str| spelt(family.show(canonical));

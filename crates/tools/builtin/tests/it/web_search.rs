@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use builtin_tools::web_search::{Options, SearchKey, tool};
 use serde_json::{Value, json};
-use vocab::names::Family;
 use vocab::{CallContext, Json, Later, Outcome, Required, Secret, Toolbox, parts_text};
 
 /// Looks like a key; must never be in anything that a model reads.
@@ -291,5 +290,5 @@ fn it_is_offered_only_where_searching_is_possible() {
     options.search = Some(Options::new(Arc::new(Stored(Some(CANARY)))));
     assert!(names(&options).contains(&"web_search".to_owned()));
     assert!(!format!("{options:?}").contains(CANARY));
-    assert_eq!(Family::Loaf.show("web_search"), "search_web");
+    assert_eq!(dialect_loaf::TOOL_NAMES.show("web_search"), "search_web");
 }

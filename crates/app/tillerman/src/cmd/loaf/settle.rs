@@ -1,6 +1,5 @@
 //! How a session behaves under a client of loaf, where our own configuration does not say otherwise.
 
-use vocab::names::Family;
 use vocab::{CompactionPolicy, Drain, Gate, LanePolicy, LateSteer, Overflow, RetryPolicy, Settings, SteerPoint};
 
 use crate::config::Config;
@@ -38,7 +37,7 @@ const COMPACTION: CompactionPolicy = CompactionPolicy {
 /// them already.
 pub(super) fn settle(settings: &mut Settings, config: &Config) {
     settings.gate = Gate::Ladder;
-    settings.family = Family::Loaf;
+    settings.tool_names = dialect_loaf::TOOL_NAMES;
     // The original counts no rounds; who wants a limit sets one.
     settings.max_iterations = config.max_iterations(u32::MAX);
     settings.reminders_max = 0;

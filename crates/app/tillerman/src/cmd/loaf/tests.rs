@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use dialect_loaf::prefer;
-use vocab::names::Family;
 use vocab::{Chat, Drain, Fault, FaultKind, Gate, Ids, LateSteer, Later, ModelInfo, Overflow, Preferences, Provider};
 
 use super::kept::KeptFile;
@@ -121,7 +120,10 @@ fn settled(toml: &str) -> vocab::Settings {
 #[test]
 fn a_client_gets_what_the_original_does() {
     let it = settled("");
-    assert_eq!((it.gate, it.family, it.max_iterations, it.reminders_max), (Gate::Ladder, Family::Loaf, u32::MAX, 0));
+    assert_eq!(
+        (it.gate, it.tool_names, it.max_iterations, it.reminders_max),
+        (Gate::Ladder, dialect_loaf::TOOL_NAMES, u32::MAX, 0)
+    );
     assert_eq!((it.lane.cap, it.lane.overflow), (256, Overflow::DropNew));
     assert_eq!((it.lane.steer_drain, it.lane.late_steer), (Drain::All, LateSteer::Dropped));
     assert_eq!((it.lane.steer_point, it.lane.follow_up_drain), (vocab::SteerPoint::Wait, Drain::OneAtATime));

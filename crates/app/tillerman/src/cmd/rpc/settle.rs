@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use vocab::names::{self, Family};
+use vocab::names;
 use vocab::{CompactionPolicy, Drain, Fault, FaultKind, Gate, LanePolicy, Overflow, RetryPolicy, Settings, SteerPoint};
 
 use super::flags::Flags;
@@ -27,7 +27,7 @@ const RETRY: RetryPolicy =
 /// them already.
 pub(super) fn settle(settings: &mut Settings, flags: &Flags, config: &Config, agent: &AgentSettings) {
     settings.gate = Gate::Ladder;
-    settings.family = Family::Rpc;
+    settings.tool_names = dialect_rpc::TOOL_NAMES;
     // The originals count no rounds; a host that wants a limit sets one.
     settings.max_iterations = config.max_iterations(u32::MAX);
     settings.reminders_max = REMINDERS_MAX;

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use vocab::names::Family;
 use vocab::{CompactionPolicy, Drain, Gate, Mode, Overflow, Settings, SteerPoint, SyncLevel, Which};
 
 use dialect_rpc::{Errors, Updates};
@@ -340,7 +339,10 @@ fn settled(line: &[&str], agent: &AgentSettings, config: &str) -> Settings {
 #[test]
 fn a_host_gets_what_the_originals_do() {
     let it = settled(&[], &AgentSettings::default(), "");
-    assert_eq!((it.gate, it.family, it.reminders_max, it.max_iterations), (Gate::Ladder, Family::Rpc, 3, u32::MAX));
+    assert_eq!(
+        (it.gate, it.tool_names, it.reminders_max, it.max_iterations),
+        (Gate::Ladder, dialect_rpc::TOOL_NAMES, 3, u32::MAX)
+    );
     assert_eq!((it.retry.retries_max, it.retry.base_ms), (3, 2000));
     assert!(it.retry.wait_ms_max >= 8000, "2, 4, 8 seconds are not cut");
     assert_eq!((it.lane.steer_drain, it.lane.follow_up_drain), (Drain::OneAtATime, Drain::OneAtATime));

@@ -220,7 +220,8 @@ impl Face for People {
 
     fn slash(&mut self, reply: &SlashReply, out: &mut FrameBuf) {
         self.fresh_line(out);
-        let mut lines: Vec<String> = clean(reply.text.trim_end()).lines().map(str::to_owned).collect();
+        let mut lines: Vec<String> =
+            clean(wire::slash::text(reply, &vocab::names::CANONICAL).trim_end()).lines().map(str::to_owned).collect();
         match reply.command.as_str() {
             "diff" => lines.iter_mut().for_each(|line| *line = show::coloured(line, self.paint)),
             "help" if self.talks && self.inline() => lines.extend(KEYS.map(str::to_owned)),

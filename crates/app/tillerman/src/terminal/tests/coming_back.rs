@@ -1,6 +1,6 @@
 //! Taking a session up again, leaving it, and commands that are not there.
 
-use vocab::{Data, UserFrom, map};
+use vocab::{SlashCode, SlashFault, SlashOutcome, UserFrom};
 
 use super::*;
 
@@ -39,7 +39,7 @@ fn who_comes_back_sees_what_was_said_last_and_who_leaves_is_told_how_to_come_bac
         entry(5, 4, assistant("")),
         entry(6, 5, assistant("two\nlines")),
     ];
-    let exit = SlashReply { command: "exit".into(), text: String::new(), data: Data::Null, moved_to: None, exit: true };
+    let exit = SlashReply { command: "exit".into(), result: Ok(SlashOutcome::Exit) };
     in_repl(
         vec![
             resumed(),
@@ -72,9 +72,9 @@ fn a_conversation_in_which_nothing_was_said_leaves_without_a_word() {
 #[test]
 fn a_command_that_is_not_there_says_what_is() {
     let unknown = |command: &str| {
-        let data = map! { "ok" => false, "error" => "unknown_command" };
-        let text = format!("unknown command: /{command}");
-        SlashReply { command: command.into(), text, data, moved_to: None, exit: false }
+        let message = format!("unknown command: /{command}");
+        let result = Err(SlashFault { code: SlashCode::UnknownCommand, message });
+        SlashReply { command: command.into(), result }
     };
     for (typed, said) in [("statsu", "did you mean /status? /help"), ("frobnicate", "/help lists what there is")] {
         let nobodys = Err(Fault::new(FaultKind::UnknownCommand, "unknown"));

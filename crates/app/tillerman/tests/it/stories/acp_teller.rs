@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
 use testkit::stories::{EngineTeller, Step, Teller};
-use vocab::names::Family;
 use vocab::{Delivery, Gate, Later, Open, SessionId, Which};
 
 use crate::acp_stage;
@@ -17,7 +16,7 @@ const QUIET: Duration = Duration::from_millis(200);
 /// The engine's own teller, on a session that is opened as `acp` opens it: it leaves the same log. What waits has a turn of its
 /// own.
 pub(crate) async fn engine_as_acp(stage: &Stage) -> EngineTeller {
-    let open = Open { gate: Some(Gate::Ladder), family: Some(Family::Canonical), ..Open::new(Which::New) };
+    let open = Open { gate: Some(Gate::Ladder), tool_names: Some(vocab::names::CANONICAL), ..Open::new(Which::New) };
     let open = Open { workspace: Some(stage.workspace().to_owned()), ..open };
     let mut teller = EngineTeller::open(stage, open).await;
     teller.follow_up = Delivery::Queue;

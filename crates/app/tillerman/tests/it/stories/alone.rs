@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::serve_teller::open_as_serve;
 use base64::Engine as _;
 use serde_json::json;
 use testkit::mock_model::MockModel;
-use testkit::stories::{open_as_serve, read_log, shown_log};
+use testkit::stories::{read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{Body, Delivery, Event, Image, Open, Part, Reply, Stop, Verb, Which};
 
@@ -160,8 +161,9 @@ fn an_unknown_price_stays_unknown() {
             actor.turn_end().await;
             let tag = actor.send(Verb::Slash { name: "cost".into(), args: String::new() }).await;
             let Ok(Reply::Slash(reply)) = actor.reply(tag).await else { panic!("no answer") };
-            assert_eq!(reply.text.contains("about $0.2000"), priced, "{}", reply.text);
-            assert_eq!(reply.text.contains('$'), priced, "{}", reply.text);
+            let text = testkit::slash_text(&reply);
+            assert_eq!(text.contains("about $0.2000"), priced, "{text}");
+            assert_eq!(text.contains('$'), priced, "{text}");
         }
     });
 }

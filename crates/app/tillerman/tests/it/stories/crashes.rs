@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use super::serve_teller::open_as_serve;
 use store::MemoryStore;
 use testkit::lossy::LossyStore;
 use testkit::sim::Dice;
-use testkit::stories::{Recorder, Step, Teller, open_as_serve, read_log, shown_log};
+use testkit::stories::{Recorder, Step, Teller, read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{
     AskEntry, Body, CallEntry, Delivery, Delta, Entry, Event, FaultKind, NewSession, Part, QueueEntry, Store,

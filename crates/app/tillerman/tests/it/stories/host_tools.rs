@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::serve_teller::open_as_serve;
 use testkit::stage::Actor;
-use testkit::stories::{Recorder, open_as_serve, read_log, shown_log};
+use testkit::stories::{Recorder, read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{Answer, AskKind, Delta, Event, HostTool, Json, Part, Required, SessionId, Stop, Verb, Which};
 

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
 use testkit::stories::{EngineTeller, Step, Teller};
-use vocab::names::Family;
 use vocab::{Delivery, Gate, Later, ModelInfo, Open, SessionId, Which};
 
 use crate::loaf_stage;
@@ -22,7 +21,7 @@ const SAYS: &[&str] = &["compact", "model"];
 /// The engine's own teller, on a session that is opened as `loaf` opens it: it leaves the same log. What waits has a turn of
 /// its own.
 pub(crate) async fn engine_as_loaf(stage: &Stage) -> EngineTeller {
-    let open = Open { gate: Some(Gate::Ladder), family: Some(Family::Loaf), ..Open::new(Which::New) };
+    let open = Open { gate: Some(Gate::Ladder), tool_names: Some(dialect_loaf::TOOL_NAMES), ..Open::new(Which::New) };
     let mut teller = EngineTeller::open(stage, open).await;
     teller.follow_up = Delivery::Enqueue;
     teller

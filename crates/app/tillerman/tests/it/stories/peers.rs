@@ -1,6 +1,7 @@
 //! Stories with more than one controller on a session.
 
-use testkit::stories::{EngineTeller, Step, Teller, open_as_serve, read_log};
+use super::serve_teller::open_as_serve;
+use testkit::stories::{EngineTeller, Step, Teller, read_log};
 use testkit::{Stage, StageOptions};
 use vocab::{Event, FaultKind, Mode, Open, Verb, Which};
 

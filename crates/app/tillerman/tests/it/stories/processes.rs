@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use testkit::stories::{Recorder, open_as_serve, read_log, shown_log};
+use super::serve_teller::open_as_serve;
+use testkit::stories::{Recorder, read_log, shown_log};
 use testkit::{Stage, StageOptions};
 use vocab::{Event, Stop, Verb, Which};
 

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use testkit::Stage;
 use testkit::pipe::Pipe;
 use testkit::stories::{Step, Teller};
-use vocab::names::Family;
 use vocab::{Gate, Later, Open, SessionId, Which};
 
 const QUIET: Duration = Duration::from_millis(200);
@@ -17,7 +16,7 @@ const SAYS: &[&str] = &["compact", "model"];
 
 /// How `rpc` opens a session, so that the engine's own teller leaves the same log.
 pub(crate) fn open_as_rpc(which: Which) -> Open {
-    Open { gate: Some(Gate::Ladder), family: Some(Family::Rpc), ..Open::new(which) }
+    Open { gate: Some(Gate::Ladder), tool_names: Some(dialect_rpc::TOOL_NAMES), ..Open::new(which) }
 }
 
 pub(crate) struct RpcTeller {

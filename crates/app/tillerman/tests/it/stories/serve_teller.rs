@@ -9,6 +9,12 @@ use testkit::pipe::Pipe;
 use testkit::stories::{Step, Teller};
 use vocab::{Later, SessionId, Which};
 
+/// How `serve` opens a session, so that both leave the same log.
+pub(crate) fn open_as_serve(which: Which) -> vocab::Open {
+    let tool_names = Some(dialect_serve::TOOL_NAMES);
+    vocab::Open { gate: Some(vocab::Gate::Proxy), tool_names, ..vocab::Open::new(which) }
+}
+
 const QUIET: Duration = Duration::from_millis(200);
 
 pub(crate) struct ServeTeller {

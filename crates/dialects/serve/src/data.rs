@@ -1,9 +1,9 @@
-//! A small tree for structured answers of slash commands. Dialects render it; the engine only builds it.
+//! A small tree with keys in their order, for the `data` of a slash result.
 
 use std::sync::Arc;
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum Data {
+pub(crate) enum Data {
     Null,
     Bool(bool),
     Int(i64),
@@ -41,21 +41,15 @@ impl<T: Into<Data>> From<Option<T>> for Data {
 
 impl Data {
     /// A list of texts.
-    pub fn texts<I: IntoIterator<Item = T>, T: Into<Data>>(items: I) -> Data {
+    pub(crate) fn texts<I: IntoIterator<Item = T>, T: Into<Data>>(items: I) -> Data {
         Data::List(items.into_iter().map(Into::into).collect())
-    }
-    pub fn get(&self, key: &str) -> Option<&Data> {
-        match self {
-            Data::Map(pairs) => pairs.iter().find(|(name, _)| *name == key).map(|(_, value)| value),
-            _ => None,
-        }
     }
 }
 
 /// `map! { "ok" => true, "model" => name }`
-#[macro_export]
 macro_rules! map {
     ($($key:literal => $value:expr),* $(,)?) => {
-        $crate::Data::Map(vec![$(($key, $crate::Data::from($value))),*])
+        $crate::data::Data::Map(vec![$(($key, $crate::data::Data::from($value))),*])
     };
 }
+pub(crate) use map;
