@@ -24,12 +24,12 @@ fn after_turn(talk: &mut Talk, turn: &str, all: u64, children: &[(&str, u64)]) -
         let (turn, call, model) = (Some(turn.into()), Some("c1".into()), (*slug).into());
         talk.logged(Body::Model(ModelEntry::Spent { turn, call, model, usage: output(*millions) }));
     }
-    talk.log.clear();
+    talk.said.clear();
     talk.logged(Body::Turn(TurnEntry::Ended(TurnEnd { usage: output(all), ..ended(turn, Stop::EndTurn) })))
         .tell("c1", now());
-    let line = talk.log.lines().find(|line| line.contains("usage_update")).expect("an update");
-    let update: serde_json::Value = serde_json::from_str(line.strip_prefix("< \"c1\" ").unwrap()).unwrap();
-    update["cost"]["amount"].as_f64()
+    let line = talk.said.iter().find(|line| line.contains("usage_update")).expect("an update");
+    let line: serde_json::Value = serde_json::from_str(line).unwrap();
+    line["params"]["update"]["cost"]["amount"].as_f64()
 }
 
 fn talk() -> Talk {

@@ -31,10 +31,10 @@ fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken
         ! Prompt { parts: [Text("x")], delivery: Queue }
         > 4 session/close
         ! Interrupt { turn: None }
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
         ! Leave
-        < {"id":4,"result":{}}
+        < 4 = {}
     "#]]);
 }
 
@@ -47,7 +47,7 @@ fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
         ! Prompt { parts: [Text("x")], delivery: Queue }
         > 4 session/close
         ! Interrupt { turn: None }
-        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
+        < 3 ! -32603 it broke
         ! Leave
     "#]]);
 }
@@ -71,9 +71,9 @@ fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
         ! Prompt { parts: [Text("y")], delivery: Queue }
         > $/cancel_request {"requestId":4}
         ! Queue(TakeBack("i1"))
-        < {"id":4,"result":{"stopReason":"cancelled"}}
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < 4 = cancelled
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
     "#]]);
 }
 
@@ -105,18 +105,18 @@ fn a_command_that_is_cancelled_is_answered_so() {
         ! Slash { name: "compact", args: "" }
         > session/cancel {"sessionId":"c1"}
         ! Interrupt { turn: None }
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":3,"result":{"stopReason":"cancelled"}}
+        < c1 message "so it is"
+        < 3 = cancelled
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }
         > $/cancel_request {"requestId":4}
         ! Interrupt { turn: None }
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":4,"result":{"stopReason":"cancelled"}}
+        < c1 message "so it is"
+        < 4 = cancelled
         > 5 session/prompt
         ! Slash { name: "compact", args: "" }
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":5,"result":{"stopReason":"end_turn"}}
+        < c1 message "so it is"
+        < 5 = end_turn
     "#]]);
     // The turn that runs beside it is not what was cancelled.
     let mut talk = Talk::with(json!({}));
@@ -126,8 +126,8 @@ fn a_command_that_is_cancelled_is_answered_so() {
         > 4 session/prompt
         ! Slash { name: "compact", args: "" }
         > $/cancel_request {"requestId":4}
-        < "c1" {"content":{"text":"so it is","type":"text"},"sessionUpdate":"agent_message_chunk"}
-        < {"id":4,"result":{"stopReason":"end_turn"}}
+        < c1 message "so it is"
+        < 4 = end_turn
     "#]]);
 }
 
@@ -146,7 +146,7 @@ fn a_compaction_says_how_full_the_context_is_now() {
         model: "m".into(),
     })));
     talk.check(expect![[r#"
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":120}
+        < c1 context 120 of 1000
     "#]]);
 }
 
@@ -157,8 +157,8 @@ fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
         let fault = Some(Fault::new(kind, "no"));
         talk.begin("t1").logged(Body::Turn(TurnEntry::Ended(TurnEnd { fault, ..ended("t1", Stop::Error) })));
         talk.tell("c1", Event::State(Arc::new(state("c1"))));
-        let at = talk.log.find("\"code\":").unwrap() + 7;
-        talk.log[at..].split(',').next().unwrap().parse::<i64>().unwrap()
+        let (_, error) = talk.log.split_once("< 3 ! ").expect("its prompt is refused");
+        error.split(' ').next().unwrap().parse::<i64>().unwrap()
     };
     for (kind, want) in [
         (FaultKind::BadRequest, -32602),
@@ -177,7 +177,7 @@ fn a_title_hides_nothing_and_keeps_its_writing() {
     let mut talk = Talk::with(json!({}));
     talk.logged(Body::Setting(SettingEntry::Title { title: "a\u{1b}[2J\n\u{202e}b 👩\u{200d}👧".into() }));
     talk.check(expect![[r#"
-        < "c1" {"sessionUpdate":"session_info_update","title":"a␛[2J <U+202E>b 👩‍👧","updatedAt":"1970-01-01T00:00:00.000Z"}
+        < c1 title "a␛[2J <U+202E>b 👩‍👧" at 1970-01-01T00:00:00.000Z
     "#]]);
 }
 
@@ -192,8 +192,8 @@ fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
         ! Set(Mode(Plan))
         > 4 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":3}
-        < {"error":{"code":-32002,"data":{"details":"session not found: c1","sessionId":"c1"},"message":"session not found: c1"},"id":4}
+        < 3 ! -32002 session not found: c1 {"sessionId":"c1"}
+        < 4 ! -32002 session not found: c1 {"sessionId":"c1"}
     "#]]);
 }
 
@@ -203,12 +203,12 @@ fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
     talk.ask("session/load", json!({ "sessionId": "c1", "cwd": "/w" })).reply(Ok(crate::talk::opened("c1")));
     talk.ask("session/close", json!({ "sessionId": "c1" }));
     talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Err(Fault::new(FaultKind::NotFound, "nothing")));
-    let answered: Vec<&str> = talk.log.lines().filter(|line| line.starts_with("< {\"id\":3,\"result\"")).collect();
+    let answered: Vec<&str> = talk.log.lines().filter(|line| line.starts_with("< 3 = ")).collect();
     assert_eq!(answered.len(), 1, "{}", talk.log);
     talk.log.clear();
     talk.reply_to(|verb| matches!(verb, Verb::Leave), Ok(Reply::Done));
     talk.check(expect![[r#"
-        < {"id":4,"result":{}}
+        < 4 = {}
     "#]]);
 }
 
@@ -220,7 +220,7 @@ fn a_list_that_was_taken_back_is_answered_once() {
         > 1 session/list
         ! Sessions(Query { workspace: None, id_part: None, non_empty: true, children: false, limit: Some(50), offset: 0 })
         > $/cancel_request {"requestId":1}
-        < {"error":{"code":-32800,"data":{"details":"request cancelled"},"message":"request cancelled"},"id":1}
+        < 1 ! -32800 request cancelled
     "#]]);
 }
 
@@ -234,8 +234,8 @@ fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
         - Eof
         ! CancelSignIns
         ! Interrupt { turn: None }
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"cancelled","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 context 0 of 1000
+        < 3 = cancelled, 0 tokens
         - close
     "#]]);
     let mut talk = Talk::with(json!({}));
@@ -253,8 +253,8 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t2".into() }));
     talk.logged(Body::Queue(QueueEntry::Settled { item: "i1".into(), end: ItemEnd::Consumed }));
     talk.check(expect![[r#"
-        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":4}
-        < {"error":{"code":-32603,"data":{"details":"it broke"},"message":"it broke"},"id":3}
+        < 4 ! -32603 it broke
+        < 3 ! -32603 it broke
         ! Interrupt { turn: Some("t2") }
     "#]]);
 }
@@ -270,9 +270,9 @@ fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_o
     talk.check(expect![[r#"
         > 3 session/prompt
         ! Prompt { parts: [Text("x")], delivery: Queue }
-        < "c1" {"content":{"text":"on we go","type":"text"},"messageId":"s1","sessionUpdate":"agent_message_chunk"}
-        < "c1" {"sessionUpdate":"usage_update","size":1000,"used":0}
-        < {"id":3,"result":{"stopReason":"end_turn","usage":{"cachedReadTokens":0,"cachedWriteTokens":0,"inputTokens":0,"outputTokens":0,"totalTokens":0}}}
+        < c1 message s1 "on we go"
+        < c1 context 0 of 1000
+        < 3 = end_turn, 0 tokens
     "#]]);
 }
 
