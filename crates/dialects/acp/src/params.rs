@@ -49,5 +49,5 @@ fn server(entry: McpServerEntry) -> Result<McpServer, RpcError> {
 }
 
 fn pairs(named: Vec<NameValue>) -> Vec<(Arc<str>, Secret)> {
-    named.into_iter().filter_map(|it| Some((it.name.into(), Secret::new(&*it.value)?))).collect()
+    named.into_iter().filter_map(|it| Some((it.name.into(), Secret::new(&it.value)?))).collect()
 }
