@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// Members that have no type here, kept for whoever records them or knows more.
+/// Members that have no type here, kept for a client that records them or knows more.
 pub type Other = Map<String, Value>;
 
 /// What has a type here, or as it came where it does not fit.
@@ -39,7 +39,7 @@ pub(crate) fn optional_entries<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     Ok(Some(items.into_iter().filter_map(|item| serde_json::from_value(item).ok()).collect()))
 }
 
-/// A list in which an entry that cannot be read stands as an empty one, to be refused by whoever needs what it lacks.
+/// A list in which an entry that cannot be read stands as an empty one, to be refused by the agent that needs what it lacks.
 pub(crate) fn all_entries<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -2,7 +2,7 @@
 //! No I/O, no state, no envelope: JSON-RPC is `wire`'s.
 //!
 //! Strict where we write: a message is built from a type, and its members are the protocol's. Forgiving where we read: a
-//! member that nobody knows is passed over or kept in `other`, an unknown word or variant stays as it came, a broken optional
+//! member that has no type is passed over or kept in `other`, an unknown word or variant stays as it came, a broken optional
 //! member counts as missing, and a broken entry of a list is left out.
 //!
 //! * `initialize`: who speaks, and what each side can do. `session`: opening, listing, choosing. `prompt`: one turn.

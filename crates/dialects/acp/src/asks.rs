@@ -11,12 +11,12 @@ use acp_types::{
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use vocab::{Answer, Ask, AskId, AskKind, CallId, EditorOffer, SessionId, Verb};
+use vocab::{Answer, Ask, AskId, AskKind, EditorOffer, SessionId, Verb};
 use wire::Out;
 use wire::jsonrpc::RpcError;
 
 use crate::Acp;
-use crate::editor::EditorStep;
+use crate::editor::{EditorStep, EditorWork};
 use crate::frames::pen;
 use crate::pending::Pending;
 use crate::permission::decide;
@@ -36,10 +36,8 @@ pub(crate) enum OpenRequest {
         ask: AskId,
         form: Form,
     },
-    EditorRequest {
-        session: SessionId,
-        editor_request: u64,
-        call: CallId,
+    Editor {
+        work: EditorWork,
         step: EditorStep,
     },
     /// Its answer changes nothing.
@@ -105,7 +103,7 @@ impl Acp {
     fn place_of(&self, wanted: &AskId) -> Option<u64> {
         let same = |asked: &OpenRequest| match asked {
             OpenRequest::Permission { ask, .. } | OpenRequest::Form { ask, .. } => ask == wanted,
-            OpenRequest::EditorRequest { .. } | OpenRequest::Nothing => false,
+            OpenRequest::Editor { .. } | OpenRequest::Nothing => false,
         };
         self.asked.iter().find(|(_, asked)| same(asked)).map(|(id, _)| *id)
     }
@@ -130,9 +128,7 @@ impl Acp {
                 {
                     asks.push(ask.clone());
                 }
-                OpenRequest::EditorRequest { session, editor_request, .. } if *session == here => {
-                    editor_requests.push(*editor_request)
-                }
+                OpenRequest::Editor { work, .. } if work.session == here => editor_requests.push(work.editor_request),
                 _ => {}
             }
         }
@@ -156,9 +152,7 @@ impl Acp {
                 (session, ask, answer)
             }
             OpenRequest::Form { session, ask, form } => (session, ask, filled(form, answer.and_then(read_answer))),
-            OpenRequest::EditorRequest { session, editor_request, call, step } => {
-                return self.editor_request_answered(&session, editor_request, &call, step, value, out);
-            }
+            OpenRequest::Editor { work, step } => return self.editor_request_answered(work, step, value, out),
             OpenRequest::Nothing => return,
         };
         if let Some(at) = self.view_of(&session) {

@@ -20,6 +20,13 @@ use crate::pending::Pending;
 use crate::session_view::call_id;
 use crate::tools::written;
 
+/// Which request of the engine's the client works for.
+pub(crate) struct EditorWork {
+    pub(crate) session: SessionId,
+    pub(crate) editor_request: u64,
+    call: CallId,
+}
+
 /// How far an editor request has come.
 pub(crate) enum EditorStep {
     Read,
@@ -42,12 +49,8 @@ impl Acp {
     pub(crate) fn editor_request(&mut self, at: usize, editor_request: &EditorRequest, out: &mut Out) {
         let session = self.views[at].session.clone();
         let session_id = session.to_string();
-        let asked = |step| OpenRequest::EditorRequest {
-            session: session.clone(),
-            editor_request: editor_request.id,
-            call: editor_request.call.clone(),
-            step,
-        };
+        let work = EditorWork { session, editor_request: editor_request.id, call: editor_request.call.clone() };
+        let asked = |step| OpenRequest::Editor { work, step };
         match &editor_request.kind {
             EditorRequestKind::ReadText { path } => {
                 let params = ReadTextFileRequest { session_id, path: written(path), line: None, limit: None };
@@ -79,10 +82,10 @@ impl Acp {
     pub(crate) fn editor_request_dropped(&mut self, at: usize, dropped: u64, out: &mut Out) {
         let here = self.views[at].session.clone();
         let found = self.asked.iter_mut().find(|(_, asked)| {
-            matches!(asked, OpenRequest::EditorRequest { session, editor_request, .. } if *session == here && *editor_request == dropped)
+            matches!(asked, OpenRequest::Editor { work, .. } if work.session == here && work.editor_request == dropped)
         });
         let Some((&id, asked)) = found else { return };
-        let OpenRequest::EditorRequest { step, .. } = asked else { return };
+        let OpenRequest::Editor { step, .. } = asked else { return };
         let terminal = match step {
             // Its terminal is not known yet; it is released as soon as it is.
             EditorStep::Create { dropped } => {
@@ -111,25 +114,21 @@ impl Acp {
 
     pub(crate) fn editor_request_answered(
         &mut self,
-        session: &SessionId,
-        editor_request: u64,
-        call: &CallId,
+        work: EditorWork,
         step: EditorStep,
         answer: Result<Value, RpcError>,
         out: &mut Out,
     ) {
-        let Some(at) = self.view_of(session) else {
+        let Some(at) = self.view_of(&work.session) else {
             // Its session is gone, but a terminal that was on its way is ended.
             if let (EditorStep::Create { .. }, Ok(value)) = (step, &answer)
                 && let Some(made) = read_answer::<CreateTerminalResponse>(value)
             {
-                self.release(session, &made.terminal_id, true, out);
+                self.release(&work.session, &made.terminal_id, true, out);
             }
             return;
         };
         let failed = |error: &RpcError| EditorReply::Failed(error.message.as_str().into());
-        let next =
-            |step| OpenRequest::EditorRequest { session: session.clone(), editor_request, call: call.clone(), step };
         let result = match (step, answer) {
             (EditorStep::Read, Ok(value)) => match read_answer::<ReadTextFileResponse>(&value) {
                 Some(read) => EditorReply::Text(read.content.into()),
@@ -137,54 +136,37 @@ impl Acp {
             },
             (EditorStep::Read, Err(error)) if error.code == NOT_FOUND => EditorReply::NotFound,
             (EditorStep::Write, Ok(_)) => EditorReply::Written,
-            (EditorStep::Create { dropped }, Ok(value)) => {
-                let Some(made) = read_answer::<CreateTerminalResponse>(&value) else {
-                    return self.editor_replied(
-                        at,
-                        editor_request,
-                        EditorReply::Failed("the client sent no terminal".into()),
-                        out,
-                    );
-                };
-                let terminal = made.terminal_id;
-                if dropped {
-                    return self.release(session, &terminal, true, out);
-                }
-                self.show_terminal(at, call, &terminal, out);
-                let params = terminal_of(session, &terminal);
-                return self.ask_client(
-                    method::TERMINAL_WAIT_FOR_EXIT,
-                    params,
-                    next(EditorStep::Wait { terminal }),
-                    out,
-                );
-            }
+            (EditorStep::Create { dropped }, Ok(value)) => match read_answer::<CreateTerminalResponse>(&value) {
+                Some(made) if dropped => return self.release(&work.session, &made.terminal_id, true, out),
+                Some(made) => return self.terminal_made(at, work, made.terminal_id, out),
+                None => EditorReply::Failed("the client sent no terminal".into()),
+            },
             (EditorStep::Create { dropped: true }, Err(_)) => return,
             (EditorStep::Wait { terminal }, Ok(exit)) => {
-                let params = terminal_of(session, &terminal);
-                let exit = read_answer(&exit).unwrap_or_default();
-                return self.ask_client(
-                    method::TERMINAL_OUTPUT,
-                    params,
-                    next(EditorStep::Output { terminal, exit }),
-                    out,
-                );
+                let params = terminal_of(&work.session, &terminal);
+                let step = EditorStep::Output { terminal, exit: read_answer(&exit).unwrap_or_default() };
+                return self.ask_client(method::TERMINAL_OUTPUT, params, OpenRequest::Editor { work, step }, out);
             }
             (EditorStep::Output { terminal, exit }, Ok(value)) => {
-                self.release(session, &terminal, false, out);
+                self.release(&work.session, &terminal, false, out);
                 ran(read_answer(&value).unwrap_or_default(), exit)
             }
             (EditorStep::Wait { terminal } | EditorStep::Output { terminal, .. }, Err(error)) => {
-                self.release(session, &terminal, true, out);
+                self.release(&work.session, &terminal, true, out);
                 failed(&error)
             }
             (EditorStep::Read | EditorStep::Write | EditorStep::Create { .. }, Err(error)) => failed(&error),
         };
-        self.editor_replied(at, editor_request, result, out);
+        let verb = Verb::EditorReplied { editor_request: work.editor_request, result };
+        self.tell_session(at, verb, Pending::Nothing, out);
     }
 
-    fn editor_replied(&mut self, at: usize, editor_request: u64, result: EditorReply, out: &mut Out) {
-        self.tell_session(at, Verb::EditorReplied { editor_request, result }, Pending::Nothing, out);
+    /// It is shown, and its end waited for.
+    fn terminal_made(&mut self, at: usize, work: EditorWork, terminal: String, out: &mut Out) {
+        self.show_terminal(at, &work.call, &terminal, out);
+        let params = terminal_of(&work.session, &terminal);
+        let asked = OpenRequest::Editor { work, step: EditorStep::Wait { terminal } };
+        self.ask_client(method::TERMINAL_WAIT_FOR_EXIT, params, asked, out);
     }
 
     /// The client shows its own terminal in the card of the call.

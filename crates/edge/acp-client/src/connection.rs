@@ -63,7 +63,7 @@ struct PendingRequest {
 
 /// Work for the services, to be answered with [`Connection::served`].
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct EditorWork {
+pub(crate) struct EditorJob {
     pub(crate) ask: AskId,
     pub(crate) method: String,
     pub(crate) params: Value,
@@ -77,7 +77,7 @@ pub(crate) struct ConnectionOut {
     pub(crate) events: Vec<(ClientEvent, usize)>,
     /// Answers to requests of ours; delivered after the events.
     pub(crate) settled: Vec<Settled>,
-    pub(crate) editor_requests: Vec<EditorWork>,
+    pub(crate) editor_requests: Vec<EditorJob>,
 }
 
 /// The answer to a request of ours.
@@ -94,7 +94,7 @@ pub struct Offers {
     pub read_files: bool,
     pub write_files: bool,
     pub terminals: bool,
-    /// Somebody shows the agent's forms and addresses.
+    /// A person sees the agent's forms and addresses.
     pub elicitation: bool,
 }
 
@@ -252,7 +252,7 @@ impl Connection {
         }
     }
 
-    /// At the end of a turn: calls that nobody closed.
+    /// At the end of a turn: calls that the agent did not close.
     fn leave_calls(&mut self, session: &str, out: &mut ConnectionOut) {
         let mut left: Vec<String> = self.calls.remove(session).unwrap_or_default().into_iter().collect();
         left.sort();

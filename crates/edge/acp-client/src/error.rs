@@ -20,7 +20,7 @@ pub struct Exit {
 /// The connection is over.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terminated {
-    /// `None` on both: it closed its output and was still running, or nobody can tell.
+    /// `None` on both: it closed its output and was still running, or it cannot be told.
     pub exit: Exit,
     /// What we saw, where it was not simply its end: a failed write, a peer that does not read.
     pub why: Option<String>,
@@ -69,7 +69,7 @@ impl ClientProblem {
         match self {
             ClientProblem::ProcessTerminated(end) => end.before_hello,
             ClientProblem::TimedOut { method, .. } | ClientProblem::Unreadable { method, .. } => method == INITIALIZE,
-            // Any other refusal comes from somebody who understood the question.
+            // Any other refusal comes from an agent that understood the question.
             ClientProblem::Refused { method, error } => method == INITIALIZE && error.code == METHOD_NOT_FOUND,
             ClientProblem::Version(_) | ClientProblem::Echo => true,
             ClientProblem::Start(_)

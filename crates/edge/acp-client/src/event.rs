@@ -32,7 +32,7 @@ pub enum ClientEvent {
     AskClosed {
         ask: AskId,
     },
-    /// The turn is over and nobody said how this call ended.
+    /// The turn is over and the agent did not say how this call ended.
     CallLeftOpen {
         session: String,
         call: String,
@@ -46,7 +46,7 @@ pub enum ClientEvent {
         method: String,
         params: Value,
     },
-    /// For people: a line that was no message, an answer nobody waits for.
+    /// For people: a line that was no message, an answer that no request waits for.
     Note(String),
     /// The last event.
     ConnectionLost(Terminated),
@@ -74,11 +74,11 @@ struct QueueState {
     waiting: VecDeque<(ClientEvent, usize)>,
     bytes: usize,
     closed: bool,
-    /// Nobody reads any more; what comes is dropped.
+    /// The reader is gone; what comes is dropped.
     deaf: bool,
 }
 
-/// Between the reading task and whoever reads events.
+/// Between the reading task and the reader of [`Events`].
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<QueueState>,

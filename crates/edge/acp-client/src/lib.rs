@@ -3,7 +3,7 @@
 //!
 //! [`connect`] makes the stream of events first and starts the agent behind it. One task reads, writes and keeps time.
 //! Updates reach [`Events`] in the order of the wire, and before the answer that follows them. Every request of the
-//! agent's gets one answer. However a connection ends, everybody who waits is told once, and the stream ends with
+//! agent's gets one answer. However a connection ends, every request that waits is told once, and the stream ends with
 //! [`ClientEvent::ConnectionLost`] (or without it, after [`AcpClient::stop`]).
 
 mod adapters;

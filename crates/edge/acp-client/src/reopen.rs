@@ -25,7 +25,7 @@ pub struct ReopenedSession {
 }
 
 impl AcpClient {
-    /// With `replay`, load comes before resume: somebody wants to see what was said.
+    /// With `replay`, load comes before resume: a person wants to see what was said.
     pub async fn reopen(&self, session: &str, cwd: &Path, replay: bool) -> Result<ReopenedSession, ClientError> {
         match self.reopen_only(session, cwd, replay).await? {
             Some(opened) => Ok(opened),

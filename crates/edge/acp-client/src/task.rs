@@ -59,7 +59,7 @@ pub(crate) struct ConnectionShared {
     command: Vec<String>,
     tail: Mutex<Tail>,
     auth: Mutex<SignIns>,
-    /// Why nobody answers any more.
+    /// Why no agent answers any more.
     over: Mutex<Option<ClientProblem>>,
 }
 
@@ -86,7 +86,7 @@ impl ConnectionShared {
         ClientError::new(problem, &self.command, &auth, &self.stderr())
     }
 
-    /// For whoever comes after the end.
+    /// For a handle that comes after the end.
     pub(crate) fn late(&self) -> ClientError {
         let over = self.over.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.error(over.unwrap_or(ClientProblem::Stopped))
@@ -117,7 +117,7 @@ pub(crate) struct ConnectionTask {
 
 /// Why it is over.
 enum ConnectionEnd {
-    /// We asked for it; whoever did is told.
+    /// We asked for it; the handle that did is told.
     Asked(Option<oneshot::Sender<()>>),
     /// It closed its output, or ended.
     Silent,
@@ -138,7 +138,7 @@ impl ConnectionTask {
             }
         };
         let over = self.talk(&mut started).await;
-        // The one way out. First everybody is told, then the process is ended.
+        // The one way out. First every request is told, then the process is ended.
         let (end, stopper) = match over {
             ConnectionEnd::Asked(stopper) => (None, stopper),
             ConnectionEnd::Silent => (Some(self.last_words(&mut started, None).await), None),
@@ -153,7 +153,7 @@ impl ConnectionTask {
         }
     }
 
-    /// Opening may take seconds, and somebody may lose patience: an error is a wish to stop, and who is to be told.
+    /// Opening may take seconds, and a person may lose patience: an error is a wish to stop, and who is to be told.
     async fn open(&mut self, channel: &dyn Channel) -> Result<io::Result<Started>, Option<oneshot::Sender<()>>> {
         let mut opening = channel.open();
         let mut early = Vec::new();
@@ -168,7 +168,7 @@ impl ConnectionTask {
                 },
             }
         };
-        // Their time begins when there is somebody to ask.
+        // Their time begins when there is an agent to ask.
         for wish in early {
             self.grant(wish);
         }
@@ -354,7 +354,7 @@ impl ConnectionTask {
         Terminated { exit, why, stderr: self.shared.stderr(), before_hello: !self.connection.is_greeted() }
     }
 
-    /// Whoever waits is told, the stream of events ends. What comes from handles after this finds nobody.
+    /// Every request that waits is told, the stream of events ends. What comes from handles after this finds no agent.
     fn part(&mut self, end: Option<Terminated>) {
         self.shared.is_over(end.clone().map_or(ClientProblem::Stopped, ClientProblem::ProcessTerminated));
         self.wishes.close();

@@ -7,7 +7,7 @@ use vocab::{
 };
 use vocab::{Event, Reply, Stop};
 
-use crate::talk::Talk;
+use crate::talk::AcpTalk;
 
 fn permission(id: &str) -> Body {
     let ask = PermissionAsk {
@@ -33,8 +33,8 @@ fn asked(id: &str, kind: AskKind) -> Body {
 fn closed(id: &str, end: AskEnd) -> Body {
     Body::Ask(AskEntry::Closed { ask: id.into(), end })
 }
-fn client(what: Value) -> Talk {
-    let mut talk = Talk::with(what);
+fn client(what: Value) -> AcpTalk {
+    let mut talk = AcpTalk::with(what);
     talk.begin("t1");
     talk
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use vocab::{Body, Event, ModelEntry, ModelInfo, Prices, State, Stop, TurnEnd, TurnEntry, Usage};
 
-use crate::talk::{Talk, ended, opened, state};
+use crate::talk::{AcpTalk, ended, opened, state};
 
 fn model(slug: &str, dollars: Option<f64>) -> ModelInfo {
     let prices = dollars.map(|output| Prices { input: 0.0, cache_read: 0.0, cache_write: 0.0, output });
@@ -17,7 +17,7 @@ fn output(millions: u64) -> Usage {
 }
 
 /// One turn of `alpha` (one dollar a million), part of which was used by sub-agents; what is said of the cost behind it.
-fn after_turn(talk: &mut Talk, turn: &str, all: u64, children: &[(&str, u64)]) -> Option<f64> {
+fn after_turn(talk: &mut AcpTalk, turn: &str, all: u64, children: &[(&str, u64)]) -> Option<f64> {
     let now = || Event::State(Arc::new(State { model_info: Arc::new(model("alpha", Some(1.0))), ..state("c1") }));
     talk.tell("c1", now()).begin(turn);
     for (slug, millions) in children {
@@ -32,8 +32,8 @@ fn after_turn(talk: &mut Talk, turn: &str, all: u64, children: &[(&str, u64)]) -
     line["params"]["update"]["cost"]["amount"].as_f64()
 }
 
-fn talk() -> Talk {
-    let mut talk = Talk::knowing(vec![model("beta", Some(10.0)), model("gamma", None)]);
+fn talk() -> AcpTalk {
+    let mut talk = AcpTalk::knowing(vec![model("beta", Some(10.0)), model("gamma", None)]);
     talk.ask("initialize", json!({ "protocolVersion": 1 }));
     talk.ask("session/new", json!({ "cwd": "/w", "mcpServers": [] })).reply(Ok(opened("c1")));
     talk

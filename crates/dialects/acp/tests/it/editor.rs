@@ -6,44 +6,44 @@ use expect_test::expect;
 use serde_json::json;
 use vocab::{EditorEvent, EditorRequest, EditorRequestKind, Event, Fault, FaultKind, Reply, Stop, Verb};
 
-use crate::talk::{Talk, opened};
+use crate::talk::{AcpTalk, opened};
 
-fn editor_request(talk: &mut Talk, id: u64, kind: EditorRequestKind) {
+fn editor_request(talk: &mut AcpTalk, id: u64, kind: EditorRequestKind) {
     talk.tell("c1", Event::Editor(EditorEvent::Request(EditorRequest { id, call: "k1".into(), kind })));
 }
-fn read(talk: &mut Talk, id: u64) {
+fn read(talk: &mut AcpTalk, id: u64) {
     editor_request(talk, id, EditorRequestKind::ReadText { path: "/w/a.txt".into() });
 }
-fn write(talk: &mut Talk, id: u64) {
+fn write(talk: &mut AcpTalk, id: u64) {
     editor_request(talk, id, EditorRequestKind::WriteText { path: "/w/a.txt".into(), content: "text\n".into() });
 }
-fn run(talk: &mut Talk, id: u64) {
+fn run(talk: &mut AcpTalk, id: u64) {
     let (program, args) = (PathBuf::from("bash"), vec!["-c".into(), "make test".into()]);
     let env = vec![("TERM".into(), "dumb".into())];
     editor_request(talk, id, EditorRequestKind::Run { program, args, cwd: "/w".into(), env, output_bytes_max: 1000 });
 }
-fn drop_it(talk: &mut Talk, editor_request: u64) {
+fn drop_it(talk: &mut AcpTalk, editor_request: u64) {
     talk.tell("c1", Event::Editor(EditorEvent::Dropped { editor_request }));
 }
 
-fn client() -> Talk {
-    let mut talk = Talk::with(json!({ "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": true }));
+fn client() -> AcpTalk {
+    let mut talk = AcpTalk::with(json!({ "fs": { "readTextFile": true, "writeTextFile": true }, "terminal": true }));
     talk.begin("t1");
     talk
 }
 
 #[test]
 fn what_a_client_can_do_is_offered_for_each_session() {
-    let mut talk = Talk::new();
+    let mut talk = AcpTalk::new();
     talk.ask("initialize", json!({ "clientCapabilities": { "fs": { "readTextFile": true }, "terminal": true } }));
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Ok(opened("c1")));
-    let offers = |talk: &Talk| -> Vec<String> {
+    let offers = |talk: &AcpTalk| -> Vec<String> {
         talk.log.lines().filter(|line| line.contains("OfferEditor")).map(str::to_owned).collect()
     };
     let wanted = "! OfferEditor(EditorOffer { read_text: true, write_text: false, terminal: true })";
     assert_eq!(offers(&talk), [wanted]);
     // Nothing is offered by a client that can do nothing.
-    let mut talk = Talk::new();
+    let mut talk = AcpTalk::new();
     talk.ask("initialize", json!({ "clientCapabilities": {} }));
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Ok(opened("c1")));
     assert_eq!(offers(&talk), [""; 0]);

@@ -4,10 +4,10 @@ use expect_test::expect;
 use serde_json::json;
 use vocab::{Body, Call, CallEntry, CallInput, Event, Fault, FaultKind, Json, Stop};
 
-use crate::talk::{Talk, ended};
+use crate::talk::{AcpTalk, ended};
 
-fn in_a_call() -> Talk {
-    let mut talk = Talk::with(json!({}));
+fn in_a_call() -> AcpTalk {
+    let mut talk = AcpTalk::with(json!({}));
     let input = CallInput::Object(Json::empty_object());
     let call = Call { id: "c1".into(), name: "quick".into(), input, seal: None };
     talk.begin("t1").logged(Body::Call(CallEntry::Started { turn: "t1".into(), call, tool: "quick".into() }));

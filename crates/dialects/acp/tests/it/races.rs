@@ -10,7 +10,7 @@ use vocab::{
 };
 use wire::Parting;
 
-use crate::talk::{Talk, ended, state};
+use crate::talk::{AcpTalk, ended, state};
 
 fn fault() -> Fault {
     Fault::new(FaultKind::Internal, "it broke")
@@ -21,7 +21,7 @@ fn is_prompt(verb: &Verb) -> bool {
 
 #[test]
 fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken_it() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" }));
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() })).end("t1", Stop::Interrupted);
@@ -40,7 +40,7 @@ fn a_prompt_is_answered_though_its_session_is_closed_before_the_engine_has_taken
 
 #[test]
 fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").ask("session/close", json!({ "sessionId": "c1" })).reply_to(is_prompt, Err(fault()));
     talk.check(expect![[r#"
         > 3 session/prompt
@@ -54,7 +54,7 @@ fn a_session_is_closed_when_a_prompt_that_was_on_its_way_is_refused() {
 
 #[test]
 fn a_prompt_can_be_taken_back_before_the_engine_has_taken_it() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").notify("$/cancel_request", json!({ "requestId": 3 }));
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
@@ -96,7 +96,7 @@ fn compacted(failed: Option<SlashCode>) -> Result<Reply, Fault> {
 fn a_command_that_is_cancelled_is_answered_so() {
     let is_slash = |verb: &Verb| matches!(verb, Verb::Slash { .. });
     let cancelled = || compacted(Some(SlashCode::Cancelled));
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("/compact").notify("session/cancel", json!({ "sessionId": "c1" })).reply_to(is_slash, cancelled());
     talk.prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 })).reply_to(is_slash, cancelled());
     talk.prompt("/compact").reply_to(is_slash, compacted(None));
@@ -119,7 +119,7 @@ fn a_command_that_is_cancelled_is_answered_so() {
         < 5 = end_turn
     "#]]);
     // The turn that runs beside it is not what was cancelled.
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").prompt("/compact").notify("$/cancel_request", json!({ "requestId": 4 }));
     talk.reply_to(is_slash, compacted(Some(SlashCode::TurnInProgress)));
     talk.check(expect![[r#"
@@ -133,7 +133,7 @@ fn a_command_that_is_cancelled_is_answered_so() {
 
 #[test]
 fn a_compaction_says_how_full_the_context_is_now() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.logged(Body::Branch(BranchEntry::Compacted(Compaction {
         reason: CompactReason::Manual,
         summary: "s".into(),
@@ -153,7 +153,7 @@ fn a_compaction_says_how_full_the_context_is_now() {
 #[test]
 fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
     let code = |kind: FaultKind| {
-        let mut talk = Talk::with(json!({}));
+        let mut talk = AcpTalk::with(json!({}));
         let fault = Some(Fault::new(kind, "no"));
         talk.begin("t1").logged(Body::Turn(TurnEntry::Ended(TurnEnd { fault, ..ended("t1", Stop::Error) })));
         talk.tell("c1", Event::State(Arc::new(state("c1"))));
@@ -174,7 +174,7 @@ fn a_request_that_its_server_does_not_take_is_not_to_be_tried_again() {
 
 #[test]
 fn a_title_hides_nothing_and_keeps_its_writing() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.logged(Body::Setting(SettingEntry::Title { title: "a\u{1b}[2J\n\u{202e}b 👩\u{200d}👧".into() }));
     talk.check(expect![[r#"
         < c1 title "a␛[2J <U+202E>b 👩‍👧" at 1970-01-01T00:00:00.000Z
@@ -183,7 +183,7 @@ fn a_title_hides_nothing_and_keeps_its_writing() {
 
 #[test]
 fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.ask("session/set_mode", json!({ "sessionId": "c1", "modeId": "plan" })).prompt("x");
     talk.tell("c1", Event::Gone { fault: fault() });
     talk.reply(Ok(Reply::Done)).reply(Ok(Reply::Started { turn: "t1".into() }));
@@ -199,7 +199,7 @@ fn what_was_on_its_way_when_the_session_was_lost_is_refused() {
 
 #[test]
 fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.ask("session/load", json!({ "sessionId": "c1", "cwd": "/w" })).reply(Ok(crate::talk::opened("c1")));
     talk.ask("session/close", json!({ "sessionId": "c1" }));
     talk.reply_to(|verb| matches!(verb, Verb::Recall(_)), Err(Fault::new(FaultKind::NotFound, "nothing")));
@@ -214,7 +214,7 @@ fn a_load_is_answered_though_the_session_is_closed_meanwhile() {
 
 #[test]
 fn a_list_that_was_taken_back_is_answered_once() {
-    let mut talk = Talk::new();
+    let mut talk = AcpTalk::new();
     talk.ask("session/list", json!({})).notify("$/cancel_request", json!({ "requestId": 1 })).reply(Err(fault()));
     talk.check(expect![[r#"
         > 1 session/list
@@ -226,7 +226,7 @@ fn a_list_that_was_taken_back_is_answered_once() {
 
 #[test]
 fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").part(Parting::Eof);
     assert!(!talk.out.close);
     talk.end("t1", Stop::Interrupted).reply(Ok(Reply::Done)).reply(Ok(Reply::Done));
@@ -238,14 +238,14 @@ fn the_end_waits_for_what_runs_and_for_nobody_behind_a_second_signal() {
         < 3 = cancelled, 0 tokens
         - close
     "#]]);
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").part(Parting::Signal(wire::Signal::Terminate)).part(Parting::Signal(wire::Signal::Terminate));
     assert!(talk.out.close);
 }
 
 #[test]
 fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.begin("t1").prompt("y").reply_to(is_prompt, Ok(Reply::Waiting { item: "i1".into(), position: 1 }));
     talk.log.clear();
     talk.tell("c1", Event::TurnLost(ended("t1", Stop::Error)));
@@ -261,7 +261,7 @@ fn a_turn_that_is_lost_leaves_nobody_waiting_behind_it() {
 
 #[test]
 fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_one() {
-    let mut talk = Talk::with(json!({}));
+    let mut talk = AcpTalk::with(json!({}));
     talk.prompt("x").logged(Body::Turn(TurnEntry::Ended(ended("dead", Stop::Error))));
     talk.logged(Body::Turn(TurnEntry::Started { turn: "t1".into() }));
     talk.reply_to(is_prompt, Ok(Reply::Started { turn: "t1".into() }));
@@ -278,7 +278,7 @@ fn the_end_of_a_turn_that_died_with_another_process_changes_nothing_of_the_new_o
 
 #[test]
 fn a_session_is_opened_when_the_list_of_models_is_there() {
-    let mut talk = Talk::unlisted();
+    let mut talk = AcpTalk::unlisted();
     talk.ask("initialize", json!({ "protocolVersion": 1 })).log.clear();
     talk.ask("session/new", json!({ "cwd": "/w" })).ask("session/load", json!({ "sessionId": "c2" }));
     assert_eq!(talk.open.len(), 1, "nothing but the list is wanted: {}", talk.log);
@@ -294,7 +294,7 @@ fn a_session_is_opened_when_the_list_of_models_is_there() {
 #[test]
 fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
     let late = Fault::new(FaultKind::Network, "no list of models within 1500 ms");
-    let mut talk = Talk::unlisted();
+    let mut talk = AcpTalk::unlisted();
     assert_eq!(talk.notes, [""; 0], "it may come in time");
     talk.ask("session/new", json!({ "cwd": "/w" })).reply(Err(late));
     assert_eq!(talk.notes, ["no list of models yet: no list of models within 1500 ms"]);
@@ -304,7 +304,7 @@ fn a_session_is_opened_when_the_list_of_models_is_late_or_the_client_leaves() {
         ! Models
         ! Open New
     "#]]);
-    let mut talk = Talk::unlisted();
+    let mut talk = AcpTalk::unlisted();
     talk.ask("session/new", json!({ "cwd": "/w" })).part(Parting::Eof);
     talk.check(expect![[r#"
         ! ModelsWithin { limit_ms: 1500 }

@@ -14,7 +14,7 @@ use wire::{Dialect, Line, Out, Parting};
 
 use crate::show::show;
 
-pub(crate) struct Talk {
+pub(crate) struct AcpTalk {
     pub(crate) acp: Acp,
     pub(crate) out: Out,
     /// `>` heard, `<` said, `!` wanted from the engine, `-` the end.
@@ -29,7 +29,7 @@ pub(crate) struct Talk {
     ids: u64,
 }
 
-impl Talk {
+impl AcpTalk {
     pub(crate) fn new() -> Self {
         Self::knowing(Vec::new())
     }

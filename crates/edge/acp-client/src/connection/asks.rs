@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use wire::jsonrpc::{self, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError};
 
-use super::{ASKS_MAX, About, Connection, ConnectionOut, EditorWork, Settled, raw};
+use super::{ASKS_MAX, About, Connection, ConnectionOut, EditorJob, Settled, raw};
 use crate::error::ClientProblem;
 use crate::event::{AskId, ClientEvent, Elicitation, PermissionAsk};
 
@@ -66,7 +66,7 @@ impl Connection {
                 OpenAskKind::Elicitation
             }
             _ if self.offers.serves(method) => {
-                out.editor_requests.push(EditorWork { ask, method: method.into(), params });
+                out.editor_requests.push(EditorJob { ask, method: method.into(), params });
                 OpenAskKind::EditorRequest
             }
             _ => {
@@ -79,7 +79,7 @@ impl Connection {
         self.asks.insert(ask, OpenAsk { id: id.to_owned(), session, kind });
     }
 
-    /// Whoever waits for the greeting waits for nobody.
+    /// The request that waits for the greeting waits in vain.
     fn echoed(&mut self, out: &mut ConnectionOut) {
         let hello = self.waiting.iter().find(|(_, it)| it.about == About::Hello).map(|(id, _)| *id);
         if let Some(id) = hello {

@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// No message. If it was meant as an answer, whoever waits for it must not wait for ever.
+    /// No message. If it was meant as an answer, the request must not wait for ever.
     fn puzzled(&mut self, text: &str, out: &mut ConnectionOut) {
         let value: Value = serde_json::from_str(text).unwrap_or_default();
         let id = value.get("id").and_then(Value::as_u64).filter(|_| value.get("method").is_none());

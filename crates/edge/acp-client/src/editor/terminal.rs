@@ -196,7 +196,7 @@ fn run(started: Started, limit: usize) -> RunningTerminal {
     let (tell, exit) = watch::channel(None);
     let (strikes, mut struck) = mpsc::channel(1);
     let Started { input, output: out, mut process, .. } = started;
-    // Nobody types there.
+    // The agent has no way to type there.
     drop(input);
     let into = output.clone();
     tokio::spawn(async move {

@@ -10,13 +10,13 @@ use acp_client::{ClientEvent, ClientProblem, ConnectOptions, Ssh, SshChannel, co
 
 use crate::process::{AGENT, channel, say};
 
-struct Server {
+struct SshServer {
     sshd: Child,
     port: u16,
     dir: tempfile::TempDir,
 }
 
-impl Drop for Server {
+impl Drop for SshServer {
     fn drop(&mut self) {
         let _ = self.sshd.kill();
         let _ = self.sshd.wait();
@@ -35,7 +35,7 @@ fn sshd() -> Option<PathBuf> {
 
 /// `None` where there is no sshd or it does not start; a note says why.
 #[allow(clippy::print_stderr, reason = "a skipped test must say so")]
-fn server(banner: &str) -> Option<Server> {
+fn server(banner: &str) -> Option<SshServer> {
     let skip = |why: &str| {
         eprintln!("SKIP: {why}");
         None
@@ -73,7 +73,7 @@ fn server(banner: &str) -> Option<Server> {
     let mut sshd = started.ok()?;
     for _ in 0..100 {
         if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Some(Server { sshd, port, dir });
+            return Some(SshServer { sshd, port, dir });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -82,7 +82,7 @@ fn server(banner: &str) -> Option<Server> {
     skip(&format!("sshd does not start: {}", std::fs::read_to_string(at("log")).unwrap_or_default()))
 }
 
-impl Server {
+impl SshServer {
     fn flags(&self, key: &Path, known_host: bool) -> Vec<String> {
         let port = self.port.to_string();
         let host_key = std::fs::read_to_string(self.dir.path().join("host.pub")).unwrap();
